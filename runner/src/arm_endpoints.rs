@@ -7,6 +7,7 @@
 //! registered, only the scenarios that use this memory kind fail.
 
 mod buffers;
+mod cpus;
 pub(crate) mod endpoint_thread;
 mod facts;
 pub mod layout;
@@ -27,7 +28,6 @@ pub use buffers::Buffers;
 use endpoint_thread::{EndpointThread, ThreadPeer};
 pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
 
-use crate::environment::cpu;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
 use crate::topology::{Location, SystemRoots};
@@ -75,12 +75,6 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     }
 }
 
-/// Element of `cpus` that occurs least often in `used`; the first one if there are several. `None` if `cpus` is empty.
-fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u32> {
-    let count = |cpu: &&u32| used.clone().filter(|used| used == *cpu).count();
-    cpus.iter().min_by_key(count).copied()
-}
-
 /// Configuration with which measuring thread `number` opens its transport: sources in the assignment's bindings have
 /// precedence over the NICs in its devices.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
@@ -105,15 +99,36 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
-    /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses, or
-    /// not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode. `buffers` is
-    /// shared by all arms of the process.
+    /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses or,
+    /// for host memory, near the named NICs of its rails. It is not pinned if `cpus` is empty. `polling` applies to
+    /// scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, a thread cannot be pinned, or a device is not aligned with the
     /// memory as the assignment requires. A failure to allocate or register memory is not returned: only the scenarios
     /// that use the memory fail.
     pub fn open(
+        arm: &ArmAssignment,
+        assignment: &Assignment,
+        config: &OpenConfig,
+        polling: Polling,
+        cpus: &[u32],
+        buffers: &mut Buffers,
+    ) -> Result<Self, TransportError> {
+        Self::open_below(
+            SystemRoots::default(),
+            arm,
+            assignment,
+            config,
+            polling,
+            cpus,
+            buffers,
+        )
+    }
+
+    /// [`ArmEndpoints::open`], with the positions of devices and CPUs below `roots`.
+    pub(crate) fn open_below(
+        roots: SystemRoots,
         arm: &ArmAssignment,
         assignment: &Assignment,
         config: &OpenConfig,
@@ -130,14 +145,10 @@ impl<T: Transport> ArmEndpoints<T> {
         };
         let mut memory = Vec::new();
         let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
-        let roots = SystemRoots::default();
         for number in 0..thread_count {
-            let cpus = match buffers.gpu(number) {
-                Some(gpu) => cpu::nearest_first(&roots.sys, cpus, &gpu),
-                None => cpus.to_vec(),
-            };
-            let cpu = least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let config = thread_config(config, assignment, number);
+            let cpus = cpus::nearest_first(cpus, buffers.gpu(number).as_deref(), &config.rails, &roots);
+            let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());
             let opened = open::endpoint_thread::<T>(number, &config, near, cpu, buffers)?;
@@ -300,26 +311,5 @@ fn mismatch(message: String) -> TransportError {
         reason: FailureReason::InvalidAssignment,
         operation: "connect",
         message,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_thread_gets_another_cpu_until_all_are_used() {
-        let mut used = Vec::new();
-        for cpus in [
-            [0, 1, 2, 3],
-            [2, 3, 0, 1],
-            [0, 1, 2, 3],
-            [2, 3, 0, 1],
-            [0, 1, 2, 3],
-        ] {
-            used.extend(least_used(&cpus, used.clone().into_iter()));
-        }
-        assert_eq!(used, [0, 2, 1, 3, 0]);
-        assert_eq!(least_used(&[], used.into_iter()), None);
     }
 }

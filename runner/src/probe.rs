@@ -167,3 +167,39 @@ fn operation_rejected(message: String) -> CaseFailure {
         message,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_rdma_providers_with_and_without_gpu_memory() {
+        let targets = targets();
+        for provider in [
+            LibfabricProvider::Efa,
+            LibfabricProvider::EfaDirect,
+            LibfabricProvider::Verbs,
+        ] {
+            let spec = TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
+            for target in [
+                Target::Transport(spec.clone()),
+                Target::TransportWithCuda(spec.clone()),
+            ] {
+                assert!(targets.contains(&target), "{target:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_a_transport_with_gpu_memory() {
+        let spec = TransportSpec::Libfabric(Libfabric {
+            provider: LibfabricProvider::Efa,
+            rails: 1,
+        });
+        let target = Target::TransportWithCuda(spec);
+        assert_eq!(
+            (category(&target), name(&target).as_str()),
+            ("transport", "libfabric efa with GPU memory")
+        );
+    }
+}

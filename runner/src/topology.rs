@@ -4,6 +4,7 @@
 mod address;
 mod complete;
 pub mod counters;
+mod cpus;
 mod device;
 mod locality;
 mod machine;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::address_of;
 pub use complete::complete_rail_facts;
+pub use cpus::nearest_cpus;
 pub use device::{Device, DeviceClass};
 pub use locality::{alignment_problem, locality};
 pub use machine::{Gpu, Machine};

@@ -5,5 +5,6 @@ mod failures;
 mod fixture;
 mod integrity;
 mod ping_pong;
+mod pinning;
 mod polling;
 mod transfer;

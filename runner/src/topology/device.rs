@@ -73,6 +73,11 @@ impl Device {
         })
     }
 
+    /// Finds the RDMA device with this name, otherwise the network interface; `None` if neither exists.
+    pub fn named(name: &str, roots: &SystemRoots) -> Option<Self> {
+        Self::find(DeviceClass::Rdma, name, roots).or_else(|| Self::find(DeviceClass::Interface, name, roots))
+    }
+
     /// All devices of a class, sorted by name.
     pub fn all(class: DeviceClass, roots: &SystemRoots) -> Vec<Self> {
         let mut names: Vec<String> = fs::read_dir(class.directory(roots))

@@ -1,5 +1,7 @@
 //! Directory trees that imitate `/sys` and `/proc`, for tests.
 
+pub(crate) mod machines;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -19,9 +19,14 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// does not depend on precise timers.
 const REPORTED_MILLIS: &str = "200";
 
+/// Directory with the counters of the port.
+const COUNTERS: &str = "sys/class/infiniband/nic/ports/1/hw_counters";
+
 /// An RDMA port whose counter files are copied from `hardware` at intervals.
 struct CachedPort {
     directory: TempDir,
+    /// Held while the current refresh interval must not end.
+    interval: Arc<Mutex<()>>,
     stopped: Arc<AtomicBool>,
     kernel: Option<JoinHandle<()>>,
 }
@@ -29,30 +34,41 @@ struct CachedPort {
 impl CachedPort {
     fn new(hardware: Arc<AtomicU64>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let counters = directory
-            .path()
-            .join("sys/class/infiniband/nic/ports/1/hw_counters");
+        let counters = directory.path().join(COUNTERS);
         fs::create_dir_all(&counters).unwrap();
-        write(&counters, "lifespan", REPORTED_MILLIS);
         let refresh = move || {
             let sent = hardware.load(Ordering::Relaxed).to_string();
             write(&counters, "tx_bytes", &sent);
             write(&counters, "rx_bytes", "0");
         };
         refresh();
+        let interval = Arc::new(Mutex::new(()));
         let stopped = Arc::new(AtomicBool::new(false));
-        let is_stopped = Arc::clone(&stopped);
+        let (current, is_stopped) = (Arc::clone(&interval), Arc::clone(&stopped));
         let kernel = thread::spawn(move || {
             while !is_stopped.load(Ordering::Relaxed) {
                 thread::park_timeout(REFRESH);
+                let _ended = current.lock().unwrap();
                 refresh();
             }
         });
         Self {
             directory,
+            interval,
             stopped,
             kernel: Some(kernel),
         }
+    }
+
+    /// Sets the refresh interval that the kernel reports.
+    fn report(&self, millis: &str) {
+        write(&self.directory.path().join(COUNTERS), "lifespan", millis);
+    }
+
+    /// Runs `case` within one refresh interval.
+    fn within_one_interval<T>(&self, case: impl FnOnce() -> T) -> T {
+        let _current = self.interval.lock().unwrap();
+        case()
     }
 
     fn roots(&self) -> SystemRoots {
@@ -80,6 +96,16 @@ fn write(directory: &Path, name: &str, text: &str) {
     fs::rename(new, directory.join(name)).unwrap();
 }
 
+/// Runs a case and returns the bytes that the initiator posted in the window and those that the port counted.
+fn posted_and_counted(pair: &mut Pair, size_bytes: u64) -> (u64, u64) {
+    let (initiator, _) = pair.measure(size_bytes);
+    assert!(initiator.window_nanos < REFRESH.as_nanos() as u64);
+    let [nic] = initiator.interfaces.as_slice() else {
+        panic!("{:?}", initiator.interfaces);
+    };
+    (initiator.posted.unwrap().payload_bytes, nic.tx_bytes)
+}
+
 #[test]
 fn counters_cover_a_window_that_is_shorter_than_their_refresh_interval() {
     let mut pair = Pair::new(ping_pong(Send, 50), BASELINE, 1, 4096);
@@ -87,11 +113,16 @@ fn counters_cover_a_window_that_is_shorter_than_their_refresh_interval() {
     let port = CachedPort::new(hardware);
     pair.initiator.read_counters_of("nic", port.roots());
     for size in [64, 1024] {
-        let (initiator, _) = pair.measure(size);
-        assert!(initiator.window_nanos < REFRESH.as_nanos() as u64);
-        let [nic] = initiator.interfaces.as_slice() else {
-            panic!("{:?}", initiator.interfaces);
-        };
-        assert_eq!(nic.tx_bytes, 50 * size, "warm-up and other cases are excluded");
+        // Negative control: a port that reports no interval is read before its counters are refreshed.
+        port.report("0");
+        let early = port.within_one_interval(|| posted_and_counted(&mut pair, size));
+        assert_eq!(early, (50 * size, 0), "the reading must not cover the payload");
+        port.report(REPORTED_MILLIS);
+        let covered = posted_and_counted(&mut pair, size);
+        assert_eq!(
+            covered,
+            (50 * size, 50 * size),
+            "warm-up and other cases are excluded"
+        );
     }
 }

@@ -1,58 +1,13 @@
 //! Tests the order of the devices on the machines in `fixtures/`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use crds::record::Locality;
 use proptest::prelude::*;
 
+use super::super::fixture::machines::{FIXTURES, machine};
 use super::*;
-use crate::topology::{DeviceClass, locality};
-
-/// Name and content of each fixture.
-const FIXTURES: [(&str, &str); 7] = [
-    ("p4d.24xlarge", include_str!("../fixtures/p4d.24xlarge.txt")),
-    ("p5.4xlarge", include_str!("../fixtures/p5.4xlarge.txt")),
-    ("p5.48xlarge", include_str!("../fixtures/p5.48xlarge.txt")),
-    ("p5en.48xlarge", include_str!("../fixtures/p5en.48xlarge.txt")),
-    (
-        "p6-b200.48xlarge",
-        include_str!("../fixtures/p6-b200.48xlarge.txt"),
-    ),
-    (
-        "infiniband-8-hca",
-        include_str!("../fixtures/infiniband-8-hca.txt"),
-    ),
-    ("soft-roce", include_str!("../fixtures/soft-roce.txt")),
-];
-
-/// Reads a fixture: lines of NUMA node, PCI path, `gpu` or kernel driver, and name.
-fn machine(name: &str) -> Machine {
-    let (_, text) = FIXTURES.iter().find(|(known, _)| *known == name).unwrap();
-    let mut machine = Machine::default();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [node, path, kind, name] = fields[..] else {
-            panic!("{line}");
-        };
-        let pci = PciPath::from_directory(&Path::new("/sys/devices").join(path));
-        match kind {
-            "gpu" => machine.gpus.push(Gpu {
-                pci: pci.unwrap(),
-                numa_node: node.parse().ok(),
-            }),
-            driver => machine.devices.push(Device {
-                class: DeviceClass::Rdma,
-                name: name.to_owned(),
-                pci,
-                driver: Some(driver.to_owned()),
-                numa_node: node.parse().ok(),
-                line_bits_per_second: None,
-            }),
-        }
-    }
-    machine
-}
+use crate::topology::locality;
 
 /// Names of the first `rails` devices for the GPU with index `gpu`.
 fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {

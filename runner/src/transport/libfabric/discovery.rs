@@ -1,8 +1,9 @@
 //! Opens the library, queries the devices of the requested provider, and selects one for each rail. Loads the library
 //! and initializes its providers, but opens no endpoint.
 
-use super::error::{library_absent, no_device, provider_mismatch, rail_refused, refused};
+use super::error::{library_absent, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
+use super::rules::absence::absence_reason;
 use super::rules::attributes::Attributes;
 use super::rules::environment;
 use super::rules::hints::{Hints, Requirements, hint_candidates};
@@ -165,7 +166,7 @@ impl DeviceSearch<'_> {
 
     fn first_device(&self, source: Option<IpAddr>) -> Result<RailDevice, TransportError> {
         let Some((info, attributes)) = self.query(source)?.into_iter().next() else {
-            return Err(self.no_device_found(source));
+            return Err(no_device("fi_getinfo", self.no_device_found(source)));
         };
         Ok(RailDevice {
             info,
@@ -195,24 +196,17 @@ impl DeviceSearch<'_> {
                 return self.ensure_depth(matching, &hints, source);
             }
         }
-        if mismatches.is_empty() && self.config.device_memory && self.has_devices_for_host_memory(source) {
-            return Err(self.no_device_memory());
-        }
-        if mismatches.is_empty() {
-            return Err(self.no_device_found(source));
-        }
-        let message = format!(
-            "requested provider {} (in libfabric {}: {}{}), but the library returned only {}",
-            self.requested.provider.name(),
-            self.library.identity().version,
-            self.requested.name,
-            self.requested
-                .fabric
-                .map(|fabric| format!(", fabric {fabric}"))
-                .unwrap_or_default(),
-            mismatches.join(", ")
-        );
-        Err(provider_mismatch("fi_getinfo", message))
+        let found_without_hmem = self.config.device_memory && self.has_devices_for_host_memory(source);
+        let reason = absence_reason(!mismatches.is_empty(), found_without_hmem);
+        Err(TransportError {
+            reason,
+            operation: "fi_getinfo",
+            message: match reason {
+                FailureReason::MemoryUnavailable => self.no_device_memory(),
+                FailureReason::ProviderMismatch => self.only_others(&mismatches),
+                _ => self.no_device_found(source),
+            },
+        })
     }
 
     /// Queries again with the required queue depth if the provider's default is too small.
@@ -315,27 +309,39 @@ impl DeviceSearch<'_> {
         };
         hint_candidates(&self.requested, requirements)
             .iter()
-            .any(|hints| self.get_info(hints, source).is_ok_and(|found| !found.is_empty()))
+            .filter_map(|hints| self.get_info(hints, source).ok())
+            .flatten()
+            .any(|(_, attributes)| attributes.matches(&self.requested))
     }
 
-    fn no_device_memory(&self) -> TransportError {
+    fn only_others(&self, others: &[String]) -> String {
+        format!(
+            "requested provider {} (in libfabric {}: {}{}), but the library returned only {}",
+            self.requested.provider.name(),
+            self.library.identity().version,
+            self.requested.name,
+            self.requested
+                .fabric
+                .map(|fabric| format!(", fabric {fabric}"))
+                .unwrap_or_default(),
+            others.join(", ")
+        )
+    }
+
+    fn no_device_memory(&self) -> String {
         let identity = self.library.identity();
-        TransportError {
-            reason: FailureReason::MemoryUnavailable,
-            operation: "fi_getinfo",
-            message: format!(
-                "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
-                 libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which libfabric \
-                 opens itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
-                self.requested.provider.name(),
-                identity.version,
-                identity.path.display(),
-                self.requested.name,
-            ),
-        }
+        format!(
+            "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
+             libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which libfabric opens \
+             itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
+            self.requested.provider.name(),
+            identity.version,
+            identity.path.display(),
+            self.requested.name,
+        )
     }
 
-    fn no_device_found(&self, source: Option<IpAddr>) -> TransportError {
+    fn no_device_found(&self, source: Option<IpAddr>) -> String {
         let identity = self.library.identity();
         let providers: Vec<_> = self
             .library
@@ -345,7 +351,7 @@ impl DeviceSearch<'_> {
             .map(|provider| provider.name)
             .collect();
         let filter = std::env::var("FI_PROVIDER").map(|v| format!(" (filtered by FI_PROVIDER={v})"));
-        let message = format!(
+        format!(
             "no device found for provider {}{}: libfabric {} at {} provides {}{}. {}",
             self.requested.provider.name(),
             source.map(|address| format!(" at {address}")).unwrap_or_default(),
@@ -354,8 +360,7 @@ impl DeviceSearch<'_> {
             providers.join(", "),
             filter.unwrap_or_default(),
             requirements(self.requested.provider),
-        );
-        no_device("fi_getinfo", message)
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 //! every rule can be tested on any machine. Sources: libfabric's man pages (fi_getinfo.3, fi_endpoint.3, fi_mr.3,
 //! fi_efa.7) and the source code of the providers, releases 1.17 to 2.6.
 
+pub(super) mod absence;
 pub(super) mod address;
 pub(super) mod attributes;
 pub(super) mod environment;

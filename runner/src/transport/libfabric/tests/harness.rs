@@ -32,13 +32,18 @@ pub(super) struct Setup {
     pub rails: Vec<&'static str>,
 }
 
-/// All setups that every machine supports.
-pub(super) fn setups() -> Vec<Setup> {
+/// Directories of the libraries to test: `None` is the library on this machine, and the other is a libfabric 2.x.
+pub(super) fn libraries() -> [Option<PathBuf>; 2] {
     let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
         panic!("FABRICBENCH_TEST_LIBFABRIC_2 must be a directory with a libfabric 2.x; .ci/test sets it")
     });
+    [None, Some(PathBuf::from(libfabric_2))]
+}
+
+/// All setups that every machine supports.
+pub(super) fn setups() -> Vec<Setup> {
     let mut setups = Vec::new();
-    for library in [None, Some(PathBuf::from(libfabric_2))] {
+    for library in libraries() {
         let setup = |provider, rails: &[&'static str]| Setup {
             provider,
             library: library.clone(),

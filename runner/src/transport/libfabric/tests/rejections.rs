@@ -1,12 +1,15 @@
 //! Tests that invalid configurations, posts and peers are rejected with the correct reason.
 
-use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups};
+use super::harness::{DEPTH, LENGTH, PostRequest, Setup, libraries, setups};
+use crate::topology::{Device, DeviceClass, SystemRoots};
 use crate::transport::libfabric::Libfabric;
 use crate::transport::libfabric::rules::errors::completion_failure_reason;
 use crate::transport::{CompletionKind, EndpointAddresses, Operation, PostError, Transport, TransportError};
 use crds::record::FailureReason;
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::bindings::{FI_EBUSY, FI_EINVAL, FI_EMSGSIZE};
+use libfabric_sys::{Identity, Library, Source, Version};
+use std::path::PathBuf;
 
 fn open_error(setup: &Setup) -> TransportError {
     match Libfabric::open(&setup.config()) {
@@ -23,18 +26,106 @@ fn system_setup(provider: LibfabricProvider) -> Setup {
     }
 }
 
+fn identity(library: &Option<PathBuf>) -> Identity {
+    let source = library.clone().map_or(Source::Search, Source::Path);
+    Library::open(&source).unwrap().identity().clone()
+}
+
+/// Reason and text of the error for `provider` on a machine without a device for it.
+fn missing_device(provider: LibfabricProvider, version: Version) -> (FailureReason, String) {
+    let name = provider.name();
+    match provider {
+        // This library is rejected before it is queried for devices.
+        LibfabricProvider::Efa if version < Version::new(1, 21) => (
+            FailureReason::OperationRejected,
+            format!(
+                "libfabric {version} would use shared memory instead of EFA for a peer on the same host: set \
+                 FI_EFA_ENABLE_SHM_TRANSFER=0"
+            ),
+        ),
+        LibfabricProvider::EfaDirect if version < Version::new(2, 1) => (
+            FailureReason::NoDevice,
+            format!(
+                "libfabric {version} has no fabric efa-direct, which was added in 2.1. Use efa or a newer library"
+            ),
+        ),
+        _ => (
+            FailureReason::NoDevice,
+            format!("no device found for provider {name}: libfabric {version} at "),
+        ),
+    }
+}
+
+/// Whether this machine has an RDMA device that `provider` may use.
+fn has_device(provider: LibfabricProvider) -> bool {
+    let devices = Device::all(DeviceClass::Rdma, &SystemRoots::default());
+    let is_efa = |device: &Device| device.driver.as_deref() == Some("efa");
+    devices
+        .iter()
+        .any(|device| provider == LibfabricProvider::Verbs || is_efa(device))
+}
+
 #[test]
 fn reports_missing_device_and_its_requirements() {
-    for provider in [LibfabricProvider::Efa, LibfabricProvider::Verbs] {
-        let error = open_error(&system_setup(provider));
-        // An old library that would use shared memory is rejected before it is queried for devices.
-        let shared_memory = error.message.contains("FI_EFA_ENABLE_SHM_TRANSFER");
-        assert!(
-            error.reason == FailureReason::NoDevice || shared_memory,
-            "{error}"
-        );
-        assert!(error.message.contains("Required:") || shared_memory, "{error}");
+    for (provider, required) in [
+        (LibfabricProvider::Efa, "Required: an instance type with EFA, "),
+        (
+            LibfabricProvider::EfaDirect,
+            "Required: an instance type with EFA, ",
+        ),
+        (
+            LibfabricProvider::Verbs,
+            "Required: an RDMA device with an IP address, ",
+        ),
+    ] {
+        if has_device(provider) {
+            println!(
+                "skipped provider {}: this machine has a device for it",
+                provider.name()
+            );
+            continue;
+        }
+        for library in libraries() {
+            let version = identity(&library).version;
+            let error = open_error(&Setup {
+                library,
+                ..system_setup(provider)
+            });
+            let (reason, text) = missing_device(provider, version);
+            assert_eq!(error.reason, reason, "{error}");
+            assert!(error.message.contains(&text), "{error}");
+            let is_queried = text.starts_with("no device found");
+            assert_eq!(error.message.contains(required), is_queried, "{error}");
+        }
     }
+}
+
+#[test]
+fn reports_a_provider_without_gpu_memory() {
+    for library in libraries() {
+        let path = identity(&library).path;
+        let name = b"libcudart.so";
+        let content = std::fs::read(&path).unwrap();
+        if content.windows(name.len()).any(|bytes| bytes == name) {
+            println!("skipped {}: it was compiled with CUDA support", path.display());
+            continue;
+        }
+        // tcp has devices on every machine.
+        let mut config = Setup {
+            library,
+            ..system_setup(LibfabricProvider::Tcp)
+        }
+        .config();
+        config.device_memory = true;
+        let error = Libfabric::open(&config).err().unwrap();
+        assert_eq!(error.reason, FailureReason::MemoryUnavailable, "{error}");
+        assert!(error.message.contains("FI_HMEM"), "{error}");
+        assert!(error.message.contains("libcudart.so"), "{error}");
+    }
+}
+
+#[test]
+fn reports_an_address_without_an_interface() {
     let error = open_error(&Setup {
         rails: vec!["203.0.113.77"],
         ..system_setup(LibfabricProvider::Tcp)
