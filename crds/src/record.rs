@@ -17,8 +17,8 @@ pub use case::{
     Measurement, Mismatch, Posted, PostingCounters, SideReport,
 };
 pub use environment::{
-    Answer, ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits,
-    LibraryFacts, Locality, MemoryFacts, OffloadFacts, RailFacts,
+    ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
+    Locality, MemoryFacts, OffloadFacts, RailFacts,
 };
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};

@@ -3,6 +3,7 @@
 //! The schema derived from these types defines the structure, bounds and rules of the spec. The `validate` module of
 //! the campaign crate checks what the schema cannot express, such as sizes with suffixes and identical variants.
 
+mod answer;
 mod condition_type;
 mod devices;
 mod execution;
@@ -18,6 +19,7 @@ mod status;
 mod transport;
 mod variant;
 
+pub use answer::Answer;
 pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
@@ -31,7 +33,7 @@ pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, Stop};
 pub use scenario::{
-    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, Transfer,
+    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, SizeOperations, Transfer,
     TransferOperation,
 };
 pub use status::{

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use crds::v1alpha1::BenchmarkRun;
+use crds::units::Size;
+use crds::v1alpha1::{BenchmarkRun, SizeOperations};
 use kube::api::ObjectMeta;
 
 use super::run::{execute_run, reject_images};
@@ -15,8 +16,8 @@ use crate::local::{Interrupt, LocalRun, find_runner};
 
 /// Measure the plan of a finished run again on this machine, and compare the two runs.
 ///
-/// The new run has the spec, the number of rounds and the order of the finished run. Its pilot determines the numbers
-/// of operations again. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
+/// The new run has the spec, the number of rounds, the order and the numbers of operations of the finished run, so it
+/// needs no pilot. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
 /// needs a cluster, --manifest prints a manifest.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples: fabricbench replay demo-output/demo-shm
@@ -46,7 +47,7 @@ impl Replay {
             rounds: Some(finished.plan.rounds),
             seed: Some(finished.plan.seed),
         };
-        let planned = input.plan(vec![again(&finished.run, self.manifest.clone())])?;
+        let planned = input.plan(vec![again(&finished, self.manifest.clone())])?;
         let planned = planned
             .into_iter()
             .next()
@@ -65,19 +66,41 @@ impl Replay {
     }
 }
 
-/// A new run with the spec of `finished`, and with its name unless `name` is set.
-fn again(finished: &BenchmarkRun, name: Option<String>) -> BenchmarkRun {
-    let mut spec = finished.spec.clone();
+/// A new run with the spec and the numbers of operations of `finished`, and with its name unless `name` is set.
+fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
+    let mut spec = finished.run.spec.clone();
     spec.suspend = false;
+    let planned = finished.plan.scenarios.iter().enumerate();
+    for (scenario, (index, planned)) in spec.scenarios.iter_mut().zip(planned) {
+        if planned.needs_pilot() {
+            let counts = planned
+                .sizes
+                .iter()
+                .map(|size| operations(finished, index, *size));
+            // Without the number of one size, the pilot determines all of them again.
+            scenario.operation_counts = counts.collect::<Option<_>>().unwrap_or_default();
+        }
+    }
     BenchmarkRun {
         metadata: ObjectMeta {
-            name: name.or_else(|| finished.metadata.name.clone()),
-            namespace: finished.metadata.namespace.clone(),
+            name: name.or_else(|| finished.run.metadata.name.clone()),
+            namespace: finished.run.metadata.namespace.clone(),
             ..ObjectMeta::default()
         },
         spec,
         status: None,
     }
+}
+
+/// Number of operations of a scenario at one size; `None` if no arm has a valid case.
+fn operations(finished: &StoredRun, scenario: usize, size_bytes: u64) -> Option<SizeOperations> {
+    let cells = finished.evaluation.summary.cells.iter();
+    let mut of_size = cells.filter(|cell| (cell.scenario, cell.size_bytes) == (scenario, size_bytes));
+    let iterations = of_size.find_map(|cell| cell.iterations)?;
+    Some(SizeOperations {
+        size: Size(size_bytes),
+        iterations,
+    })
 }
 
 /// Prints `run` without the uid, which the API server assigns.

@@ -7,7 +7,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. A name contains the unit unless the unit depends on the metric.
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 27] = [
     "run",
     "scenario",
     "size_bytes",
@@ -33,6 +33,8 @@ const COLUMNS: [&str; 25] = [
     "invalid_reason",
     "optimizations",
     "fabric",
+    "emulated",
+    "cpu_percent",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -61,7 +63,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 27] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -119,6 +121,10 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
             .as_ref()
             .map(|proof| format!("{:?}", proof.proof))
             .unwrap_or_default(),
+        cell.emulated
+            .map(|answer| format!("{answer:?}"))
+            .unwrap_or_default(),
+        number(cell.cpu_percent),
     ]
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crds::record::Record;
+use crds::assignment::Pass;
+use crds::record::{CaseResult, Record};
 use serde_json::Value;
 
 use super::harness::{RunningCommand, TestDir, fabricbench};
@@ -20,14 +21,21 @@ fn finished() -> TestDir {
     dir
 }
 
-/// Round, size and arm of each case of the run in `directory`, in the order in which they were measured.
-fn cases(directory: &Path) -> Vec<(u32, u64, String)> {
+/// Round, size, arm and number of operations of each case of the run in `directory` except those of the pilot, in the
+/// order in which they were measured.
+fn cases(directory: &Path) -> Vec<(u32, u64, String, Option<u64>)> {
     let text = fs::read_to_string(directory.join("records.jsonl")).unwrap();
     let records = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["record"].take());
     let cases = records.filter_map(|record| match serde_json::from_value(record).unwrap() {
-        Record::Case(case) => Some((case.round, case.size_bytes, case.arm)),
+        Record::Case(case) if case.pass != Pass::Pilot => {
+            let operations = match case.result {
+                CaseResult::Measured(measured) => measured.initiator.posted.map(|posted| posted.operations),
+                CaseResult::Checked(_) | CaseResult::Failed(_) => None,
+            };
+            Some((case.round, case.size_bytes, case.arm, operations))
+        }
         _ => None,
     });
     cases.collect()
@@ -38,7 +46,7 @@ fn stored(directory: &Path) -> Value {
 }
 
 #[test]
-fn measures_the_cases_of_the_finished_run_in_the_same_order() {
+fn measures_the_cases_of_the_finished_run_in_the_same_order_with_the_same_operations() {
     let (before, after) = (finished(), TestDir::new());
     let mut command = fabricbench(["replay"]);
     command
@@ -49,6 +57,13 @@ fn measures_the_cases_of_the_finished_run_in_the_same_order() {
     output.expect_stdout(&format!("{NAME} compared with {NAME}"));
     let again = after.run_dir(NAME);
     assert_eq!(cases(&again), cases(&before.run_dir(NAME)));
+    let records = |directory: &Path| fs::read_to_string(directory.join("records.jsonl")).unwrap();
+    let is_pilot = "\"pass\":\"pilot\"";
+    assert!(records(&before.run_dir(NAME)).contains(is_pilot));
+    assert!(
+        !records(&again).contains(is_pilot),
+        "the numbers of operations are known"
+    );
     let (first, second) = (stored(&before.run_dir(NAME)), stored(&again));
     assert_eq!(first["status"]["seed"], second["status"]["seed"]);
     assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);

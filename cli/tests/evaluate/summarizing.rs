@@ -3,7 +3,7 @@
 use campaign::stopping::Stopping;
 use campaign::summarize::{CellSummary, Invalid, Summary, summarize};
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
-use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
+use crds::v1alpha1::{Answer, Engagement, FabricProof, Metric, Optimization};
 
 use crate::fixture::{ARMS, Campaign};
 
@@ -277,6 +277,36 @@ fn different_provider_contradicts_the_request() {
     assert_eq!(wrong.valid_cases, 0);
     assert!(wrong.contradicted().unwrap().reason.contains("provider shm"));
     assert_eq!(cell(&summary, 0, 64, "baseline").valid_cases, 13);
+}
+
+#[test]
+fn emulated_operations_are_stated_in_each_result() {
+    let campaign = Campaign {
+        tweak_endpoints: |endpoints| {
+            let answer = match endpoints.arm.as_str() {
+                "doorbell" => Answer::Yes,
+                "coalesce" => Answer::Unknown,
+                _ => Answer::No,
+            };
+            endpoints.fabric.as_mut().unwrap().offload.emulated_writes = Some(answer);
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    let emulated = |scenario, size, arm| cell(&summary, scenario, size, arm).emulated;
+    assert_eq!(emulated(1, 128 << 10, "doorbell"), Some(Answer::Yes));
+    assert_eq!(emulated(1, 128 << 10, "coalesce"), Some(Answer::Unknown));
+    assert_eq!(emulated(1, 128 << 10, "baseline"), Some(Answer::No));
+    assert_eq!(emulated(0, 64, "doorbell"), None, "a ping-pong writes nothing");
+    let warnings = summary.warnings.join("\n");
+    assert!(
+        warnings.contains("\"doorbell\": the provider emulates RMA writes in software"),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("does not report whether the provider emulates RMA writes"),
+        "{warnings}"
+    );
 }
 
 #[test]

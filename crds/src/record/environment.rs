@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseFailure, HardwareFacts};
-use crate::v1alpha1::{MemoryKind, Polling};
+use crate::v1alpha1::{Answer, MemoryKind, Polling};
 
 /// Machine and resource limits of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,24 +162,6 @@ pub struct OffloadFacts {
     /// a buffer of the provider. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_bytes: Option<u64>,
-}
-
-/// Answer to a yes-or-no question. Not every library reports an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-pub enum Answer {
-    /// The answer is yes.
-    Yes,
-    /// The answer is no.
-    No,
-    /// The library does not report an answer.
-    Unknown,
-}
-
-impl From<bool> for Answer {
-    fn from(answer: bool) -> Self {
-        if answer { Self::Yes } else { Self::No }
-    }
 }
 
 /// Loaded library.

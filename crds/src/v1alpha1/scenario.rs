@@ -38,6 +38,23 @@ pub struct Scenario {
     /// Transfer workload, which measures throughput. Exactly one of pingPong and transfer must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
+    /// Number of operations per thread at each size, instead of the numbers that a pilot determines. If set, it must
+    /// contain every size of the scenario. fabricbench replay copies the numbers from a finished run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
+    pub operation_counts: Vec<SizeOperations>,
+}
+
+/// Number of operations at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SizeOperations {
+    /// Message or transfer size, such as 64, 1Ki or 16M.
+    pub size: Size,
+    /// Number of measured round trips, or of measured transfers per thread.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
+    pub iterations: u32,
 }
 
 /// Ping-pong workload with one message in flight. Latency is half of the round-trip time.

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::Answer;
 use super::{ConditionType, ExecutionStatus, Metric};
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.
@@ -322,6 +323,11 @@ pub struct ArmResult {
     /// Level of proof that the data used the requested fabric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
+    /// Whether the provider executed the operations in software although they are meant for the device: RMA operations
+    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if the transport has no
+    /// device or the operations are not RMA operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<Answer>,
 }
 
 /// Verdict of a comparison.

@@ -9,8 +9,8 @@ use crate::collect::Reports;
 use crate::compare::{Comparison, Comparisons, Withheld, compare, expected_change};
 use crate::plan::{Plan, Role};
 use crate::stats::{
-    Answer, BetterDirection, ChangeOutcome, ExpectedChange, InterimAnalysis, Interval, Margin, StatsError,
-    decide_verdict,
+    BetterDirection, ChangeOutcome, ExpectedChange, InterimAnalysis, Interval, Margin, QuestionState,
+    StatsError, decide_verdict,
 };
 use crate::stopping::{ComparisonKey, Stopping, expectations};
 use crate::summarize::summarize;
@@ -104,7 +104,7 @@ enum Question {
 
 impl Questions<'_> {
     /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
-    /// goes on.
+    /// continues.
     fn end(
         &self,
         key: ComparisonKey,
@@ -129,20 +129,25 @@ impl Questions<'_> {
             questions.push((expectation.metric, Question::Expectation(expected)));
         }
         let answers = questions.iter().map(|(metric, question)| {
-            find(*metric).map_or(Answer::Open, |comparison| {
+            find(*metric).map_or(QuestionState::Open, |comparison| {
                 self.answer(question, comparison, analysis)
             })
         });
         Ok(match answers.max() {
-            None | Some(Answer::Decided) => Some(EndReason::Settled),
-            Some(Answer::Futile) => Some(EndReason::Futile),
-            Some(Answer::Open) => None,
+            None | Some(QuestionState::Decided) => Some(EndReason::Settled),
+            Some(QuestionState::Futile) => Some(EndReason::Futile),
+            Some(QuestionState::Open) => None,
         })
     }
 
-    fn answer(&self, question: &Question, comparison: &Comparison, analysis: &mut InterimAnalysis) -> Answer {
+    fn answer(
+        &self,
+        question: &Question,
+        comparison: &Comparison,
+        analysis: &mut InterimAnalysis,
+    ) -> QuestionState {
         let Some(interval) = &comparison.interval else {
-            return Answer::Open;
+            return QuestionState::Open;
         };
         let decides = |interval: &Interval| match question {
             Question::Verdict(direction) => {

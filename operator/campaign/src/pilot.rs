@@ -8,13 +8,18 @@ use crds::assignment::{OperationCount, Pass, Workload, memory};
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 
-/// Number of operations of every scenario and size for which `reports` contains pilot cases: the largest that an arm or
-/// pair needs, limited by the case deadline of the slowest.
+/// Number of operations of every scenario and size for which the spec gives a number or `reports` contains pilot cases:
+/// the largest that an arm or pair needs, limited by the case deadline of the slowest.
 ///
 /// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot
 /// case is repeated later.
 pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
-    let mut counts: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+    let scenarios = (0_u32..).zip(&plan.scenarios);
+    let given = scenarios.flat_map(|(index, scenario)| {
+        let counts = scenario.operation_counts.iter();
+        counts.map(move |(size_bytes, iterations)| ((index, *size_bytes), *iterations))
+    });
+    let mut counts: BTreeMap<(u32, u64), u32> = given.collect();
     for ((scenario, size_bytes), count) in pilot_counts(plan, reports).iter() {
         if let Some(scenario_of_plan) = plan.scenarios.get(scenario as usize) {
             let iterations = count.iterations(&scenario_of_plan.assignment.workload);

@@ -13,7 +13,9 @@ mod legs;
 mod role;
 mod scenarios;
 
-use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment};
+use std::collections::BTreeMap;
+
+use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
 use serde::Serialize;
@@ -125,6 +127,10 @@ pub struct PlannedScenario {
     pub minimum_rounds: u32,
     /// Whether the integrity pass verifies every byte once before the measurement.
     pub integrity: bool,
+    /// Number of operations per thread at each size, in bytes. Empty if a pilot determines the numbers, or if they are
+    /// fixed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub operation_counts: BTreeMap<u64, u32>,
     /// Posts of each arm at each size, ordered by size, then by arm.
     pub cells: Vec<Cell>,
 }
@@ -255,6 +261,13 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         .map(|round| round.blocks.len());
     plan.blocks_total = u32::try_from(blocks.sum::<usize>()).unwrap_or(u32::MAX);
     Ok(plan.into())
+}
+
+impl PlannedScenario {
+    /// Whether a pilot determines the number of operations.
+    pub fn needs_pilot(&self) -> bool {
+        self.operation_counts.is_empty() && pilot::extent(&self.assignment.workload).is_some()
+    }
 }
 
 impl Plan {

@@ -30,7 +30,7 @@ pub mod two_samples;
 mod verdict;
 mod welch;
 
-pub use analyses::{Answer, InterimAnalysis, analysis_rounds};
+pub use analyses::{InterimAnalysis, QuestionState, analysis_rounds};
 pub use distribution::Distribution;
 pub use error::StatsError;
 pub use expected_change::{ChangeOutcome, ExpectedChange, combine_outcomes};

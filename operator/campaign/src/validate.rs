@@ -11,6 +11,8 @@ mod scenarios;
 mod seed;
 mod variants;
 
+use std::collections::BTreeMap;
+
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
 use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, Sampling, TransportSpec};
 
@@ -81,6 +83,9 @@ pub struct ValidatedScenario {
     pub primary: Metric,
     /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
+    /// Number of operations per thread at each size, in bytes. Empty if a pilot determines the numbers, or if they are
+    /// fixed.
+    pub operation_counts: BTreeMap<u64, u32>,
 }
 
 impl ValidatedScenario {

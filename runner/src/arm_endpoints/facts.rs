@@ -1,6 +1,7 @@
 //! Combines the facts of the groups of rails: one group for each GPU. Performs no I/O.
 
-use crds::record::{Answer, FabricFacts, InjectLimits, OffloadFacts};
+use crds::record::{FabricFacts, InjectLimits, OffloadFacts};
+use crds::v1alpha1::Answer;
 
 /// Appends the rails of the next group to `facts`. Each limit becomes the minimum of both groups.
 pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {

@@ -179,8 +179,15 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the warm-up of all threads", |engine| {
                 engine.gate.all_warm()
             })?;
-            before = take_reading(engine, work, side)?;
-            engine.signal(Signal::Start)?;
+            // If only the initiator posts, the target can wait for its counters at the same time: it sends no data before
+            // it receives some.
+            if side.bidirectional {
+                before = take_reading(engine, work, side)?;
+                engine.signal(Signal::Start)?;
+            } else {
+                engine.signal(Signal::Start)?;
+                before = take_reading(engine, work, side)?;
+            }
             work.serve(engine, "waiting for the target's window to open", |engine| {
                 engine.inbox.started
             })?;

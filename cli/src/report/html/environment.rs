@@ -2,7 +2,8 @@
 
 use campaign::format;
 use campaign::summarize::COLD_METRICS;
-use crds::record::{Answer, HardwareFacts, OffloadFacts};
+use crds::record::{HardwareFacts, OffloadFacts};
+use crds::v1alpha1::Answer;
 use maud::{Markup, html};
 
 use super::verdicts::arm_name;

@@ -39,6 +39,10 @@ const PROCESS_SECONDS: f64 = 0.5;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
 
+/// Time until the hardware counters of an RDMA device include all earlier traffic: the default refresh interval of Linux
+/// and the spare time that the runner adds.
+const COUNTER_SECONDS: f64 = 0.03;
+
 /// Estimated size and duration of a run or leg.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -100,11 +104,28 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
                 .payload_bytes
                 .saturating_add(case.bytes.saturating_mul(cases));
             total.stream_bytes += block_stream_bytes(plan, block);
-            seconds += (case.seconds + CASE_SECONDS) * (arms * turns) as f64;
+            let overhead = CASE_SECONDS + counter_seconds(plan, scenario);
+            seconds += (case.seconds + overhead) * (arms * turns) as f64;
         }
     }
     total.seconds = seconds.ceil() as u64;
     total
+}
+
+/// Time in a case to wait for the hardware counters of RDMA devices: before and after the window. If both sides post,
+/// the target waits only after the initiator before the window.
+fn counter_seconds(plan: &Plan, scenario: &PlannedScenario) -> f64 {
+    let has_hardware_counters = plan.transport.uses_nics() && !plan.transport.uses_ip();
+    let waits = if scenario.assignment.workload.is_bidirectional() {
+        3
+    } else {
+        2
+    };
+    if has_hardware_counters {
+        f64::from(waits) * COUNTER_SECONDS
+    } else {
+        0.0
+    }
 }
 
 /// Estimates the duration of one case with `size_bytes` in `scenario`, in seconds.

@@ -1,7 +1,7 @@
 //! Plans the legs: what each gang measures and in which order, split so that no record stream or assignment is too
 //! long.
 
-use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment, pilot};
+use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment};
 use crds::record::MAX_STREAM_BYTES;
 
 use super::draw::Draw;
@@ -34,7 +34,7 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
             first = last + 1;
         }
     } else {
-        let pilot = plan.scenarios.iter().any(needs_pilot);
+        let pilot = plan.scenarios.iter().any(PlannedScenario::needs_pilot);
         for round in u32::from(!pilot)..=plan.rounds {
             for gang in draw.order(&format!("round {round} legs"), &gangs, |gang| gang.name.clone()) {
                 let integrity_round = (round == 1 && !pilot).then_some(0);
@@ -54,11 +54,6 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     }
     number_blocks(&mut legs);
     Ok(legs)
-}
-
-/// Whether a pilot determines the number of operations of `scenario`.
-fn needs_pilot(scenario: &PlannedScenario) -> bool {
-    pilot::extent(&scenario.assignment.workload).is_some()
 }
 
 /// Draws all orders for one round of one gang: processes, arms, blocks, and the arms in each block (randomized complete
@@ -102,7 +97,7 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
     let subject = format!("round {round}");
     let blocks = if round == 0 {
         let mut blocks = draw_blocks(Pass::Integrity, &subject, |scenario| scenario.integrity);
-        blocks.extend(draw_blocks(Pass::Pilot, "pilot", needs_pilot));
+        blocks.extend(draw_blocks(Pass::Pilot, "pilot", PlannedScenario::needs_pilot));
         blocks
     } else {
         draw_blocks(Pass::Measure, &subject, |_| true)

@@ -57,6 +57,7 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
         comparisons: count(&cells, |role| role == Role::Variant),
         minimum_rounds: 0,
         integrity: scenario.integrity,
+        operation_counts: scenario.operation_counts.clone(),
         cells,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::{BlockAssignment, Pass, RoundAssignment, pilot};
+use crds::assignment::{BlockAssignment, Pass, RoundAssignment};
 use crds::record::MAX_STREAM_BYTES;
 
 use super::{Notes, Severity};
@@ -107,10 +107,9 @@ fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
     let mut expected = BTreeSet::new();
     for round in 0..=plan.rounds {
         for (index, scenario) in (0_u32..).zip(&plan.scenarios) {
-            let needs_pilot = pilot::extent(&scenario.assignment.workload).is_some();
             let passes = [
                 (Pass::Integrity, round == 0 && scenario.integrity),
-                (Pass::Pilot, round == 0 && needs_pilot),
+                (Pass::Pilot, round == 0 && scenario.needs_pilot()),
                 (Pass::Measure, round > 0),
             ];
             for (pass, _) in passes.into_iter().filter(|(_, planned)| *planned) {

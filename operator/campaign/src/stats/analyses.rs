@@ -10,7 +10,7 @@ const GROWTH: f64 = 1.6;
 
 /// Result of an analysis for one question that a comparison asks about its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum QuestionState {
     /// The interval decides the question.
     Decided,
     /// Later analyses are unlikely to decide the question.
@@ -40,13 +40,13 @@ impl InterimAnalysis {
         rounds: u32,
         later: impl Iterator<Item = u32>,
         decides: impl Fn(&Interval) -> bool,
-    ) -> Answer {
+    ) -> QuestionState {
         if decides(interval) {
-            Answer::Decided
+            QuestionState::Decided
         } else if self.futility.is_futile(interval, rounds, later, decides) {
-            Answer::Futile
+            QuestionState::Futile
         } else {
-            Answer::Open
+            QuestionState::Open
         }
     }
 }

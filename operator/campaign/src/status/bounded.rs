@@ -205,6 +205,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             cpu_percent,
             optimizations: _,
             fabric: _,
+            emulated: _,
         } = result;
         for number in [
             p95_nanos,

@@ -101,6 +101,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             cpu_percent: cell.cpu_percent.map(|percent| percent.round() as u32),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
+            emulated: cell.emulated,
         }
     };
     Bounded::new(measured.map(result).collect(), count_result_values)

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
 use crds::record::PostingCounters;
-use crds::v1alpha1::{FabricProof, Metric};
+use crds::v1alpha1::{Answer, FabricProof, Metric};
 use serde::Serialize;
 
 use super::statistic::{cpu_percent, latency};
-use super::{CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, statistic};
+use super::{
+    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, offload, statistic,
+};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
 use crate::plan::{Plan, PlannedScenario};
@@ -52,6 +54,8 @@ pub struct CellSummary {
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
     pub fabric: Option<CaseProof>,
+    /// Whether the provider executed the operations in software; `None` if this is not a question for them.
+    pub emulated: Option<Answer>,
     /// Posting counters, summed over all valid cases. Limits and bursts are maxima over the cases.
     pub counters: PostingCounters,
 }
@@ -135,6 +139,7 @@ pub(super) fn cells(
                     .unwrap_or_default();
                 let mut cell = cell(scenario, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
+                cell.emulated = offload::emulated(scenario, endpoints, arm);
                 if let Some(planned) = plan.cell(index, *size_bytes, arm) {
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
                     let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();

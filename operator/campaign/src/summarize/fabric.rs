@@ -309,3 +309,6 @@ pub(super) fn run_evidence(
         interfaces,
     })
 }
+
+#[cfg(test)]
+mod tests;

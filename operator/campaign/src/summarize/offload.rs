@@ -1,17 +1,16 @@
-//! Warnings about work that the provider executes in software although the device could do it, or may do so.
+//! Work that the provider executes in software although the device could do it, or may do so.
 
-use crds::assignment::Workload;
-use crds::record::{Answer, OffloadFacts};
-use crds::v1alpha1::TransferOperation;
+use crds::record::OffloadFacts;
+use crds::v1alpha1::{Answer, MemoryKind, TransferOperation};
 
 use super::endpoints::EndpointIndex;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedScenario};
 use crate::posting::Burst;
 
 /// Returns one warning for each arm and kind of work that is or may be executed in software. An answer that the library
 /// does not give is reported as unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
-    let uses = Uses::new(plan);
+    let uses = Uses::new(&plan.scenarios);
     let mut warnings = Vec::new();
     for (arm, _, facts) in endpoints.all() {
         let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
@@ -37,26 +36,41 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     warnings
 }
 
-/// RMA operations that the scenarios of a run use.
+/// Whether the provider executed the operations of `scenario` in software for `arm` on any worker. `None` if no answer is
+/// expected for them.
+pub(super) fn emulated(
+    scenario: &PlannedScenario,
+    endpoints: &EndpointIndex<'_>,
+    arm: usize,
+) -> Option<Answer> {
+    let uses = Uses::new(std::slice::from_ref(scenario));
+    let of_arm = endpoints.all().filter(|(of, _, _)| *of == arm);
+    let answers = of_arm.flat_map(|(_, _, facts)| uses.answers(&facts.offload));
+    answers.map(|(_, answer)| answer).reduce(Answer::or)
+}
+
+/// Work that scenarios cause and that a provider may execute in software.
 struct Uses {
     reads: bool,
     writes: bool,
+    gpu_memory: bool,
 }
 
 impl Uses {
-    fn new(plan: &Plan) -> Self {
+    fn new(scenarios: &[PlannedScenario]) -> Self {
         let uses = |operations: &[TransferOperation]| {
-            let workloads = plan
-                .scenarios
+            let bursts = scenarios
                 .iter()
-                .map(|scenario| &scenario.assignment.workload);
-            workloads
-                .map(|workload: &Workload| Burst::from(workload).operation)
+                .map(|scenario| Burst::from(&scenario.assignment.workload));
+            bursts
+                .map(|burst| burst.operation)
                 .any(|operation| operations.contains(&operation))
         };
+        let mut memory = scenarios.iter().map(|scenario| scenario.assignment.memory);
         Self {
             reads: uses(&[TransferOperation::Read]),
             writes: uses(&[TransferOperation::Write, TransferOperation::WriteImmediate]),
+            gpu_memory: memory.any(|memory| memory == MemoryKind::Cuda),
         }
     }
 
@@ -69,7 +83,7 @@ impl Uses {
             ("the provider emulates RMA writes", writes),
             (
                 "the provider copies GPU memory through host memory",
-                offload.staged,
+                offload.staged.filter(|_| self.gpu_memory),
             ),
         ]
         .into_iter()
@@ -89,10 +103,17 @@ mod tests {
             staged: Some(Answer::No),
             inline_bytes: None,
         };
-        let answers =
-            |reads, writes| -> Vec<(&str, Answer)> { Uses { reads, writes }.answers(&offload).collect() };
+        let answers = |rma, gpu_memory| -> Vec<(&str, Answer)> {
+            let uses = Uses {
+                reads: rma,
+                writes: rma,
+                gpu_memory,
+            };
+            uses.answers(&offload).collect()
+        };
         let staged = ("the provider copies GPU memory through host memory", Answer::No);
-        assert_eq!(answers(false, false), [staged]);
+        assert_eq!(answers(false, false), []);
+        assert_eq!(answers(false, true), [staged]);
         assert_eq!(
             answers(true, true),
             [

@@ -127,6 +127,20 @@ pub enum ProblemKind {
         /// The minimum window.
         min_window: Duration,
     },
+    /// The numbers of operations are given, although no pilot would determine them.
+    #[snafu(display(
+        "a duration, or a minWindow of 0s, already fixes the length of the measurement. Remove operationCounts"
+    ))]
+    FixedOperationCounts,
+    /// The numbers of operations do not belong to the sizes of the scenario.
+    #[snafu(display(
+        "the list must contain every size of the scenario exactly once: {}",
+        sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    ))]
+    OperationCountSizes {
+        /// Sizes of the scenario.
+        sizes: Vec<Size>,
+    },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
         "messages in flight need {needed} in every instrument process, which may use at most {max}. Reduce threads or the \

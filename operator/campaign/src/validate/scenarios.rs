@@ -1,5 +1,6 @@
 //! Validates scenarios: sizes, iterations, durations, and the memory of messages in flight.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
@@ -89,12 +90,37 @@ impl Scope<'_> {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
         }
+        let operation_counts = self.operation_counts(scenario, &assignment.workload, &sizes);
         Some(ValidatedScenario {
             assignment,
             sizes,
             primary,
             integrity: scenario.integrity,
+            operation_counts,
         })
+    }
+
+    /// The given numbers of operations, which must replace those that a pilot would determine at every size.
+    fn operation_counts(
+        &mut self,
+        scenario: &Scenario,
+        workload: &Workload,
+        sizes: &[u64],
+    ) -> BTreeMap<u64, u32> {
+        let given = scenario.operation_counts.iter();
+        let counts: BTreeMap<u64, u32> = given.map(|count| (count.size.0, count.iterations)).collect();
+        if counts.is_empty() {
+            return counts;
+        }
+        if pilot::extent(workload).is_none() {
+            self.add("operationCounts", ProblemKind::FixedOperationCounts);
+        }
+        let is_complete = sizes.iter().all(|size| counts.contains_key(size));
+        if !is_complete || scenario.operation_counts.len() != sizes.len() {
+            let sizes = sizes.iter().copied().map(Size).collect();
+            self.add("operationCounts", ProblemKind::OperationCountSizes { sizes });
+        }
+        counts
     }
 
     fn ping_pong(&mut self, given: &PingPong) -> Workload {

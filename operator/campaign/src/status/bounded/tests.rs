@@ -52,6 +52,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         .map(optimization)
         .into(),
         fabric: None,
+        emulated: None,
     }
 }
 

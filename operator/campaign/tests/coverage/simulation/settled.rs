@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::Verdict;
 use fabricbench_campaign::stats::{
-    Answer, BetterDirection, Family, InterimAnalysis, Interval, MAX_ROUNDS, Margin, analysis_rounds,
+    BetterDirection, Family, InterimAnalysis, Interval, MAX_ROUNDS, Margin, QuestionState, analysis_rounds,
     decide_verdict, median_of, signed_rank,
 };
 use rand::Rng;
@@ -105,9 +105,9 @@ impl Design {
             let later = self.analyses[index + 1..].iter().copied();
             let decides = |interval: &Interval| verdict(interval) != Verdict::Inconclusive;
             match self.interim.answer(&end.interval, *rounds, later, decides) {
-                Answer::Decided => return end,
-                Answer::Futile if self.futility => return end,
-                Answer::Futile | Answer::Open => {}
+                QuestionState::Decided => return end,
+                QuestionState::Futile if self.futility => return end,
+                QuestionState::Futile | QuestionState::Open => {}
             }
         }
         at(*last)

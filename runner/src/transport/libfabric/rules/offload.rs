@@ -2,7 +2,8 @@
 //!
 //! An answer is `Unknown` unless the provider reports it or cannot act otherwise.
 
-use crds::record::{Answer, OffloadFacts};
+use crds::record::OffloadFacts;
+use crds::v1alpha1::Answer;
 use crds::v1alpha1::LibfabricProvider;
 
 /// What the library reports about an endpoint.

@@ -1,0 +1,129 @@
+use crds::assignment::AttemptIdentity;
+use crds::record::{HelloRecord, HostEnvironment, InterfaceDelta, PostingCounters};
+
+use super::*;
+use crate::collect::{FromStream, SidePosts};
+use crate::validate::validate;
+
+const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
+                   baseline: a\n  transport: {libfabric: {provider: tcp, rails: 1}}\n  placement: {workers: 4}\n  \
+                   variants: [{name: a}, {name: b, inject: {maxBytes: 64}}]\n  scenarios: [{name: s, transfer: \
+                   {sizes: [64], operation: Send}}]\n";
+
+/// Payload of a case, in bytes.
+const PAYLOAD: u64 = 1_000_000;
+/// Length of a window, in nanoseconds.
+const WINDOW: u64 = 10_000_000;
+
+/// A worker on the only host.
+fn hello(rank: u32) -> FromStream<HelloRecord> {
+    let identity = AttemptIdentity {
+        run: "test".to_owned(),
+        uid: String::new(),
+        plan_hash: String::new(),
+        leg: 0,
+        attempt: 1,
+    };
+    let environment = HostEnvironment {
+        hostname: "host".to_owned(),
+        ..HostEnvironment::default()
+    };
+    let record = HelloRecord {
+        version: 1,
+        identity,
+        rank,
+        workers: 4,
+        runner_version: String::new(),
+        started_at: String::new(),
+        environment,
+    };
+    FromStream {
+        leg: 0,
+        attempt: 1,
+        record,
+    }
+}
+
+/// A case of one pair, whose workers both read that the interface carried `counted` bytes in each direction.
+fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
+    let side = |posted| Side {
+        window_nanos: WINDOW,
+        posted,
+        interfaces: vec![InterfaceDelta {
+            name: "eth0".to_owned(),
+            rails: vec![0],
+            tx_bytes: counted,
+            rx_bytes: counted,
+            retransmits: None,
+            interval_nanos: WINDOW,
+            line_bits_per_second: None,
+        }],
+        ..Side::default()
+    };
+    let posted = SidePosts {
+        payload_bytes: PAYLOAD,
+        counters: PostingCounters {
+            bytes_per_rail: vec![PAYLOAD],
+            ..PostingCounters::default()
+        },
+        ..SidePosts::default()
+    };
+    Case {
+        leg: 0,
+        attempt: 1,
+        block: 1,
+        round: 1,
+        pass: Pass::Measure,
+        scenario: 0,
+        size_bytes: 64,
+        arm: 0,
+        initiator,
+        target: initiator + 1,
+        started_nanos,
+        outcome: CaseOutcome::Measured(Box::new(Measured {
+            initiator: side(Some(posted)),
+            target: side(None),
+        })),
+    }
+}
+
+/// The proof of each case.
+fn proofs(cases: Vec<Case>) -> Vec<FabricProof> {
+    let run = crate::fixture::run_from_yaml(RUN);
+    let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
+    let reports = Reports {
+        hellos: (0..4).map(hello).collect(),
+        cases,
+        ..Reports::default()
+    };
+    let proofs = prove(&plan, &reports, &EndpointIndex::new(&plan, &reports));
+    let cases = proofs.cases.into_iter().flatten();
+    cases.map(|case| case.proof).collect()
+}
+
+#[test]
+fn readings_of_pairs_that_share_an_interface_verify_them_if_one_covers_all() {
+    let verified = vec![case(0, 0, 2 * PAYLOAD), case(2, 0, 2 * PAYLOAD)];
+    assert_eq!(proofs(verified), [FabricProof::Verified; 2]);
+}
+
+#[test]
+fn windows_that_overlap_in_part_only_declare_the_fabric() {
+    // Each reading covers the payload of its own pair, and half of that of the other.
+    let counted = PAYLOAD * 3 / 2;
+    let overlapping = vec![case(0, 0, counted), case(2, WINDOW / 2, counted)];
+    assert_eq!(proofs(overlapping), [FabricProof::Declared; 2]);
+}
+
+#[test]
+fn reading_below_the_payload_of_its_own_pair_contradicts_the_fabric() {
+    let lost = vec![case(0, 0, 2 * PAYLOAD), case(2, WINDOW / 2, PAYLOAD / 2)];
+    let proofs = proofs(lost);
+    assert_eq!(proofs[1], FabricProof::Contradicted);
+}
+
+#[test]
+fn pairs_that_run_one_after_the_other_are_proved_separately() {
+    let separate = vec![case(0, 0, PAYLOAD), case(2, 2 * WINDOW, PAYLOAD)];
+    assert_eq!(proofs(separate), [FabricProof::Verified; 2]);
+}
