@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 use super::processes::{MARK, Process, find_marked, shared_memory_of};
+use super::run_check::{check_runs, output_dir};
 
 /// Timeout of a campaign.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -48,6 +49,8 @@ pub struct RunningCommand {
     child: Child,
     mark: String,
     directory: TempDir,
+    /// Directory of the runs that the command writes and that are checked when it exits.
+    runs: Option<PathBuf>,
     /// IDs of all processes of the campaign that have been observed so far.
     seen: BTreeSet<u32>,
     _machine: MutexGuard<'static, ()>,
@@ -69,6 +72,7 @@ impl RunningCommand {
         let directory = TempDir::new().unwrap();
         let mark = directory.path().display().to_string();
         let file = |name: &str| File::create(directory.path().join(name)).unwrap();
+        let runs = output_dir(&command);
         let child = command
             .env(MARK, &mark)
             .stdin(Stdio::null())
@@ -81,9 +85,16 @@ impl RunningCommand {
             child,
             mark,
             directory,
+            runs,
             seen: BTreeSet::new(),
             _machine: machine,
         }
+    }
+
+    /// Does not check the runs of the command, because their records no longer belong to their status.
+    pub fn with_changed_records(mut self) -> Self {
+        self.runs = None;
+        self
     }
 
     /// Running processes of the campaign, including the command itself.
@@ -135,7 +146,9 @@ impl RunningCommand {
         kill_process_group(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the command to exit. Fails if processes or shared memory of the campaign remain.
+    /// Waits for the command to exit. Fails if processes or shared memory of the campaign remain, or if a value in the
+    /// status of a run does not follow from its records.
+    #[track_caller]
     pub fn wait(mut self) -> CommandOutput {
         let deadline = Instant::now() + TIMEOUT;
         let status = loop {
@@ -151,6 +164,7 @@ impl RunningCommand {
             sleep(POLL_INTERVAL);
         };
         self.assert_nothing_remains();
+        self.runs.iter().for_each(|output| check_runs(output));
         CommandOutput {
             status,
             stdout: self.read("stdout"),

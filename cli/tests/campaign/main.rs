@@ -25,4 +25,5 @@ mod rederived;
 mod rejected;
 mod replay;
 mod resume;
+mod run_check;
 mod stored_run;

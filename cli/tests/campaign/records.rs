@@ -108,7 +108,8 @@ fn does_not_resume_with_changed_records() {
     let directory = dir.run_dir(NAME);
     fs::write(directory.join("records.jsonl"), lines.join("\n") + "\n\n").unwrap();
     report(&directory).expect_code(3);
-    let output = RunningCommand::start(dir.resume(&manifest)).wait().expect_code(3);
+    let resumed = RunningCommand::start(dir.resume(&manifest)).with_changed_records();
+    let output = resumed.wait().expect_code(3);
     output.expect_stderr("is not the file that this run wrote");
     report(&directory).expect_code(3);
 }

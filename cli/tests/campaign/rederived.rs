@@ -1,225 +1,167 @@
-//! Changes each value in a status and each measured case in the records, and checks that the re-derivation finds every
-//! change.
+//! Changes the values in a status and the records of a run, and checks that the re-derivation finds every change.
 
+mod records;
+mod status;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crds::assignment::Pass;
-use crds::record::{CaseResult, ChainWriter, Record};
-use serde_json::{Value, json};
-use test_support::rederive::{LINES, assert_rederived, rederive};
+use crds::record::{ChainWriter, Record};
+use serde_json::Value;
+use test_support::rederive::{LINES, rederive};
 
 use super::harness::{RunningCommand, TestDir};
-use super::manifest::{INJECT_64, NAME, SHORT, TCP, run};
+use super::manifest::{INJECT_64, NAME, SHM, SHORT, run};
 
-/// A change to a run and its records.
+/// Number of mutants that exist at the same time, because each has a copy of the records.
+const CHUNK: usize = 64;
+
+/// A kind of change, and the run and the lines of the records with the change.
 struct Mutant {
-    description: String,
+    kind: String,
+    change: String,
     run: Value,
     records: String,
 }
 
-/// The stored run and the lines of its records.
+/// A stored run and its records.
 struct Original {
     run: Value,
-    records: String,
+    text: String,
+    records: Vec<Record>,
 }
 
 impl Original {
-    fn mutant(&self, description: impl Into<String>, change: impl FnOnce(&mut Value)) -> Mutant {
+    /// Measures `manifest`, optionally with the runner at the path `runner`.
+    fn measure(dir: &TestDir, manifest: &str, runner: Option<&str>) -> Self {
+        let manifest = dir.manifest(manifest);
+        RunningCommand::start(match runner {
+            Some(runner) => dir.run_with(runner, &manifest),
+            None => dir.run(&manifest),
+        })
+        .wait();
+        let directory = dir.run_dir(NAME);
+        let text = fs::read_to_string(directory.join(LINES)).unwrap();
+        let record = |line: &str| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            serde_json::from_value(line["record"].take()).unwrap()
+        };
+        Self {
+            run: serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap(),
+            records: text.lines().map(record).collect(),
+            text,
+        }
+    }
+
+    /// The run with a changed status.
+    fn with_status(&self, kind: &str, change: impl Into<String>, edit: impl FnOnce(&mut Value)) -> Mutant {
         let mut run = self.run.clone();
-        change(&mut run["status"]);
+        edit(&mut run["status"]);
         Mutant {
-            description: description.into(),
+            kind: kind.to_owned(),
+            change: change.into(),
             run,
-            records: self.records.clone(),
+            records: self.text.clone(),
         }
     }
 
-    fn items(&self, list: &str) -> &[Value] {
-        self.run["status"][list].as_array().unwrap()
-    }
-
-    /// Changes each of the values of the status.
-    fn changed_values(&self) -> impl Iterator<Item = Mutant> {
-        values(&self.run["status"]).into_iter().map(|pointer| {
-            self.mutant(&pointer, |status| {
-                let value = status.pointer_mut(&pointer).unwrap();
-                *value = match value.as_i64() {
-                    // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
-                    Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
-                    None if value == "Regressed" => json!("Improved"),
-                    None => json!("Regressed"),
-                };
+    /// The run with other records in a valid chain, and without the digest in the status, so that only the values show
+    /// the change.
+    fn with_records(&self, kind: &str, change: impl Into<String>, records: &[Record]) -> Mutant {
+        let mut writer = ChainWriter::default();
+        let lines = records.iter().map(|record| writer.line(record).unwrap());
+        Mutant {
+            records: lines.collect(),
+            ..self.with_status(kind, change, |status| {
+                status.as_object_mut().unwrap().remove("records");
             })
-        })
+        }
     }
+}
 
-    /// Removes each item of the lists, and most values of the results.
-    fn missing_values(&self) -> impl Iterator<Item = Mutant> {
-        let items = ["results", "comparisons", "expectations"]
-            .into_iter()
-            .flat_map(move |list| {
-                (0..self.items(list).len()).map(move |index| {
-                    self.mutant(format!("{list} without item {index}"), |status| {
-                        status[list].as_array_mut().unwrap().remove(index);
-                    })
-                })
-            });
-        let values = self.mutant("results without times", |status| {
-            status["omittedValues"] = json!(1);
-            for result in status["results"].as_array_mut().unwrap() {
-                let is_kept = |name: &String, _: &mut Value| !name.ends_with("Nanos");
-                result.as_object_mut().unwrap().retain(is_kept);
-            }
-        });
-        items.chain([values])
-    }
-
-    /// Withholds each verdict for another reason.
-    fn withheld_verdicts(&self) -> impl Iterator<Item = Mutant> {
-        let reasons = [
-            "NotEngaged",
-            "NotApplicable",
-            "NotMeasured",
-            "FabricContradicted",
-            "DifferentDevices",
-        ];
-        let indexes = 0..self.items("comparisons").len();
-        let both = indexes.flat_map(move |index| reasons.map(|reason| (index, reason)));
-        let others = both.filter(|(index, reason)| self.items("comparisons")[*index]["withheld"] != *reason);
-        others.map(|(index, reason)| {
-            self.mutant(format!("comparison {index} withheld as {reason}"), |status| {
-                let comparison = status["comparisons"][index].as_object_mut().unwrap();
-                comparison.remove("verdict");
-                comparison.insert("withheld".to_owned(), json!(reason));
-            })
-        })
-    }
-
-    /// Edits each line with a measured case. The chain and the digest do not match the line.
-    fn edited_lines(&self) -> impl Iterator<Item = Mutant> {
-        let measured = |(_, line): &(usize, &str)| line.contains("elapsedNanos");
-        let lines = self.records.lines().enumerate().filter(measured);
-        lines.map(|(number, line)| Mutant {
-            description: format!("line {number}"),
-            run: self.run.clone(),
-            records: self
-                .records
-                .replace(line, &line.replacen("\"elapsedNanos\":", "\"elapsedNanos\":1", 1)),
-        })
-    }
-
-    /// Edits each case of a measured round, and writes a new chain without a digest in the status, so that only the
-    /// values show the edit.
-    fn edited_cases(&self) -> impl Iterator<Item = Mutant> {
-        let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["record"].take();
-        let records: Vec<Record> = self
-            .records
-            .lines()
-            .map(|text| serde_json::from_value(line(text)).unwrap())
+/// Checks that the re-derivation finds every change, and prints the number of mutants of each kind.
+#[track_caller]
+fn assert_all_are_found(dir: &TestDir, mutants: impl Iterator<Item = Mutant>) {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut missed = Vec::new();
+    let mut mutants = mutants.peekable();
+    while mutants.peek().is_some() {
+        let chunk: Vec<Mutant> = mutants.by_ref().take(CHUNK).collect();
+        let directories: Vec<PathBuf> = (0..chunk.len())
+            .map(|number| dir.output_dir().join(format!("mutant-{number}")))
             .collect();
-        let mut mutants = Vec::new();
-        for (index, record) in records.iter().enumerate() {
-            let mut edited = record.clone();
-            let Record::Case(case) = &mut edited else { continue };
-            let CaseResult::Measured(measured) = &mut case.result else {
-                continue;
-            };
-            let Some(posted) = &mut measured.initiator.posted else {
-                continue;
-            };
-            if case.pass != Pass::Measure {
-                continue;
+        for (mutant, directory) in chunk.iter().zip(&directories) {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("run.json"), mutant.run.to_string()).unwrap();
+            fs::write(directory.join(LINES), &mutant.records).unwrap();
+        }
+        let output = rederive(&directories);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        for (mutant, directory) in chunk.into_iter().zip(&directories) {
+            if !errors.contains(&format!("{}: ", directory.display())) {
+                missed.push(format!("{}: {}", mutant.kind, mutant.change));
             }
-            posted.min_nanos = 1;
-            let mut writer = ChainWriter::default();
-            let records = records.iter().enumerate();
-            let lines = records.map(|(number, record)| {
-                let record = if number == index { &edited } else { record };
-                writer.line(record).unwrap()
-            });
-            let records = lines.collect();
-            mutants.push(Mutant {
-                records,
-                ..self.mutant(format!("case in line {index}"), |status| {
-                    status.as_object_mut().unwrap().remove("records");
-                })
-            });
-        }
-        mutants.into_iter()
-    }
-}
-
-/// Pointers to the outcome, and to all numbers and verdicts in `results` and `comparisons` of `status`.
-fn values(status: &Value) -> Vec<String> {
-    let single = [
-        "/seed",
-        "/progress/blocksDone",
-        "/outcome",
-        "/expectations/0/outcome",
-        "/fabric/countedBytes",
-        "/fabric/payloadBytes",
-    ];
-    let mut found: Vec<String> = single.map(str::to_owned).into();
-    for list in ["results", "comparisons"] {
-        for (index, item) in status[list].as_array().unwrap().iter().enumerate() {
-            let fields = item.as_object().unwrap().iter();
-            let is_checked = |(name, value): &(&String, &Value)| {
-                (value.is_number() || *name == "verdict") && *name != "sizeBytes"
-            };
-            found.extend(
-                fields
-                    .filter(is_checked)
-                    .map(|(name, _)| format!("/{list}/{index}/{name}")),
-            );
+            *numbers.entry(mutant.kind).or_default() += 1;
         }
     }
-    found
+    println!("mutants: {numbers:?}, {} missed", missed.len());
+    assert!(missed.is_empty(), "not found: {missed:#?}");
 }
 
-/// The other tests rely on this check, which must therefore not accept wrong values.
+/// Arms and sizes with every optimization, over interfaces with counters.
 #[test]
 fn finds_every_changed_value_and_record() {
     let dir = TestDir::new();
+    let variants = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 64}}, {name: doorbell, doorbell: \
+                    {maxBatch: 4}}, {name: coalesce, striping: {policy: NixlCoalesce}}]";
+    let scenarios = "[{name: small, pingPong: {sizes: [64, 256], iterations: 200, warmup: 20}}, {name: mid, transfer: \
+                     {sizes: [16Ki], window: 4, batch: 4, iterations: 100, warmup: 10}}]";
     let expectation = "{variant: fi-inject, scenario: small, metric: LatencyP50, decreasePercent: {min: 90}}";
-    let rest = ["sampling: {rounds: 8}", &format!("expectations: [{expectation}]")];
-    let manifest = dir.manifest(&run(INJECT_64, TCP, SHORT, &rest));
-    RunningCommand::start(dir.run(&manifest)).wait();
-    let directory = dir.run_dir(NAME);
-    assert_rederived(&directory);
-    let original = Original {
-        run: serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap(),
-        records: fs::read_to_string(directory.join(LINES)).unwrap(),
-    };
-    let mutants = original
-        .changed_values()
-        .chain(original.missing_values())
-        .chain(original.withheld_verdicts())
-        .chain(original.edited_lines())
-        .chain(original.edited_cases());
-    let write = |(number, mutant): (usize, Mutant)| -> (String, PathBuf) {
-        let directory = dir.output_dir().join(format!("mutant-{number}"));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("run.json"), mutant.run.to_string()).unwrap();
-        fs::write(directory.join(LINES), mutant.records).unwrap();
-        (mutant.description, directory)
-    };
-    let mutants: Vec<(String, PathBuf)> = mutants.enumerate().map(write).collect();
-    let directories: Vec<_> = mutants.iter().map(|(_, directory)| directory.clone()).collect();
-    let output = rederive(&directories);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let missed: Vec<_> = mutants
-        .iter()
-        .filter(|(_, directory)| !errors.contains(&format!("{}: ", directory.display())))
-        .map(|(change, _)| change)
-        .collect();
-    println!("{} mutants", mutants.len());
-    assert!(mutants.len() > 200, "{}", mutants.len());
-    assert!(
-        missed.is_empty(),
-        "{} of {} changes were not found: {missed:?}",
-        missed.len(),
-        mutants.len()
-    );
+    let rest = [
+        "sampling: {rounds: 8, minWindow: 2ms}",
+        "striping: {policy: Nixl, thresholdBytes: 16Ki, minChunkBytes: 16Ki}",
+        &format!("expectations: [{expectation}]"),
+    ];
+    let transport = "{libfabric: {provider: tcp, rails: 2}}";
+    let original = Original::measure(&dir, &run(variants, transport, scenarios, &rest), None);
+    let of_status = status::changed_values(&original)
+        .chain(status::missing_items(&original))
+        .chain(status::withheld_verdicts(&original));
+    let of_records = records::edited_lines(&original)
+        .chain(records::edited_records(&original))
+        .chain(records::edited_cells(&original));
+    assert_all_are_found(&dir, of_status.chain(of_records));
+}
+
+/// Shell code before the runner's command that gives each rank the name of a node.
+const NODE_NAMES: &str = r#"for rank in 0 1 2 3; do
+    case " $* " in *" --rank $rank "*) export FABRICBENCH_NODE="node-$rank";; esac
+done
+exec"#;
+
+#[test]
+fn finds_every_changed_deviation_of_pairs_and_nodes() {
+    let dir = TestDir::new();
+    let rest = [
+        "sampling: {rounds: 2, control: false, minWindow: 0s}",
+        "placement: {workers: 4}",
+    ];
+    let manifest = run("[{name: baseline}]", SHM, SHORT, &rest);
+    let original = Original::measure(&dir, &manifest, Some(&dir.runner(NODE_NAMES)));
+    let nodes = original.run["status"]["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 4, "{nodes:?}");
+    let mutants = status::changed_values(&original)
+        .chain(status::missing_items(&original))
+        .chain(records::renamed_nodes(&original));
+    assert_all_are_found(&dir, mutants);
+}
+
+#[test]
+fn finds_every_changed_end_of_a_comparison() {
+    let dir = TestDir::new();
+    let rest = ["sampling: {rounds: 40, stop: Settled, minWindow: 0s}"];
+    let original = Original::measure(&dir, &run(INJECT_64, SHM, SHORT, &rest), None);
+    assert!(original.run["status"]["progress"]["savedPercent"].is_number());
+    assert_all_are_found(&dir, status::changed_values(&original));
 }

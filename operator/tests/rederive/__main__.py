@@ -1,25 +1,28 @@
 """Checks run directories. Usage: python3 -m rederive DIRECTORY...
 
-Exits with 1 and lists the differences if a figure of a status differs from the one derived here.
+Prints a line for each directory, and the totals of several directories. Lists the differences and exits with 1 if a
+figure of a status differs from the one derived here.
 """
 
 import sys
 from pathlib import Path
 
-from .check import Check
+from . import check
+from .totals import totals
 
 
 def main(directories):
-    """Checks each directory, and prints the number of figures of each kind."""
-    failed = False
+    """Checks each directory."""
+    failed, lines = False, []
     for directory in directories:
-        check = Check(Path(directory))
-        check.all()
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(check.agreed.items()))
-        print(f"{directory}: {sum(check.agreed.values())} figures agree ({kinds}); {check.skipped} cells not checked")
-        for difference in check.differences:
+        tally = check.check(Path(directory))
+        lines.append(tally.line(directory))
+        print(lines[-1])
+        for difference in tally.differences:
             print(f"{directory}: {difference}", file=sys.stderr)
-        failed |= bool(check.differences)
+        failed |= bool(tally.differences)
+    if len(lines) > 1:
+        print("\n".join(totals(lines)))
     return int(failed)
 
 

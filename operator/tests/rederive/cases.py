@@ -1,51 +1,71 @@
-"""Values of one case, and whether it is valid."""
+"""Values of one case."""
+
+import functools
+import math
 
 from . import histogram
 
 GIB = 2**30
 QUANTILES = {"LatencyP50": 0.5, "LatencyP95": 0.95, "LatencyP99": 0.99, "LatencyP99_9": 0.999}
-SHORT_WINDOW = 10_000_000
+
+
+def samples(posted):
+    """The number of samples of each bucket of a posting worker."""
+    return histogram.decode(posted["latency"], posted["maxNanos"])
 
 
 class Case:
-    """A measured case."""
+    """A case of one pair of workers. Whether it is valid is decided later."""
 
     def __init__(self, record, scenario):
+        self.record = record
+        self.scenario = scenario
+        self.key = (record["scenario"], record["sizeBytes"], record["arm"])
         self.round = record["round"]
+        self.stream = record["stream"]
         self.pair = (record["initiator"], record["target"])
-        measured = record["result"].get("measured")
-        self.valid = measured is not None
-        if not measured:
-            return
-        self.sides = [measured["initiator"], measured["target"]]
-        posting = self.sides if scenario.both_post else self.sides[:1]
-        self.posted = [side["posted"] for side in posting if side.get("posted")]
-        self.buckets = {}
-        decoded = [histogram.decode(one["latency"], one["maxNanos"]) for one in self.posted]
-        for buckets in decoded:
-            for value, count in buckets.items():
-                self.buckets[value] = self.buckets.get(value, 0) + count
-        self.valid = bool(self.posted) and all(self.sound(side, scenario) for side in posting) and not any(
-            side.get("throttledNanos") or side.get("migrations") or side.get("governorChanged") for side in self.sides
-        )
+        self.measured = record["result"].get("measured")
+        self.reasons = []
+        self.proof = None
+        self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
+        self.posting = self.sides if scenario.both_post else self.sides[:1]
+        self.posted = [side["posted"] for side in self.posting if side.get("posted")]
 
-    def sound(self, side, scenario):
-        """Whether the operations fill the window and took as long as their latencies require."""
-        posted = side.get("posted")
-        if not posted or not posted["operations"] or not posted["elapsedNanos"] or not posted["payloadBytes"]:
-            return False
-        elapsed, window = posted["elapsedNanos"], side["windowNanos"]
-        buckets = histogram.decode(posted["latency"], posted["maxNanos"])
-        total = sum(value * count for value, count in buckets.items())
-        short = window > SHORT_WINDOW and elapsed < window * 0.01
-        return elapsed <= window and elapsed >= total / scenario.in_flight / 1.02 and not short
+    @property
+    def valid(self):
+        """Whether no reason makes the case invalid."""
+        return not self.reasons
+
+    @functools.cached_property
+    def buckets(self):
+        """The merged histograms of the posting workers."""
+        merged = {}
+        for one in self.posted:
+            for value, count in samples(one).items():
+                merged[value] = merged.get(value, 0) + count
+        return merged
+
+    def iterations(self):
+        """Operations per thread, if they are the same for all posting workers and threads."""
+        threads, counts = self.scenario.threads, {one["operations"] for one in self.posted}
+        count = counts.pop() if len(counts) == 1 else None
+        return None if count is None or count % threads else count // threads
 
     def cpu_percent(self):
-        """CPU time of both workers, each divided by its window, in percent."""
+        """CPU time of both workers, each divided by its window, in percent; None without a window."""
+        if not all(side["windowNanos"] for side in self.sides):
+            return None
         return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)
 
     def value(self, metric):
-        """Nanoseconds, bytes or operations per second, or CPU seconds per GiB."""
+        """Nanoseconds, bytes or operations per second, or CPU seconds per GiB; None unless it is finite and above 0."""
+        try:
+            value = self.raw_value(metric)
+        except ZeroDivisionError:
+            return None
+        return value if math.isfinite(value) and value > 0 else None
+
+    def raw_value(self, metric):
         if metric in QUANTILES:
             return float(histogram.quantile(self.buckets, QUANTILES[metric]))
         if metric == "CpuSecondsPerGib":

@@ -1,11 +1,13 @@
-"""Decides whether the optimizations of an arm engaged, from the spec and the posting counters."""
+"""Decides whether the optimizations of an arm took effect, from the spec and the counters."""
+
+from . import coalesce
 
 APPLIES = None
 
 
-def planned(arm, baseline, scenario, length, rails):
+def planned(arm, scenario, length, rails):
     """The optimizations that the arm requests: `NotApplicable` if the spec already excludes one at this size."""
-    used, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
+    _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
     found = {}
     if arm.inject is not None:
         excluded = scenario.operation not in ("Send", "WriteImmediate") or min(chunk, last) > arm.inject
@@ -13,39 +15,39 @@ def planned(arm, baseline, scenario, length, rails):
     if arm.doorbell:
         found["Doorbell"] = "NotApplicable" if scenario.operation == "Read" or posts < 2 else APPLIES
     if arm.policy == "NixlCoalesce":
-        plain = arm.with_policy("Nixl").stripes(length, rails)
-        same = arm.stripes(length, rails) in (plain, baseline.stripes(length, rails))
+        same = arm.stripes(length, rails) == arm.with_policy("Nixl").stripes(length, rails)
         found["Coalesce"] = "NotApplicable" if rails == 1 or length < arm.threshold or same else APPLIES
     return found
 
 
-def inject(posts):
+def inject(total):
     """An injected post has no completion."""
-    total = totals(posts)
-    if not total["injected"]:
-        return "NotEngaged"
-    if total["refused"]:
+    if not total["injected"] or total["refused"]:
         return "NotEngaged"
     return "Confirmed" if total["completions"] == total["posts"] - total["injected"] else "RequestedOnly"
 
 
-def doorbell(posts):
+def doorbell(total, bursts):
     """No provider reports its doorbells."""
-    total = totals(posts)
-    bursts = max(one["counters"]["postsPerBurst"] for one in posts)
     if bursts < 2 or total["injected"] == total["posts"] > 0:
         return "NotApplicable"
     return "RequestedOnly" if total["more"] else "NotEngaged"
 
 
-def totals(posts):
-    """Sums of the counters."""
-    names = ("posts", "injected", "refused", "completions", "more")
-    return {name: sum(one["counters"][name] for one in posts) for name in names}
-
-
-def derive(arm, baseline, scenario, length, rails, posts):
-    """The engagement of each optimization; None for coalescing that applies, which needs the counters of interfaces."""
-    rules = {"Inject": inject, "Doorbell": doorbell}
-    found = planned(arm, baseline, scenario, length, rails)
-    return {name: known or (rules[name](posts) if name in rules else None) for name, known in found.items()}
+def derive(arm, plan, scenario, length, cases):
+    """The engagement of each optimization in these valid cases; nothing without cases."""
+    counters = [one["counters"] for case in cases for one in case.posted]
+    if not counters:
+        return {}
+    total = {
+        name: sum(one[name] for one in counters) for name in ("posts", "injected", "refused", "completions", "more")
+    }
+    shapes = [one.stripes(length, plan.rails) for one in (arm, plan.baseline)]
+    rules = {
+        "Inject": lambda: inject(total),
+        "Doorbell": lambda: doorbell(total, max(one["postsPerBurst"] for one in counters)),
+        "Coalesce": lambda: (
+            "NotApplicable" if shapes[0] == shapes[1] else coalesce.engagement(shapes[0][0], plan.rails, cases)
+        ),
+    }
+    return {name: known or rules[name]() for name, known in planned(arm, scenario, length, plan.rails).items()}

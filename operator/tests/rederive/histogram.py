@@ -4,6 +4,7 @@ Source: the format description of HdrHistogram (V2 encoding with ZigZag LEB128 c
 """
 
 import base64
+import functools
 import math
 import struct
 import zlib
@@ -14,6 +15,7 @@ PLAIN = 0x1C849313
 FIGURES = 3
 
 
+@functools.lru_cache(maxsize=65536)
 def decode(text, maximum):
     """Returns {highest value of a bucket: number of samples}. The last bucket ends at `maximum`, the largest sample."""
     data = base64.b64decode(text)
@@ -35,7 +37,7 @@ def decode(text, maximum):
                 value = top_of_middle(lowest_value(index, half), value)
             buckets[value] = buckets.get(value, 0) + count
         index += 1
-    last = max(buckets)
+    last = max(buckets, default=0)
     previous = max((value for value in buckets if value < last), default=0)
     if previous < maximum < last:
         buckets[maximum] = buckets.pop(last)

@@ -1,9 +1,10 @@
 """Decides after which rounds each comparison ends, from the spec and the records."""
 
+import functools
 import math
 import statistics
 
-from . import inference
+from . import inference, withholding
 
 MAX_ROUNDS = 60
 SPARE_ROUNDS = 4
@@ -12,20 +13,30 @@ LEAST_PROBABILITY = 0.1
 EFFECTS, ESTIMATES = 41, 100
 
 
+def first_analysis(largest, count, alpha):
+    """The recommended number of rounds of the largest family at the level of one of `count` analyses."""
+    return math.ceil(math.log2(2 * max(largest, 1) * count / alpha)) + SPARE_ROUNDS
+
+
+def default_rounds(sampling, alpha, largest):
+    """Number of rounds if the spec gives none."""
+    return MAX_ROUNDS if sampling.get("stop") == "Settled" else first_analysis(largest, 1, alpha)
+
+
 def analyses(sampling, alpha, largest):
     """Numbers of rounds after which the run is analyzed; None for a single analysis after all rounds."""
     if sampling.get("stop", "Fixed") == "Fixed":
         return None
     rounds, count = sampling.get("rounds", MAX_ROUNDS), 1
 
-    def first():
-        return math.ceil(math.log2(2 * max(largest, 1) * count / alpha)) + SPARE_ROUNDS
+    def ratio():
+        return rounds / first_analysis(largest, count, alpha)
 
-    while 1 + max(half_up(math.log(rounds / first()) / math.log(GROWTH)), 0) > count:
+    while 1 + max(half_up(math.log(ratio()) / math.log(GROWTH)), 0) > count:
         count += 1
     if count == 1:
         return None
-    between = [first() * (rounds / first()) ** (step / (count - 1)) for step in range(count - 1)]
+    between = [rounds / ratio() * ratio() ** (step / (count - 1)) for step in range(count - 1)]
     return [half_up(one) for one in between] + [rounds]
 
 
@@ -54,83 +65,81 @@ def is_futile(bounds, center, count, later, level, decides):
 class Stopping:
     """The analyses that the records allow, and the comparisons that they ended."""
 
-    def __init__(self, check):
-        self.check, self.plan = check, check.plan
+    def __init__(self, run):
+        self.run, self.plan = run, run.plan
         self.complete, self.ended = 0, {}
-        self.expected = set()
         self.last = math.inf
+        # The cells that each stage measures. Stages that have not been reached measure what is still open.
+        self.stages = []
+        # The cells of each round that the stages reached so far measure.
+        self.expected = set()
         if self.plan.analyses:
             self.analyze()
 
     def analyze(self):
-        keys = [(scenario.name, length, arm) for scenario, length, arm in self.plan.cells()]
-        measured = {(case.round, *key) for key, cases in self.check.cells.items() for case in cases}
-        start = 1
+        measured = {(case.round, *case.key) for case in self.run.cases}
+        start, reached = 1, True
         for index, last in enumerate(self.plan.analyses):
-            needed = set(self.needed(keys)) if index else {*keys, *self.baselines(keys)}
+            needed = set(self.needed()) if index else set(self.plan.cells())
+            self.stages.append(needed)
+            if not reached:
+                continue
             stage = {(number, *key) for number in range(start, last + 1) for key in needed}
             self.expected |= stage
-            if not stage <= measured:
-                return
+            reached = stage <= measured
+            if not reached:
+                continue
             self.complete, self.last, start = index + 1, last, last + 1
             later = self.plan.analyses[index + 1 :]
             if later:
-                at_analysis = {key: self.end(key, last, later) for key in self.open(keys)}
+                at_analysis = {key: self.end(key, last, later) for key in self.open()}
                 self.ended.update({key: (last, reason) for key, reason in at_analysis.items() if reason})
 
-    def baselines(self, keys):
-        return {(scenario, length, self.plan.baseline.name) for scenario, length, _ in keys}
+    def awaits(self):
+        """Whether the first of several analyses is not complete, so that no interval exists yet."""
+        return bool(self.plan.analyses) and not self.complete
 
-    def open(self, keys):
+    def last_round(self, key):
+        """Last round that the results of a comparison include."""
+        return self.ended.get(key, (self.last, None))[0]
+
+    def open(self):
         """Comparisons with a question that has not ended."""
-        return [key for key in keys if key not in self.ended and self.questions(key)]
+        return [key for key in self.plan.compared() if key not in self.ended and self.questions(key)]
 
-    def needed(self, keys):
+    def needed(self):
         """Cells that the next stage measures."""
-        sizes = {key[:2] for key in self.open(keys)}
-        for key in [*keys, *self.baselines(keys)]:
-            is_variant = key[2] != self.plan.baseline.name and self.role(key) == "variant"
+        sizes = {key[:2] for key in self.open()}
+        for key in self.plan.cells():
+            is_variant = key[2] != self.plan.baseline.name and self.plan.role_of(key) == "variant"
             if key[:2] in sizes and (not is_variant or key not in self.ended):
                 yield key
 
-    def scenario(self, name):
-        return next(one for one in self.plan.scenarios if one.name == name)
-
-    def role(self, key):
-        return self.plan.role(self.scenario(key[0]), *key[1:])
-
     def questions(self, key):
         """Pairs of a metric and a function that tells whether bounds decide the question."""
-        scenario, margin = self.scenario(key[0]), self.plan.margin
+        primary, margin = self.plan.scenario(key[0]).primary, self.plan.margin
         found = []
-        if self.role(key) == "variant":
-            found.append((scenario.primary, lambda bounds: inference.verdict(bounds, margin, True) != "Inconclusive"))
+        if self.plan.role_of(key) == "variant":
+            found.append((primary, lambda bounds: inference.verdict(bounds, margin, True) != "Inconclusive"))
         for one in self.plan.expectations:
             if (one["scenario"], one["variant"]) == (key[0], key[2]) and key[1] in self.plan.expected_sizes(one):
-                sign, least = self.plan.expected_change(one)
-                found.append(
-                    (
-                        one["metric"],
-                        lambda bounds, sign=sign, least=least: inference.expectation(bounds, sign, least, margin)
-                        != "Inconclusive",
-                    )
-                )
+                change = self.plan.expected_change(one)
+                found.append((one["metric"], functools.partial(meets, change, margin)))
         return found
 
     def end(self, key, last, later):
-        """`Settled`, `Futile` or `NoVerdict`; None if the comparison goes on."""
-        scenario = self.scenario(key[0])
-        primary = self.check.effects(scenario.name, *key[1:], scenario.primary, last)
-        comparison = {"scenario": key[0], "sizeBytes": key[1], "arm": key[2]}
-        withheld = self.check.reason_to_withhold(comparison, self.role(key), set())
-        if not primary or withheld == "NotEngaged" or (withheld and self.role(key) == "variant"):
+        """`Settled`, `Futile` or `NoVerdict`; None if the comparison continues."""
+        primary, role = self.plan.scenario(key[0]).primary, self.plan.role_of(key)
+        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), set(), last)
+        # The interval of an arm that is identical to the baseline is valid.
+        if withheld and (withheld != "NotApplicable" or role == "variant"):
             return "NoVerdict"
         answers = {self.answer(key, metric, decides, last, later) for metric, decides in self.questions(key)}
         return None if "open" in answers else "Futile" if "Futile" in answers else "Settled"
 
     def answer(self, key, metric, decides, last, later):
         level = self.plan.level(self.plan.family[key[0]])
-        effects = self.check.effects(*key, metric, last)
+        effects = self.run.effects(key, metric, last)
         bounds = inference.interval(effects, level) if effects else None
         if not bounds:
             return "open"
@@ -139,3 +148,8 @@ class Stopping:
         totals = [one - (last - len(effects)) for one in later]
         futile = is_futile(bounds, inference.estimate(effects), len(effects), totals, level, decides)
         return "Futile" if futile else "open"
+
+
+def meets(change, margin, bounds):
+    """Whether bounds decide an expected change."""
+    return inference.expectation(bounds, *change, margin) != "Inconclusive"

@@ -1,5 +1,6 @@
-"""Reads the records of a run: verifies the chain of every stream and returns the verified blocks."""
+"""Reads the records of a run: verifies the chain of every stream and returns the verified records."""
 
+import functools
 import hashlib
 import json
 import zlib
@@ -47,22 +48,58 @@ def lines(text):
         yield sequence, envelope["record"]
 
 
-def blocks(text):
-    """Returns the cases of each block that a stream finished, each with the hosts of the ranks. The first stream that
-    finished a block counts."""
-    done = {}
-    pending = {}
-    hosts = {}
-    for sequence, record in lines(text):
-        if sequence == 0:
-            pending, hosts = {}, {}
+class Records:
+    """The verified records of the run with this uid and plan.
+
+    `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
+    The first stream that finished a block counts. `hellos` and `endpoints` are those of each stream.
+    """
+
+    def __init__(self, text, uid, plan_hash):
+        self.blocks, self.hellos, self.endpoints = {}, {}, {}
+        stream, pending = None, {}
+        for sequence, record in lines(text):
+            if sequence == 0:
+                identity, pending = record["identity"], {}
+                belongs = (identity["uid"], identity["planHash"]) == (uid, plan_hash)
+                stream = (identity["leg"], identity["attempt"]) if belongs else None
+            if stream:
+                self.add(stream, pending, record)
+
+    def add(self, stream, pending, record):
+        """Adds a record of `stream`, whose open blocks are `pending`."""
         if record["kind"] == "hello":
-            hosts[record["rank"]] = record["environment"]["hostname"]
+            self.hellos.setdefault((*stream, record["rank"]), record)
+        if record["kind"] == "endpoints" and record.get("fabric"):
+            self.endpoints.setdefault((*stream, record["rank"], record["arm"], record["round"]), record["fabric"])
         if record["kind"] == "case":
-            record["hosts"] = hosts
-            pending.setdefault(record["block"], []).append(record)
+            pending.setdefault(record["block"], []).append({**record, "stream": stream})
         if record["kind"] == "block":
             cases = pending.pop(record["block"], [])
             if len(cases) == record["cases"]:
-                done.setdefault(record["block"], cases)
-    return done
+                self.blocks.setdefault(record["block"], cases)
+
+    def cases(self, purpose):
+        """The cases of this pass, in the order of their blocks."""
+        return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
+
+    def node(self, stream, rank):
+        """Name of the node of a worker, or of its host if it does not know the node; None without a hello record."""
+        if hello := self.hellos.get((*stream, rank)):
+            return hello["environment"].get("node") or hello["environment"]["hostname"]
+        return None
+
+    def nodes(self):
+        """Nodes of the workers of the last leg, each in its last attempt, by rank; None without records."""
+        if not self.hellos:
+            return None
+        last = max(leg for leg, *_ in self.hellos)
+        attempts = {rank: (leg, attempt) for leg, attempt, rank in sorted(self.hellos) if leg == last}
+        return [self.node(stream, rank) for rank, stream in sorted(attempts.items())]
+
+
+# Statuses with the same records are often checked one after another.
+@functools.lru_cache(maxsize=2)
+def records(text, uid, plan_hash):
+    """The verified records in `text`, which must not be changed."""
+    return Records(text, uid, plan_hash)

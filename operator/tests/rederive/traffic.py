@@ -9,74 +9,80 @@ def per_rail(side):
     return (side.get("posted") or {}).get("counters", {}).get("bytesPerRail", [])
 
 
-def payloads(record, scenario):
+def payloads(case):
     """Bytes per rail that the initiator sends and that the target sends."""
-    measured = record["result"]["measured"]
-    request, response = per_rail(measured["initiator"]), per_rail(measured["target"])
-    if scenario.kind == "pingPong":
+    request, response = (per_rail(side) for side in case.sides)
+    if case.scenario.kind == "pingPong":
         return request, response or request
-    response = response if scenario.both_post else []
-    return (response, request) if scenario.operation == "Read" else (request, response)
+    response = response if case.scenario.both_post else []
+    return (response, request) if case.scenario.operation == "Read" else (request, response)
 
 
 def on(rails, payload):
     return sum(payload[rail] for rail in rails if rail < len(payload))
 
 
+class Bytes:
+    """Bytes that an interface had to send and to receive for a case, and the largest numbers that a reading counted."""
+
+    def __init__(self, sent=0, received=0, counted_sent=0, counted_received=0):
+        self.sent, self.received = sent, received
+        self.counted_sent, self.counted_received = counted_sent, counted_received
+
+    def add(self, other):
+        """Adds the payload of `other`, and keeps the larger counts."""
+        self.sent += other.sent
+        self.received += other.received
+        self.counted_sent = max(self.counted_sent, other.counted_sent)
+        self.counted_received = max(self.counted_received, other.counted_received)
+
+    def covered(self):
+        """Whether the counts cover the payload."""
+        return self.counted_sent >= self.sent * COVERAGE and self.counted_received >= self.received * COVERAGE
+
+
 class Reading:
-    """Cases that overlapped in time on one interface: (sent, received, counted sent, counted received) of each."""
+    """Cases that overlapped in time on one interface."""
 
     def __init__(self):
         self.end = 0
         self.cases = {}
 
-    def add(self, index, start, end, values):
+    def add(self, case, end, bytes_of_case):
         self.end = max(self.end, end)
-        sent, received, counted_sent, counted_received = self.cases.get(index, (0, 0, 0, 0))
-        self.cases[index] = (
-            sent + values[0],
-            received + values[1],
-            max(counted_sent, values[2]),
-            max(counted_received, values[3]),
-        )
+        self.cases.setdefault(case, Bytes()).add(bytes_of_case)
+
+    def total(self):
+        """The payload of all cases, and the largest counts of any of them."""
+        total = Bytes()
+        for one in self.cases.values():
+            total.add(one)
+        return total
 
 
-def readings(records, scenarios):
-    """The readings of all interfaces. `records` are measured cases; a reading refers to them by index."""
+def readings(cases, records):
+    """The readings of all interfaces during the measured cases."""
     found = collections.defaultdict(list)
-    for index, record in sorted(enumerate(records), key=lambda one: one[1]["startedNanos"]):
-        measured = record["result"].get("measured")
-        if not measured:
+    for case in sorted(cases, key=lambda one: one.record["startedNanos"]):
+        if not case.measured:
             continue
-        sent = payloads(record, scenarios[record["scenario"]])
-        start = record["startedNanos"]
-        for side, own, other in (("initiator", 0, 1), ("target", 1, 0)):
-            for delta in measured[side].get("interfaces", []):
-                host = record["hosts"].get(record[side], f"rank {record[side]}")
-                of_interface = found[record["block"], record["arm"], host, delta["name"]]
+        sent, start = payloads(case), case.record["startedNanos"]
+        for rank, side, own, other in zip(case.pair, case.sides, (0, 1), (1, 0), strict=True):
+            hello = records.hellos.get((*case.stream, rank))
+            host = hello["environment"]["hostname"] if hello else f"rank {rank}"
+            for delta in side.get("interfaces", []):
+                of_interface = found[case.record["block"], case.key[2], host, delta["name"]]
                 overlapping = next((one for one in of_interface if start < one.end), None)
                 if not overlapping:
                     overlapping = Reading()
                     of_interface.append(overlapping)
-                end = start + max(delta["intervalNanos"], measured[side]["windowNanos"])
-                rails = delta["rails"]
-                expected = on(rails, sent[own]), on(rails, sent[other])
-                overlapping.add(index, start, end, (*expected, delta["txBytes"], delta["rxBytes"]))
+                expected = (on(delta["rails"], sent[one]) for one in (own, other))
+                end = start + max(delta["intervalNanos"], side["windowNanos"])
+                overlapping.add(case, end, Bytes(*expected, delta["txBytes"], delta["rxBytes"]))
     return [reading for of_interface in found.values() for reading in of_interface]
 
 
-def contradicted(found):
-    """Indexes of the cases whose own readings are smaller than their payload."""
-    return {
-        index
-        for reading in found
-        for index, (sent, received, counted_sent, counted_received) in reading.cases.items()
-        if counted_sent < sent * COVERAGE or counted_received < received * COVERAGE
-    }
-
-
-def totals(found, valid):
-    """Counted bytes, and payload, of the readings whose cases are all in `valid`."""
-    chosen = [reading.cases.values() for reading in found if valid.issuperset(reading.cases)]
-    counted = sum(max(case[2] for case in cases) for cases in chosen)
-    return counted if chosen else None, sum(case[0] for cases in chosen for case in cases)
+def totals(found):
+    """Counted bytes, and payload, of the readings whose cases are all valid."""
+    chosen = [reading.total() for reading in found if all(case.valid for case in reading.cases)]
+    return sum(one.counted_sent for one in chosen) if chosen else None, sum(one.sent for one in chosen)

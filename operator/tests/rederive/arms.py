@@ -1,0 +1,58 @@
+"""The arms of a run: what their settings post at each size."""
+
+import copy
+
+from .quantities import size
+
+NIXL_THRESHOLD = 128 * 1024
+NIXL_MIN_CHUNK = 16 * 1024
+NIXL_GROUP = 16
+
+
+class Arm:
+    """A variant with its settings."""
+
+    def __init__(self, spec, variant):
+        self.name = variant["name"]
+        self.inject = size(variant["inject"]["maxBytes"]) if variant.get("inject") else None
+        self.doorbell = variant["doorbell"]["maxBatch"] if variant.get("doorbell") else None
+        general, own = spec.get("striping") or {}, variant.get("striping") or {}
+        self.policy = own.get("policy") or general.get("policy") or "Nixl"
+        self.threshold = size(own.get("thresholdBytes") or general.get("thresholdBytes") or NIXL_THRESHOLD)
+        self.min_chunk = size(own.get("minChunkBytes") or general.get("minChunkBytes") or NIXL_MIN_CHUNK)
+        self.image = variant.get("image") or spec.get("image")
+        environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
+        self.process = (environment, variant.get("library"))
+
+    def with_policy(self, policy):
+        """The same arm with another striping policy."""
+        other = copy.copy(self)
+        other.policy = policy
+        return other
+
+    def stripes(self, length, rails):
+        """Number of chunks, length of each chunk, and length of the last one."""
+        rails = max(min(rails, length), 1)
+        used = 1
+        if self.policy != "Single" and length >= self.threshold:
+            used = rails
+            if self.policy == "NixlCoalesce" and length // rails < self.min_chunk:
+                used = max(min(length // self.min_chunk, rails), 1)
+        chunk = length // used
+        return used, chunk, length - chunk * (used - 1)
+
+    def posting(self, scenario, length, rails):
+        """Everything that determines what the arm posts."""
+        used, chunk, last = self.stripes(length, rails)
+        read = scenario.operation == "Read"
+        group = NIXL_GROUP if self.policy != "Single" and not read else 1
+        posts = scenario.batch
+        if used == 1:
+            groups = -(-scenario.batch // group)
+            missing = groups * group - scenario.batch if (groups - 1) % rails == 0 else 0
+            posts = -(-groups // rails) * group - missing
+        doorbell = max(min(posts, self.doorbell), 1) if self.doorbell and not read else 1
+        limit = self.inject if scenario.operation in ("Send", "WriteImmediate") else None
+        injected = [limit is not None and one <= limit for one in (chunk, last)]
+        rotation = min(group, scenario.batch) if used == 1 and rails > 1 else 1
+        return used, chunk, last, posts, doorbell, injected, rotation

@@ -1,0 +1,103 @@
+"""Checks the comparisons, the expectations and the outcome."""
+
+import collections
+
+from . import inference, withholding
+
+# Reasons to withhold a verdict because the measurement itself cannot be used.
+UNTRUSTED = ("NotMeasured", "FabricContradicted", "DifferentDevices")
+HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
+# Both programs round to integers, and their logarithms may differ in the last bit.
+TOLERANCE = 1
+
+
+class Comparison:
+    """A comparison of an arm with the baseline on one metric."""
+
+    def __init__(self, run, suspect, key, metric):
+        self.key, self.metric, self.stopping = key, metric, run.stopping
+        self.primary = metric == run.plan.scenario(key[0]).primary
+        self.role = run.plan.role_of(key)
+        self.margin, self.level = run.plan.margin, run.plan.level(run.plan.family[key[0]])
+        self.effects = run.effects(key, metric, run.stopping.last_round(key))
+        self.bounds = interval(run, self.effects, run.plan.family[key[0]])
+        self.withheld = withholding.reason(run, key, self.effects, suspect)
+        self.verdict = None
+        if self.role == "variant" and self.primary and not self.withheld:
+            self.verdict = inference.verdict(self.bounds, self.margin, metric in HIGHER_IS_BETTER)
+
+    def values(self):
+        """The values of the status in parts per million, each with its tolerance."""
+        estimate = inference.estimate(self.effects) if self.effects else None
+        lower, upper = self.bounds or (None, None)
+        for field, log_ratio in {"effectPpm": estimate, "lowerPpm": lower, "upperPpm": upper}.items():
+            yield "effect", field, None if log_ratio is None else ppm(inference.percent(log_ratio)), TOLERANCE
+        detectable = None
+        if self.bounds:
+            detectable = ppm(inference.detectable(self.bounds, len(self.effects), self.level, self.margin))
+        # The quantiles of the normal distribution are approximations in both programs.
+        yield "detectable", "minimumDetectablePpm", detectable, 2 + (detectable or 0) / 1e6
+
+    def rounds_to_settle(self):
+        """The estimated number of rounds of an inconclusive verdict."""
+        if self.verdict != "Inconclusive" or self.stopping.awaits() or not self.effects:
+            return None
+        return inference.rounds_to_settle(self.effects, self.bounds, self.level, self.margin)
+
+
+def ppm(percent):
+    return round(percent * 1e4)
+
+
+def interval(run, effects, comparisons):
+    """Interval of the effects at the level of one of these comparisons; None before the first analysis."""
+    if not effects or run.stopping.awaits():
+        return None
+    return inference.interval(effects, run.plan.level(comparisons))
+
+
+def suspect(run):
+    """Scenarios and sizes at which a control shows a change."""
+    found = set()
+    for key in run.plan.compared():
+        if run.plan.role_of(key) in ("negative", "control"):
+            effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
+            bounds = interval(run, effects, run.plan.control_family)
+            if inference.verdict(bounds, run.plan.margin, True) in ("Improved", "Regressed"):
+                found.add(key[:2])
+    return found
+
+
+def derive(run):
+    """Every comparison of the status, by its key and metric."""
+    violated = suspect(run)
+    return {one: Comparison(run, violated, one[:3], one[3]) for one in run.plan.comparisons()}
+
+
+def check(one, stored, tally):
+    """Compares every field of a comparison. `stored` is empty if the status omits it."""
+    where = f"comparison {(*one.key, one.metric)}"
+    for kind, field, derived, tolerance in one.values():
+        tally.compare(kind, f"{where} {field}", stored.get(field), derived, tolerance)
+    settled = one.rounds_to_settle()
+    tally.compare("rounds-to-settle", f"{where} roundsToSettle", stored.get("roundsToSettle"), settled)
+    if stored:
+        ended = stored.get("ended") and (stored["ended"]["rounds"], stored["ended"]["reason"])
+        tally.compare("end", f"{where} ended", ended, one.stopping.ended.get(one.key))
+        tally.compare("rounds", f"{where} rounds", stored["rounds"], len(one.effects))
+        is_control = one.role in ("negative", "control")
+        tally.compare("role", f"{where} negativeControl", stored["negativeControl"], is_control)
+        tally.compare("role", f"{where} primary", stored["primary"], one.primary)
+        tally.compare("verdict", f"{where} verdict", stored.get("verdict"), one.verdict)
+        tally.compare("withheld", f"{where} withheld", stored.get("withheld"), one.withheld)
+
+
+def expectation(plan, expected, comparisons):
+    """Outcome of an expectation over its sizes."""
+    outcomes = collections.Counter()
+    for length in plan.expected_sizes(expected):
+        one = comparisons[expected["scenario"], length, expected["variant"], expected["metric"]]
+        bounds = one.bounds if one.withheld in (None, "NotApplicable") else None
+        outcomes[inference.expectation(bounds, *plan.expected_change(expected), plan.margin)] += 1
+    worst = (one for one in ("NotMet", "Inconclusive", "Met") if outcomes[one])
+    return next(worst, "Inconclusive")

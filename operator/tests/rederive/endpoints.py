@@ -1,0 +1,58 @@
+"""What the library returned for the endpoints of an arm, and whether it is what the spec requests."""
+
+# Name and fabric that libfabric returns for each provider of the spec; None stands for any fabric. Before libfabric
+# 1.18, the native TCP provider was called `net`.
+PROVIDERS = {
+    "tcp": [("tcp", None), ("net", None)],
+    "net": [("net", None)],
+    "tcp;ofi_rxm": [("tcp;ofi_rxm", None)],
+    "shm": [("shm", None)],
+    "verbs": [("verbs;ofi_rxm", None)],
+    "verbs;ofi_rxm": [("verbs;ofi_rxm", None)],
+    "efa-direct": [("efa", "efa-direct")],
+}
+
+
+class Endpoints:
+    """The endpoints in the records."""
+
+    def __init__(self, records, arms):
+        self.rounds = {}
+        for (*place, number), facts in sorted(records.endpoints.items(), key=lambda one: one[0]):
+            if place[3] in arms:
+                self.rounds.setdefault(tuple(place), []).append((number, facts))
+
+    def of_case(self, case, rank):
+        """The last facts for the arm at `rank` up to the round of the case; None if there are none."""
+        rounds = self.rounds.get((*case.stream, rank, case.key[2]), [])
+        return next((facts for number, facts in reversed(rounds) if number <= case.round), None)
+
+    def first(self, rank, arm):
+        """The facts for the arm at `rank` in the first round that has them."""
+        firsts = [(rounds[0][0], place) for place, rounds in self.rounds.items() if place[2:] == (rank, arm)]
+        place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
+        return self.rounds[place][0][1] if place else None
+
+    def providers(self):
+        """All providers, as `status.fabric.provider` lists them."""
+        return ", ".join(sorted({facts["provider"] for rounds in self.rounds.values() for _, facts in rounds}))
+
+
+def identity(facts):
+    """The facts that must not change between rounds."""
+    library = facts.get("library") or {}
+    names = [library.get(name) for name in ("name", "version", "buildId")]
+    return *names, facts["provider"], facts["fabric"], len(facts["rails"])
+
+
+def is_requested(facts, transport):
+    """Whether the library returned what the transport of the spec requests."""
+    library, options = next(iter(transport.items()))
+    if library == "loopback":
+        return not facts.get("library")
+    if library != "libfabric":
+        return library == "verbs" or library in (facts.get("library") or {}).get("name", "")
+    if options["provider"] == "efa":
+        return facts["provider"] == "efa" and facts["fabric"] != "efa-direct"
+    names = PROVIDERS[options["provider"]]
+    return any(facts["provider"] == name and fabric in (None, facts["fabric"]) for name, fabric in names)

@@ -1,0 +1,41 @@
+"""Limits that no measurement can exceed: the line rate of the links and the minimum latency."""
+
+from . import histogram
+from .cases import samples
+
+TOLERANCE = 0.01
+# Nanoseconds of a one-way latency through a network interface, and through memory.
+FLOOR_INTERFACE, FLOOR_MEMORY = 200, 5
+
+
+def line_rate(facts, posted):
+    """Bits per second of the links that carried the bytes; None unless every rail has a device with a known rate."""
+    links = {}
+    for rail, sent in enumerate(posted["counters"]["bytesPerRail"]):
+        if not sent:
+            continue
+        one = facts["rails"][rail] if rail < len(facts["rails"]) else {}
+        if not one.get("pci") or not one.get("interface") or one.get("lineBitsPerSecond") is None:
+            return None
+        links.setdefault(one["interface"], one["lineBitsPerSecond"])
+    return sum(links.values()) or None
+
+
+def is_above_line_rate(side, facts):
+    """Whether a worker posted more payload than its links can carry."""
+    posted = side.get("posted")
+    line = line_rate(facts, posted) if posted and facts else None
+    return bool(line) and posted["payloadBytes"] * 8e9 / max(posted["elapsedNanos"], 1) > line * (1 + TOLERANCE)
+
+
+def is_below_floor(case, facts):
+    """Whether the median of a ping-pong is below the minimum latency."""
+    posted = case.sides[0].get("posted")
+    if case.scenario.kind != "pingPong" or not posted:
+        return False
+    median = histogram.quantile(samples(posted), 0.5)
+    through_interface = bool(facts) and any(rail.get("interface") for rail in facts["rails"])
+    floor = FLOOR_INTERFACE if through_interface else FLOOR_MEMORY
+    if line := facts and line_rate(facts, posted):
+        floor = max(floor, int(case.key[1] * 8e9 / (line * (1 + TOLERANCE))))
+    return median is not None and median < floor

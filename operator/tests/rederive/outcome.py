@@ -1,0 +1,16 @@
+"""Derives the outcome of a finished run."""
+
+from . import comparisons, progress, proof
+
+
+def derive(run, compared, expectations):
+    """The first outcome whose condition holds."""
+    done, total = len(run.records.blocks), progress.derive(run)["blocksTotal"]
+    untrusted = any(one.primary and one.withheld in comparisons.UNTRUSTED for one in compared)
+    unusable = not all(run.valid(key) for key in run.plan.cells())
+    if done < total or unusable or proof.weakest(run.cases) == "Contradicted" or untrusted:
+        return "Untrusted"
+    if any(one.primary and one.withheld == "ControlViolated" for one in compared):
+        return "Suspect"
+    missed = "NotMet" in expectations or any(one.verdict == "Regressed" for one in compared)
+    return "Missed" if missed else "Passed"

@@ -1,0 +1,33 @@
+"""Decides whether the bytes of a case used the requested fabric."""
+
+from .endpoints import is_requested
+from .traffic import COVERAGE
+
+# From the weakest to the strongest.
+PROOFS = ("Contradicted", "Declared", "Verified")
+
+
+def of_case(case, readings, endpoints, transport):
+    """The proof of a measured case. `readings` are those that include it."""
+    facts = [endpoints.of_case(case, rank) for rank in case.pair]
+    if not all(is_requested(one, transport) for one in facts if one):
+        return "Contradicted"
+    if not all(reading.cases[case].covered() for reading in readings):
+        return "Contradicted"
+    if not readings or not all(reading.total().covered() for reading in readings):
+        return "Declared"
+    return "Verified" if every_rail_is_counted(case) else "Declared"
+
+
+def every_rail_is_counted(case):
+    """Whether the initiator's payload is on rails whose interfaces have counters."""
+    posted = case.sides[0].get("posted")
+    if not posted or sum(posted["counters"]["bytesPerRail"]) < posted["payloadBytes"] * COVERAGE:
+        return False
+    counted = {rail for side in case.sides for delta in side.get("interfaces", []) for rail in delta["rails"]}
+    return all(rail in counted for rail, sent in enumerate(posted["counters"]["bytesPerRail"]) if sent)
+
+
+def weakest(cases):
+    """The weakest proof of these cases; None if none of them was measured."""
+    return min((case.proof for case in cases if case.proof), key=PROOFS.index, default=None)

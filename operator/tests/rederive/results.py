@@ -1,0 +1,78 @@
+"""Checks the values of one arm at one size."""
+
+import collections
+import math
+
+from . import histogram, proof
+
+# Both programs round to integers, and their logarithms may differ in the last bit.
+TOLERANCE = 1
+MEDIANS = {
+    "bytesPerSecond": ("Throughput", 1),
+    "completionsPerSecond": ("CompletionRate", 1),
+    "cpuNanosPerGib": ("CpuSecondsPerGib", 1e9),
+}
+PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos": 0.999}
+
+
+def check(run, key, stored, tally):
+    """Compares every field of a result. `stored` has only the key if the status omits the result."""
+    where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
+    if stored:
+        tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
+        tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
+        tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
+        check_reason(where, cases, stored, tally)
+        stated = {one["optimization"]: one["engagement"] for one in stored.get("optimizations", [])}
+        for name, derived in run.engagements(key).items():
+            tally.compare("engagement", f"{where} {name}", stated.pop(name, None), derived)
+        tally.compare("engagement", f"{where} other optimizations", stated, {})
+    check_latencies(where, valid, stored, tally)
+    check_iterations(run, key, valid, stored, tally)
+    load = run.median(key, lambda case: case.cpu_percent())
+    tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), TOLERANCE)
+    for field, (metric, factor) in MEDIANS.items():
+        median = run.median(key, lambda case, metric=metric: case.value(metric))
+        derived = whole(None if median is None else median * factor)
+        tally.compare("median", f"{where} {field}", stored.get(field), derived, TOLERANCE)
+
+
+def whole(value):
+    return None if value is None else round(value)
+
+
+def check_reason(where, cases, stored, tally):
+    """Compares the numbers in the reason: the invalid cases with the most frequent reason, and all cases."""
+    counts = collections.Counter(reason for case in cases for reason in case.reasons)
+    derived = f"{counts.most_common(1)[0][1]} of {len(cases)} cases" if counts else None
+    reason = stored.get("reason")
+    tally.compare("validity", f"{where} reason", reason and reason.split(":")[0], derived)
+
+
+def check_latencies(where, valid, stored, tally):
+    buckets = collections.Counter()
+    for case in valid:
+        buckets.update(case.buckets)
+    count = buckets.total()
+    for field, fraction in PERCENTILES.items():
+        derived = histogram.quantile(buckets, fraction)
+        # A percentile other than the median is omitted if it is the maximum.
+        if fraction > 0.5 and math.ceil(fraction * count) >= count:
+            derived = None
+        tally.compare("percentile", f"{where} {field}", stored.get(field), derived)
+    posted = [one for case in valid for one in case.posted]
+    for field, extreme in (("minNanos", min), ("maxNanos", max)):
+        derived = extreme((one[field] for one in posted), default=None)
+        tally.compare("extreme", f"{where} {field}", stored.get(field), derived)
+
+
+def check_iterations(run, key, valid, stored, tally):
+    """Compares the number of operations with that of the cases, and that of the cases with the pilot."""
+    where, scenario = f"results {key}", run.plan.scenario(key[0])
+    counts = {case.iterations() for case in valid}
+    derived = counts.pop() if len(counts) == 1 else None
+    tally.compare("iterations", f"{where} iterations", stored.get("iterations"), derived)
+    pilots = [case for case in run.pilots if case.key[:2] == key[:2]]
+    planned = scenario.planned_iterations(key[1], pilots)
+    for case in valid if planned is not None else []:
+        tally.compare("operations", f"{where} round {case.round} operations", case.iterations(), planned)

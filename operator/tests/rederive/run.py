@@ -1,0 +1,82 @@
+"""A run: its plan, its records, and what follows from them."""
+
+import collections
+import math
+import statistics
+
+from . import engagement, proof, stream, traffic, validity
+from .cases import Case
+from .endpoints import Endpoints
+from .plan import Plan
+from .stopping import Stopping
+
+
+class Run:
+    """The cases of a run and their validity. The key of a cell is a scenario, a size and the name of an arm."""
+
+    def __init__(self, run, text):
+        self.plan = Plan(run)
+        self.records = stream.records(text, run["metadata"]["uid"], run["status"].get("planHash"))
+        self.endpoints = Endpoints(self.records, self.plan.names())
+        self.cases, self.pilots = self.of_pass("measure"), self.of_pass("pilot")
+        self.cells = collections.defaultdict(list)
+        for case in self.cases:
+            self.cells[case.key].append(case)
+        self.readings = traffic.readings(self.cases, self.records)
+        self.check_cases()
+        self.stopping = Stopping(self)
+
+    def of_pass(self, purpose):
+        """The cases of a pass."""
+        return [Case(record, self.plan.scenario(record["scenario"])) for record in self.records.cases(purpose)]
+
+    def check_cases(self):
+        """Determines the proof and the validity of every case."""
+        of_case = collections.defaultdict(list)
+        for reading in self.readings:
+            for case in reading.cases:
+                of_case[case].append(reading)
+        corrupt = {case.key for case in self.of_pass("integrity") if validity.is_corrupt(case.record["result"])}
+        for case in self.cases:
+            if case.measured:
+                case.proof = proof.of_case(case, of_case[case], self.endpoints, self.plan.transport)
+            case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
+
+    def measured(self, key, last=math.inf):
+        """The cases of a cell up to a round, also those that failed."""
+        return [case for case in self.cells.get(key, []) if case.round <= last]
+
+    def valid(self, key, last=math.inf):
+        """The valid cases of a cell up to a round."""
+        return [case for case in self.measured(key, last) if case.valid]
+
+    def rounds(self, key, value):
+        """The median over the pairs of each round, of the function `value` of a case."""
+        values = collections.defaultdict(list)
+        for case in self.valid(key):
+            if (found := value(case)) is not None:
+                values[case.round].append(found)
+        return [statistics.median(of_round) for of_round in values.values()]
+
+    def median(self, key, value):
+        """The median over the rounds; None without a value."""
+        rounds = self.rounds(key, value)
+        return statistics.median(rounds) if rounds else None
+
+    def engagements(self, key, last=math.inf):
+        """The engagement of each optimization that the arm of a cell requests."""
+        scenario, length, arm = key
+        cases = self.valid(key, last)
+        return engagement.derive(self.plan.arm(arm), self.plan, self.plan.scenario(scenario), length, cases)
+
+    def effects(self, key, metric, last):
+        """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
+        baseline = {
+            (case.round, case.pair): case.value(metric) for case in self.valid(self.plan.baseline_of(key), last)
+        }
+        rounds = collections.defaultdict(list)
+        for case in self.valid(key, last):
+            both = case.value(metric), baseline.get((case.round, case.pair))
+            if None not in both:
+                rounds[case.round].append(math.log(both[0]) - math.log(both[1]))
+        return [statistics.median(rounds[number]) for number in sorted(rounds)]

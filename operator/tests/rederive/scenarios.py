@@ -1,0 +1,43 @@
+"""A scenario of the spec with its workload."""
+
+from .quantities import nanos, size
+
+DEFAULT_ITERATIONS = 1000
+MAX_ITERATIONS = 10_000_000
+
+
+class Scenario:
+    """A scenario with its workload."""
+
+    def __init__(self, spec, sampling, deadline):
+        self.name = spec["name"]
+        self.deadline = deadline
+        self.kind = "pingPong" if spec.get("pingPong") else "transfer"
+        work = spec[self.kind]
+        self.sizes = [size(one) for one in work["sizes"]]
+        self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
+        self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
+        self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
+        self.threads = work.get("threads", 1)
+        self.integrity = spec.get("integrity", True)
+        self.timed = bool(work.get("duration"))
+        self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
+        self.min_window = nanos(sampling.get("minWindow", "20ms"))
+        self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
+        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
+        self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
+        default = "LatencyP50" if self.kind == "pingPong" else "Throughput"
+        self.primary = spec.get("primaryMetric") or default
+
+    def planned_iterations(self, length, pilots):
+        """Operations per thread; None with a duration. Unless the spec gives the number, the fastest side of the pilot
+        cases fills 1.25 times the minimum window with it, but the slowest at most a quarter of the case deadline."""
+        if self.timed or self.counts:
+            return self.counts.get(length)
+        posted = [one for case in pilots for one in case.posted if one["operations"] and one["elapsedNanos"]]
+        if not self.has_pilot or not posted:
+            return self.iterations
+        elapsed = [(one["operations"], one["elapsedNanos"] * 4 * self.threads) for one in posted]
+        needed = max(-(-self.min_window * 5 * done // time) for done, time in elapsed)
+        allowed = min(self.deadline * 10**9 * done // time for done, time in elapsed)
+        return min(max(min(needed, allowed), self.iterations), MAX_ITERATIONS)

@@ -1,0 +1,37 @@
+"""Counts the figures that agree, that differ, and that could not be compared."""
+
+import collections
+
+
+class Tally:
+    """Result of the comparison of one status. `omits` tells whether the status omits values to limit its size."""
+
+    def __init__(self, omits):
+        self.omits = omits
+        self.agreed = collections.Counter()
+        self.mismatched = collections.Counter()
+        self.skipped = collections.Counter()
+        self.differences = []
+
+    def compare(self, kind, where, stored, derived, tolerance=0):
+        """Compares one figure. `where` names the field of the status. A figure that is rightly absent is not counted."""
+        if stored is None and self.omits:
+            self.skipped["omitted"] += derived is not None
+            return
+        if stored is None and derived is None:
+            return
+        equal = stored == derived
+        if not equal and tolerance and stored is not None and derived is not None:
+            equal = abs(stored - derived) <= tolerance
+        if equal:
+            self.agreed[kind] += 1
+        else:
+            self.mismatched[kind] += 1
+            self.differences.append(f"{where}: the status has {stored}, derived {derived}")
+
+    def line(self, name):
+        """One line for the run `name`, which `totals` can add up: figures and mismatches of each kind."""
+        kinds = sorted(self.agreed | self.mismatched)
+        figures = [f"{kind} {self.agreed[kind] + self.mismatched[kind]}/{self.mismatched[kind]}" for kind in kinds]
+        skipped = [f"{reason} {count}" for reason, count in sorted(self.skipped.items()) if count]
+        return f"rederived: {', '.join(figures)}; skipped: {', '.join(skipped) or 'nothing'}; {name}"

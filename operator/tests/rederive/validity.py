@@ -1,0 +1,77 @@
+"""Decides why a measured case is invalid. The reasons have the names in docs/troubleshooting.md."""
+
+from . import limits
+from .cases import samples
+from .endpoints import identity
+
+# Operations must fill one percent of a window that is longer than this.
+SHORT_WINDOW = 10_000_000
+MIN_FILLED = 0.01
+# Histograms round latencies up, so their sum may exceed its limit by this fraction.
+LATENCY_TOLERANCE = 0.02
+
+
+def reasons(case, endpoints, corrupt):
+    """Yields the name of every reason. `corrupt` contains the cells in which an integrity case failed."""
+    if not case.measured:
+        yield "Failed"
+    elif not case.posted or not all(has_measurements(one, case) for one in case.posted):
+        yield "NothingMeasured"
+    if any(side.get("throttledNanos") for side in case.sides):
+        yield "Throttled"
+    if any(side["migrations"] for side in case.sides):
+        yield "Migrated"
+    if any(side["governorChanged"] for side in case.sides):
+        yield "GovernorChanged"
+    if case.measured:
+        yield from impossible(case, endpoints)
+    if case.proof == "Contradicted":
+        yield "FabricContradicted"
+    if case.key in corrupt:
+        yield "Integrity"
+
+
+def impossible(case, endpoints):
+    """Yields the reasons that depend on times or on the endpoints."""
+    if any(has_changed(case, rank, endpoints) for rank in case.pair):
+        yield "Changed"
+    facts = [endpoints.of_case(case, rank) for rank in case.pair]
+    if any(map(limits.is_above_line_rate, case.sides, facts)):
+        yield "AboveLineRate"
+    if any(is_inconsistent(side, case.scenario.in_flight) for side in case.posting):
+        yield "InconsistentTime"
+    if limits.is_below_floor(case, facts[0]):
+        yield "BelowFloor"
+
+
+def has_measurements(posted, case):
+    payload = posted["payloadBytes"] or case.key[1] == 0
+    return posted["operations"] and posted["elapsedNanos"] and payload and samples(posted)
+
+
+def has_changed(case, rank, endpoints):
+    """Whether the library, the provider, the fabric or the number of rails differs from the first round."""
+    now, first = endpoints.of_case(case, rank), endpoints.first(rank, case.key[2])
+    return bool(now and first) and identity(now) != identity(first)
+
+
+def is_inconsistent(side, in_flight):
+    """Whether the operations took longer than the window, or less time than their latencies require, or fill too little
+    of a long window."""
+    posted = side.get("posted")
+    if not posted:
+        return False
+    elapsed, window = posted["elapsedNanos"], side["windowNanos"]
+    total = sum(value * count for value, count in samples(posted).items())
+    too_fast = elapsed < total / in_flight / (1 + LATENCY_TOLERANCE)
+    return elapsed > window or too_fast or (window > SHORT_WINDOW and elapsed < window * MIN_FILLED)
+
+
+def is_corrupt(result):
+    """Whether a case of the integrity pass found wrong bytes, or could not check any."""
+    checked = result.get("checked")
+    if not checked:
+        return "failed" in result
+    wrong = checked.get("firstMismatch") or checked["tornChunks"] or checked["duplicatedChunks"]
+    same = checked["crc32cExpected"] == checked["crc32cFound"]
+    return bool(wrong) or not same or not (checked["bytes"] or checked["transfers"])

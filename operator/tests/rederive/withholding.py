@@ -1,0 +1,39 @@
+"""Decides why the verdict of a comparison is withheld."""
+
+import math
+
+
+def reason(run, key, effects, suspect, last=math.inf):
+    """The most fundamental reason, as in `withheld` of a comparison. `effects` are those of its rounds, and `suspect`
+    contains the scenarios and sizes at which a control shows a change. Only rounds up to `last` are considered."""
+    for one in (run.plan.baseline_of(key), key):
+        if any(case.proof == "Contradicted" for case in run.measured(one, last)):
+            return "FabricContradicted"
+        if not run.valid(one, last):
+            return "NotMeasured"
+    if not effects:
+        return "NotMeasured"
+    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2]) != machines(run, run.plan.baseline.name):
+        return "DifferentDevices"
+    if key[:2] in suspect:
+        return "ControlViolated"
+    engaged = set(run.engagements(key, last).values())
+    if "NotEngaged" in engaged:
+        return "NotEngaged"
+    role = run.plan.role_of(key)
+    if role == "not applicable" or (role == "variant" and engaged == {"NotApplicable"} and same_chunks(run.plan, key)):
+        return "NotApplicable"
+    return None
+
+
+def same_chunks(plan, key):
+    """Whether the arm differs from the baseline only in how it posts, and uses the same rails and chunks."""
+    chunks = [one.stripes(key[1], plan.rails)[:2] for one in (plan.arm(key[2]), plan.baseline)]
+    return plan.separation_of(key[2]) == "tuning" and chunks[0] == chunks[1]
+
+
+def machines(run, arm):
+    """Rank, node and RDMA devices of every worker in the legs that measure the arm."""
+    legs = {leg for leg, *_, other in run.endpoints.rounds if other == arm}
+    hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]
+    return {(key[2], run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}
