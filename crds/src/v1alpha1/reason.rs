@@ -19,7 +19,7 @@ pub enum Reason {
     PullingImage,
     /// A queue has not admitted the Job.
     WaitingForAdmission,
-    /// Another run uses the nodes or is ahead of this run in the queue.
+    /// Another run is using the nodes or is ahead of this run in the queue.
     WaitingForNodes,
     /// Too few nodes meet the placement and resource requirements of the workers.
     InsufficientNodes,
@@ -75,7 +75,7 @@ pub enum Reason {
     OomKilled,
     /// An image reference is invalid, or the image cannot be used.
     InvalidImage,
-    /// The process of a worker could not be started.
+    /// The worker process could not be started.
     WorkerStartFailed,
     /// A worker exited with an error or without writing a record stream.
     WorkerFailed,

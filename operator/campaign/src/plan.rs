@@ -42,7 +42,7 @@ pub struct Plan {
     /// GPUs, NICs and NUMA node that every worker uses.
     #[serde(skip_serializing_if = "Devices::is_default")]
     pub devices: Devices,
-    /// Required position of each NIC relative to the memory that it transfers.
+    /// Required position of each NIC relative to the memory that it accesses.
     #[serde(skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
     /// Sampling with the number of rounds filled in. `seed` is `None` if the spec does not set it.

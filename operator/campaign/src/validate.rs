@@ -30,7 +30,7 @@ pub struct ValidatedRun {
     pub workers: u32,
     /// GPUs, NICs and NUMA node that every worker uses.
     pub devices: Devices,
-    /// Required position of each NIC relative to the memory that it transfers.
+    /// Required position of each NIC relative to the memory that it accesses.
     pub align: Alignment,
     /// Sampling as in the spec. `rounds` is `None` if the spec does not set it; the planner applies the default.
     pub sampling: Sampling,

@@ -1,4 +1,4 @@
-//! Positions of the NICs of an arm relative to the memory that they transfer. Reads sysfs.
+//! Positions of the NICs of an arm relative to the memory that they access. Reads sysfs.
 
 use crds::record::{FailureReason, Locality, RailFacts};
 use crds::v1alpha1::{Alignment, Devices};

@@ -1,4 +1,4 @@
-//! Position of a NIC relative to the memory that it transfers. Performs no I/O.
+//! Position of a NIC relative to the memory that it accesses. Performs no I/O.
 //!
 //! A transfer between a NIC and a GPU below different PCI root complexes passes through the CPU, which limits its
 //! throughput.
