@@ -1,4 +1,4 @@
-//! Tests of the decisions while workers run and when an attempt has ended.
+//! Tests of the decisions while workers are running and after an attempt has ended.
 
 use super::*;
 
