@@ -41,17 +41,17 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
-    /// Polling mode of scenarios that do not set a polling mode.
+    /// Polling mode for scenarios that do not set one.
     pub(crate) polling: Polling,
     /// Evidence lines that have been reported, with their message sizes.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
-    /// Number of groups of rails, which threads use in turn.
+    /// Number of groups of rails, to which threads are assigned in turn.
     pub(crate) groups: usize,
     cold: ColdRecord,
 }
 
-/// Creates the configuration with which `arm` opens its transport on worker `rank`.
+/// Creates the configuration for opening the transport of `arm` on worker `rank`.
 pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
@@ -81,8 +81,8 @@ fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u
     cpus.iter().min_by_key(count).copied()
 }
 
-/// Configuration with which measuring thread `number` opens its transport: sources in the assignment's bindings have
-/// precedence over the NICs in its devices.
+/// Configuration for opening the transport of measuring thread `number`. Rails from the assignment's bindings take
+/// precedence over the NICs in its `devices`.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
     let mut config = config.clone();
     if config.rails.is_empty() {
@@ -92,8 +92,7 @@ fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) ->
     config
 }
 
-/// Polling mode of scenarios that do not set a polling mode: spin if there is a CPU for each measuring thread,
-/// otherwise yield.
+/// Polling mode for scenarios that do not set one: spin if there is a CPU for each measuring thread, otherwise yield.
 pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
     if cpus >= layout::max_threads(assignment) as usize {
         Polling::Spin
@@ -105,9 +104,9 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
-    /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses, or
-    /// not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode. `buffers` is
-    /// shared by all arms of the process.
+    /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses. If
+    /// `cpus` is empty, the threads are not pinned. `polling` applies to scenarios that do not set a polling mode.
+    /// `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, a thread cannot be pinned, or a device is not aligned with the
@@ -308,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thread_gets_another_cpu_until_all_are_used() {
+    fn each_thread_gets_a_different_cpu_until_all_are_used() {
         let mut used = Vec::new();
         for cpus in [
             [0, 1, 2, 3],

@@ -84,7 +84,7 @@ pub struct Immediate {
     pub message: Message,
 }
 
-/// Failure reasons. The index in this array is the code in [`Signal::Abort`].
+/// Failure reasons. [`Signal::Abort`] encodes a reason as its index in this array.
 const REASONS: [FailureReason; 18] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn decoded_messages_are_unchanged_after_encoding(immediate: u64) {
+        fn encoding_a_decoded_message_preserves_it(immediate: u64) {
             if let Some(decoded) = Immediate::decode(immediate) {
                 prop_assert_eq!(Immediate::decode(decoded.encode()), Some(decoded));
             }

@@ -17,7 +17,7 @@ use crds::v1alpha1::MemoryKind;
 /// Maximum number of control messages in flight on a rail.
 pub const CONTROL_TOKENS: usize = 16;
 
-/// Memory of one kind for one thread.
+/// Layout of the memory of one kind for one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Size of the source area in bytes, which is also the size of the landing area.

@@ -15,7 +15,7 @@ use crate::memory::Memory;
 use crate::topology::Location;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
-/// An opened endpoint thread and its costs.
+/// An opened endpoint thread and its setup costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
     /// Location near which the NICs were chosen.
@@ -70,7 +70,7 @@ impl KindFacts {
     }
 }
 
-/// Locations of the kinds of memory of a thread, GPU memory first, because NICs are chosen near it.
+/// Locations of the memory of a thread, by kind. GPU memory comes first, because NICs are chosen near it.
 pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
     let of_kinds = |gpu: bool| memory.iter().filter(move |facts| facts.gpu.is_some() == gpu);
     of_kinds(true)
@@ -80,7 +80,8 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
 }
 
 /// Opens the endpoints of measuring thread `number` on a new thread that is pinned to `cpu` first, so that the library
-/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory.
+/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory if
+/// `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -204,7 +205,7 @@ fn open_on_thread<T: Transport>(
 /// so arms and rounds might use different devices.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
-    // The node is read from the memory map of the process, so it is read only if it is used.
+    // Determining the node requires reading the memory map of the process, so this is done only if the node is used.
     let node = || {
         pinned
             .then(|| memory.clone().find_map(|memory| memory.numa_node()))

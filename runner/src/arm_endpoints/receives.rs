@@ -105,8 +105,7 @@ impl Receives {
         }
     }
 
-    /// Changes the plan to `plan`. Returns the number of messages needed on each rail to consume the receives of
-    /// earlier plans.
+    /// Switches to `plan`. Returns the number of messages needed on each rail to consume the receives of earlier plans.
     ///
     /// Missing receives are posted by [`Receives::post_deferred`]. This is the only method that allocates memory.
     pub fn change(&mut self, plan: ReceivePlan) -> u32 {

@@ -143,7 +143,7 @@ fn no_cpu_on(node: u32) -> CaseFailure {
         reason: FailureReason::NoDevice,
         message: format!(
             "NUMA node {node} (spec.devices.numaNode) does not exist or has no CPU that this worker may use; choose another \
-             node, or use nodes whose CPU manager policy allows this one"
+             NUMA node, or Kubernetes nodes whose CPU manager policy allows the use of this one"
         ),
     }
 }

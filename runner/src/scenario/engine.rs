@@ -74,8 +74,8 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Waits after a poll without completions, according to the polling mode. `activity` describes the wait in an
-    /// error.
+    /// Waits after a poll without completions, according to the polling mode. `activity` describes the wait in error
+    /// messages.
     ///
     /// # Errors
     /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.

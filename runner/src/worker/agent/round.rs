@@ -111,7 +111,7 @@ impl Agent<'_> {
                 self.report_output(process, exit)?;
             }
         }
-        // Kills the instruments that sent an unexpected reply.
+        // Dropping the remaining instruments kills them. They sent an unexpected reply.
         self.instruments.clear();
         self.report(&Report::RoundEnded { cold })
     }
