@@ -61,7 +61,7 @@ fn nic_in_an_unknown_position_does_not_meet_a_required_alignment() {
     check_all_cases_fail(
         &manifest,
         FailureReason::NotAligned,
-        "rail 0 (lo) uses no PCI device",
+        "rail 0 (lo) does not use a PCI device",
     );
 }
 

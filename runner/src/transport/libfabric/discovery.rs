@@ -1,7 +1,7 @@
 //! Opens the library, queries the devices of the requested provider, and selects one for each rail. Loads the library
 //! and initializes its providers, but opens no endpoint.
 
-use super::error::{library_absent, no_device, provider_mismatch, rail_refused, refused};
+use super::error::{cannot_open_library, no_device, provider_mismatch, rail_refused, refused};
 use super::ffi::{self, Info};
 use super::rules::attributes::Attributes;
 use super::rules::environment;
@@ -16,7 +16,7 @@ use libfabric_sys::{Library, Source};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Device on which a rail is opened.
+/// Device that a rail is opened on.
 pub(super) struct RailDevice {
     pub info: Info,
     pub attributes: Attributes,
@@ -59,7 +59,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         ));
     }
     let source = config.library.clone().map_or(Source::Search, Source::Path);
-    let library = Arc::new(Library::open(&source).map_err(|e| library_absent(&e))?);
+    let library = Arc::new(Library::open(&source).map_err(|e| cannot_open_library(&e))?);
     let version = library.identity().version;
     environment::check_variables(*provider, version, |name| std::env::var(name).ok())
         .map_err(|m| refused("open", m))?;
@@ -139,8 +139,8 @@ impl DeviceSearch<'_> {
 
     /// Selects the device for each source address or network interface.
     ///
-    /// Without addresses, all rails use the first device that the library returns, because several TCP endpoints can
-    /// use the same device.
+    /// Without addresses, all rails use the first device that the library returns, because several endpoints of these
+    /// providers can use the same device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -174,7 +174,8 @@ impl DeviceSearch<'_> {
         })
     }
 
-    /// Queries the usable devices of exactly the requested provider. The result is never empty.
+    /// Queries the usable devices of the requested provider, excluding those of its layered variants. The result is
+    /// never empty.
     fn query(&self, source: Option<IpAddr>) -> Result<Vec<(Info, Attributes)>, TransportError> {
         let requirements = Requirements {
             inject_size: usize::try_from(self.config.inject_bytes.unwrap_or(0)).unwrap_or(usize::MAX),
@@ -217,7 +218,7 @@ impl DeviceSearch<'_> {
 
     /// Queries again with the required queue depth if the provider's default is too small.
     ///
-    /// Otherwise requests no depth, because a request would replace the default.
+    /// Otherwise requests no depth, because the requested depth would replace a larger default.
     fn ensure_depth(
         &self,
         mut found: Vec<(Info, Attributes)>,
@@ -254,8 +255,9 @@ impl DeviceSearch<'_> {
 
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
-    /// On verbs and efa-direct, it is the inject size. The inject size of efa also covers messages that efa copies into
-    /// a packet, so the inject size of efa-direct on the same device is used, if the library has this fabric.
+    /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that efa copies
+    /// into a packet, so for efa, the inject size of efa-direct on the same device is used, if the library has that
+    /// fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
         match self.requested.provider {
@@ -307,7 +309,7 @@ impl DeviceSearch<'_> {
             .collect())
     }
 
-    /// Whether the provider has devices if GPU memory is not required.
+    /// Whether the provider has devices that support host memory.
     fn has_devices_for_host_memory(&self, source: Option<IpAddr>) -> bool {
         let requirements = Requirements {
             inject_size: 0,
@@ -324,9 +326,9 @@ impl DeviceSearch<'_> {
             reason: FailureReason::MemoryUnavailable,
             operation: "fi_getinfo",
             message: format!(
-                "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
-                 libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which libfabric \
-                 opens itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
+                "provider {} of libfabric {} at {} has devices, but none of them supports GPU memory (FI_HMEM). \
+                 Required: a libfabric that was compiled with CUDA support, and an image with the CUDA runtime \
+                 (libcudart.so), which libfabric opens itself. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
                 self.requested.provider.name(),
                 identity.version,
                 identity.path.display(),
@@ -364,8 +366,8 @@ fn source_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
     let parsed = text.parse().ok();
     parsed.or_else(|| topology::address_of(text)).ok_or_else(|| {
         let message = format!(
-            "rail {rail}: {text:?} is not an IP address, and no network interface of this name has one; `ip address` lists \
-             the interfaces"
+            "rail {rail}: {text:?} is neither an IP address nor the name of a network interface that has one; \
+             `ip address` lists the interfaces"
         );
         no_device("getifaddrs", message)
     })
