@@ -257,7 +257,7 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Reads the byte counters of `interface` below `roots` instead of those of the rails.
+    /// Makes all cases read the byte counters of `interface` below `roots`, instead of the counters of the rails.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {

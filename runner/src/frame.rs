@@ -45,7 +45,7 @@ pub enum FrameError {
 pub struct FrameReader<S> {
     stream: S,
     pending: Vec<u8>,
-    /// Length of the prefix of `pending` that contains no line feed.
+    /// Length of the prefix of `pending` that is known to contain no line feed.
     searched: usize,
 }
 

@@ -6,7 +6,8 @@
 //!
 //! Every message contains the tag of its case, so that late messages from a failed case are not attributed to the
 //! current case. Transfers are numbered modulo 2^15, which is far larger than the maximum window (4096), so a number
-//! that repeats within a window indicates a duplicate. A transfer has at most as many chunks as there are rails (64).
+//! that repeats within a window indicates a duplicate. A transfer has at most one chunk per rail, and there are at most
+//! 64 rails.
 
 use crds::record::FailureReason;
 

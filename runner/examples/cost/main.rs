@@ -6,8 +6,8 @@
 //! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
 //! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
-//! 1 if it exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are measured
-//! with it.
+//! 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
+//! measured with it.
 
 #![allow(
     clippy::print_stdout,

@@ -1,5 +1,5 @@
-//! Opens the endpoints and registers the memory of an arm, and measures the costs. Each measuring thread's endpoints
-//! are opened on a separate pinned thread.
+//! Opens the endpoints and registers the memory of an arm, and measures the setup costs. Each measuring thread's
+//! endpoints are opened on a separate pinned thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,7 +18,7 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// An opened endpoint thread and its setup costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Location near which the NICs were chosen.
+    /// Location to which the chosen NICs should be close.
     pub(super) near: Near,
     /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
@@ -29,7 +29,7 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
-/// Location near which the NICs of a thread are chosen; `None` if no location is known.
+/// Location to which the NICs of a thread should be close; `None` if no location is known.
 #[derive(Clone, Debug)]
 pub(super) struct Near(Option<Location>);
 
@@ -199,7 +199,8 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location near which the NICs are chosen: that of the GPU memory if there is any, otherwise that of the host memory.
+/// Location to which the NICs should be close: that of the GPU memory if there is any, otherwise that of the host
+/// memory.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.

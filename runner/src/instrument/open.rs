@@ -1,4 +1,4 @@
-//! Opens the arms of one instrument process, configured by the assignment and the CPUs of the worker. Sets the CPU
+//! Opens the arms of one instrument process according to the assignment and the CPUs of the worker. Sets the CPU
 //! affinity.
 
 use std::time::Duration;

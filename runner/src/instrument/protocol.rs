@@ -31,7 +31,7 @@ pub enum Request {
         arm: u32,
         /// Rank of the peer.
         peer: u32,
-        /// Offer of the peer's instrument.
+        /// Offer from the peer's instrument.
         offer: Box<RawValue>,
     },
     /// Exchange a message with a peer on every rail. The reply is [`Reply::Done`].

@@ -19,7 +19,7 @@ pub const MAX_HELLO_BYTES: usize = 64 * 1024;
 /// 64 rails.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// A message with its attempt and the rank of its sender.
+/// A message, the attempt that it belongs to, and the rank of its sender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope<M> {
@@ -150,8 +150,8 @@ pub struct PeerCase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Case number. Only cases that run at the same time on different pairs have the same number. It prevents late
-    /// messages from a failed case from being attributed to this case.
+    /// Case number. Only cases that run at the same time on different pairs have the same number. The number prevents
+    /// late messages from a failed case from being attributed to this case.
     pub number: u32,
     /// Arm, peer and role of the worker.
     pub with: PeerCase,
@@ -216,7 +216,7 @@ pub enum Report {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Opened {
-    /// Addresses and keys for peers, which only instruments parse.
+    /// Addresses and keys for peers. Only instruments parse this value.
     pub offer: Box<RawValue>,
     /// Facts reported by the library.
     pub facts: FabricFacts,

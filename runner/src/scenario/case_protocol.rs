@@ -97,8 +97,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for `extent`, starting at `now`. For [`Extent::FillWindow`], whose number of operations no
-    /// pilot has determined, the budget is the minimum number.
+    /// Creates the budget for `extent`, starting at `now`. For [`Extent::FillWindow`], which remains only if no pilot
+    /// has determined the number of operations, the budget is the minimum number.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
             Extent::Iterations(count)

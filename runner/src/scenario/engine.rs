@@ -40,7 +40,7 @@ pub struct Engine<'a, T: Transport> {
     /// Index of the case's memory on this thread.
     pub(super) region: usize,
     pub(super) geometry: Geometry,
-    /// Whether payload arrives in posted receives at this side.
+    /// Whether payload arrives in posted receives on this side.
     pub(super) receives_payload: bool,
     /// Whether posts and completions are timestamped. The samples of transfers are computed from these timestamps; a
     /// ping-pong measures round trips instead.

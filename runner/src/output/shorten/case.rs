@@ -1,7 +1,8 @@
 //! Shortens the record of a measured case to the line limit. Performs no I/O.
 //!
 //! Neighboring interfaces are merged, and the precision of histograms is reduced. Values that verdicts depend on remain
-//! exact: minimum and maximum latency, the separately recorded percentiles, posting counters and byte totals.
+//! exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting counters and byte
+//! totals.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
