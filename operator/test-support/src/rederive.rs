@@ -14,7 +14,7 @@ pub const LINES: &str = "records.jsonl";
 /// Name of the file with the gzip members of the record chain.
 pub const RECORD_CHAIN: &str = "records.jsonl.gz";
 
-/// Runs the program for `directories`, each with `run.json` and one of the files of records.
+/// Runs the program for `directories`, each of which contains `run.json` and one of the two files of records.
 pub fn rederive(directories: &[PathBuf]) -> Output {
     let output = Command::new("python3")
         .args(["-m", "rederive"])
@@ -36,7 +36,7 @@ pub fn assert_rederived(directory: &Path) {
     println!("rederived {}", text.trim_end());
 }
 
-/// Like [`assert_rederived`] for a run in memory. `file` is the name of the file with `records`.
+/// Like [`assert_rederived`], but for a run in memory. `file` is the name of the file in which to store `records`.
 #[track_caller]
 pub fn assert_run_rederived(run: &BenchmarkRun, file: &str, records: &[u8]) {
     let directory = tempfile::tempdir().unwrap();

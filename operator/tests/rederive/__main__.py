@@ -10,7 +10,7 @@ from .check import Check
 
 
 def main(directories):
-    """Checks each directory, and prints the number of figures of each kind."""
+    """Checks each directory, and prints how many figures of each kind agree."""
     failed = False
     for directory in directories:
         check = Check(Path(directory))

@@ -1,4 +1,4 @@
-"""Values of one case, and whether it is valid."""
+"""Metrics of one case, and whether the case is valid."""
 
 from . import histogram
 
@@ -30,7 +30,7 @@ class Case:
         )
 
     def sound(self, side, scenario):
-        """Whether the operations fill the window and took as long as their latencies require."""
+        """Whether the elapsed time fits in the window, is not far shorter, and is as long as the latencies require."""
         posted = side.get("posted")
         if not posted or not posted["operations"] or not posted["elapsedNanos"] or not posted["payloadBytes"]:
             return False
@@ -45,7 +45,7 @@ class Case:
         return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)
 
     def value(self, metric):
-        """Nanoseconds, bytes or operations per second, or CPU seconds per GiB."""
+        """Value of a metric: nanoseconds, bytes or operations per second, or CPU seconds per GiB."""
         if metric in QUANTILES:
             return float(histogram.quantile(self.buckets, QUANTILES[metric]))
         if metric == "CpuSecondsPerGib":

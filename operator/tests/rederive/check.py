@@ -11,7 +11,7 @@ from .cases import Case
 # Reasons to withhold a verdict because the measurement itself cannot be used.
 UNTRUSTED = ("NotMeasured", "FabricContradicted", "DifferentDevices")
 HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
-# Both programs round to integers, and their logarithms may differ in the last bit.
+# Both programs round to integers, and before rounding their logarithms may differ in the last bit.
 TOLERANCE = 1
 RATES = {"bytesPerSecond": ("Throughput", 1), "completionsPerSecond": ("CompletionRate", 1)}
 MEDIANS = {**RATES, "cpuNanosPerGib": ("CpuSecondsPerGib", 1e9)}
@@ -80,7 +80,7 @@ class Check:
                 self.pilots[scenario, length].append((pilot["initiator"], pilot["target"]))
 
     def check_stopping(self):
-        """Checks that a run with several analyses measured exactly what its stages needed."""
+        """Checks that a run with several analyses measured nothing that its stages did not need."""
         self.stopping = stopping.Stopping(self)
         if self.plan.analyses:
             measured = {(case.round, *key) for key, cases in self.cells.items() for case in cases}
@@ -91,7 +91,7 @@ class Check:
         if self.omits:
             return
         lists = {
-            # A case that failed is listed too.
+            # Results whose cases all failed are listed too.
             "results": ([key for key in self.plan.results() if key in self.cells], ("scenario", "sizeBytes", "arm")),
             "comparisons": (self.plan.comparisons(), ("scenario", "sizeBytes", "arm", "metric")),
             "expectations": ([(index,) for index in range(len(self.plan.expectations))], ("index",)),
@@ -117,7 +117,7 @@ class Check:
         return [case for case in self.cells.get(key, []) if case.valid]
 
     def rounds(self, key, metric):
-        """The median over the pairs of each round."""
+        """Median over the pairs, by round."""
         values = collections.defaultdict(list)
         for case in self.valid(key):
             values[case.round].append(case.value(metric))
@@ -128,7 +128,7 @@ class Check:
         where = f"results {key}"
         valid = self.valid(key)
         rounds = len({case.round for case in valid})
-        # Rules that need the interfaces or another pass may exclude more cases. The status gives the reason.
+        # Rules that use interface counters or another pass may exclude more cases. The status gives the reason.
         if result.get("reason") and rounds != result["validRounds"]:
             self.skipped += 1
             self.cells.pop(key, None)
@@ -177,17 +177,17 @@ class Check:
         self.engagements[key] = list({**stated, **{name: one for name, one in derived.items() if one}}.values())
 
     def last_round(self, *key):
-        """Last round that the results of a comparison include."""
+        """Last round that is included in the results of a comparison."""
         return self.stopping.ended.get(key, (self.stopping.last, None))[0]
 
     def interval(self, effects, comparisons):
-        """Interval of the effects at the level of one of these comparisons; None before the first analysis."""
+        """Interval of the effects at the level of one of `comparisons` comparisons; None before the first analysis."""
         if not effects or (self.plan.analyses and not self.stopping.complete):
             return None
         return inference.interval(effects, self.plan.level(comparisons))
 
     def effects(self, scenario, length, arm, metric, last):
-        """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
+        """The effect in each round up to `last`: the median, over its pairs, of the log ratio to the baseline."""
         baseline = {
             (case.round, case.pair): case for case in self.valid((scenario, length, self.plan.baseline.name))
         }
@@ -251,7 +251,7 @@ class Check:
         if bounds:
             detectable = inference.detectable(bounds, len(effects), level, self.plan.margin)
             derived = round(detectable * 1e4)
-            # The quantiles of the normal distribution are approximations in both programs.
+            # Both programs approximate the quantiles of the normal distribution.
             self.compare(
                 "detectable", f"{where} minimumDetectablePpm", stored.get("minimumDetectablePpm"), derived, 2 + derived / 1e6
             )
@@ -262,7 +262,7 @@ class Check:
         self.check_verdict(where, stored, role, bounds, suspect)
 
     def check_verdict(self, where, stored, role, bounds, suspect):
-        """Compares the verdict, and the reason for which it is withheld."""
+        """Compares the verdict, and the reason why it is withheld."""
         withheld, verdict = self.reason_to_withhold(stored, role, suspect), None
         if role == "variant" and stored["primary"] and not withheld:
             verdict = inference.verdict(bounds, self.plan.margin, stored["metric"] in HIGHER_IS_BETTER)
@@ -308,7 +308,7 @@ class Check:
         return inference.expectation(bounds, *self.plan.expected_change(expectation), self.plan.margin)
 
     def outcome(self, suspect):
-        """Outcome of a finished run, from its status and the controls that show a change."""
+        """Outcome of a finished run, from its status and the result of `self.suspect()`."""
         progress, comparisons = self.status["progress"], self.status.get("comparisons", [])
         if (
             progress["blocksDone"] < progress["blocksTotal"]
@@ -323,7 +323,7 @@ class Check:
         return "Missed" if missed or any(one.get("verdict") == "Regressed" for one in comparisons) else "Passed"
 
     def check_fabric(self):
-        """Compares the bytes of the interfaces, if this program knows which cases are valid."""
+        """Compares the bytes that the interfaces counted. Only possible if this program knows which cases are valid."""
         if fabric := self.status.get("fabric"):
             valid = {index for index, case in enumerate(self.cases) if case.valid}
             counted, payload = traffic.totals(self.readings, valid)

@@ -4,7 +4,7 @@ APPLIES = None
 
 
 def planned(arm, baseline, scenario, length, rails):
-    """The optimizations that the arm requests: `NotApplicable` if the spec already excludes one at this size."""
+    """The requested optimizations of the arm, with `NotApplicable` if the spec already excludes one at this size."""
     used, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
     found = {}
     if arm.inject is not None:
@@ -20,7 +20,7 @@ def planned(arm, baseline, scenario, length, rails):
 
 
 def inject(posts):
-    """An injected post has no completion."""
+    """Engagement of inject, which is confirmed if exactly the injected posts had no completion."""
     total = totals(posts)
     if not total["injected"]:
         return "NotEngaged"
@@ -30,7 +30,7 @@ def inject(posts):
 
 
 def doorbell(posts):
-    """No provider reports its doorbells."""
+    """Engagement of doorbell, which is never confirmed, because no provider reports its doorbells."""
     total = totals(posts)
     bursts = max(one["counters"]["postsPerBurst"] for one in posts)
     if bursts < 2 or total["injected"] == total["posts"] > 0:
@@ -39,13 +39,13 @@ def doorbell(posts):
 
 
 def totals(posts):
-    """Sums of the counters."""
+    """Sums of the counters over all posting sides."""
     names = ("posts", "injected", "refused", "completions", "more")
     return {name: sum(one["counters"][name] for one in posts) for name in names}
 
 
 def derive(arm, baseline, scenario, length, rails, posts):
-    """The engagement of each optimization; None for coalescing that applies, which needs the counters of interfaces."""
+    """The engagement of each optimization; None for coalescing that applies, because it needs interface counters."""
     rules = {"Inject": inject, "Doorbell": doorbell}
     found = planned(arm, baseline, scenario, length, rails)
     return {name: known or (rules[name](posts) if name in rules else None) for name, known in found.items()}

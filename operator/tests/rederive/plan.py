@@ -27,7 +27,7 @@ def nanos(value):
 
 
 def seed(run):
-    """Seed of the run: that of the spec, or the highest 53 bits of the hash of the uid."""
+    """Seed of the run: the seed in the spec, or else the highest 53 bits of the SHA-256 of the UID."""
     given = run["spec"].get("sampling", {}).get("seed")
     if given is not None:
         return given
@@ -61,8 +61,8 @@ class Scenario:
 
 
     def pilot_iterations(self, pilots):
-        """Operations per thread that fill 1.25 times the minimum window of the fastest side, but at most a quarter of the
-        case deadline of the slowest; None if not determined."""
+        """Operations per thread with which the fastest side fills 1.25 times the minimum window, limited so that the
+        slowest side takes at most a quarter of the case deadline; None if not determined."""
         if self.timed:
             return None
         if not self.min_window:
@@ -150,7 +150,7 @@ class Plan:
         self.analyses = stopping.analyses(sampling, self.alpha, max([*self.family.values(), self.control_family]))
 
     def level(self, comparisons):
-        """Level of one of these comparisons at one analysis."""
+        """Level of one of `comparisons` comparisons at one analysis."""
         return self.alpha / max(comparisons, 1) / len(self.analyses or [None])
 
     def expected_sizes(self, expectation):
@@ -161,7 +161,7 @@ class Plan:
         return [length for length in scenario.sizes if at_least <= length < below]
 
     def expected_change(self, expectation):
-        """Sign of an expected change, and its least percentage."""
+        """Sign of an expected change, and its minimum in percent."""
         if change := expectation.get("increasePercent"):
             return 1, change.get("min", 0)
         return -1, expectation["decreasePercent"].get("min", 0)
@@ -185,7 +185,7 @@ class Plan:
         return [(scenario.name, length, name) for scenario in self.scenarios for length in scenario.sizes for name in names]
 
     def arm(self, name):
-        """The variant with this name, or the baseline for a control."""
+        """The variant with this name, or the baseline if the name is that of a control arm."""
         return next((one for one in self.variants if one.name == name), self.baseline)
 
     def control_names(self):
@@ -205,7 +205,7 @@ class Plan:
         return [(scenario, length, name) for scenario in self.scenarios for length in scenario.sizes for name in names]
 
     def role(self, scenario, length, name):
-        """`variant`, `not applicable`, `negative` or `control`."""
+        """Role of a comparison: `variant`, `not applicable`, `negative` or `control`."""
         if name in self.controls:
             return "control"
         arm = self.arm(name)

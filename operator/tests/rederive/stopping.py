@@ -1,4 +1,4 @@
-"""Decides after which rounds each comparison ends, from the spec and the records."""
+"""Decides after how many rounds each comparison ends, from the spec and the records."""
 
 import math
 import statistics
@@ -34,7 +34,7 @@ def half_up(value):
 
 
 def is_futile(bounds, center, count, later, level, decides):
-    """Whether no effect within the bounds is decided by one of the later analyses with at least ten percent."""
+    """Whether, for every effect within the bounds, the later analyses decide with a probability below ten percent."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / ESTIMATES) for index in range(ESTIMATES)]
     scale = (bounds[1] - bounds[0]) / 2 / inference.reach(count, level)[0]
@@ -52,7 +52,7 @@ def is_futile(bounds, center, count, later, level, decides):
 
 
 class Stopping:
-    """The analyses that the records allow, and the comparisons that they ended."""
+    """The analyses for which all records exist, and the comparisons that these analyses ended."""
 
     def __init__(self, check):
         self.check, self.plan = check, check.plan
@@ -82,7 +82,7 @@ class Stopping:
         return {(scenario, length, self.plan.baseline.name) for scenario, length, _ in keys}
 
     def open(self, keys):
-        """Comparisons with a question that has not ended."""
+        """Comparisons that have at least one question and have not ended."""
         return [key for key in keys if key not in self.ended and self.questions(key)]
 
     def needed(self, keys):
@@ -100,7 +100,7 @@ class Stopping:
         return self.plan.role(self.scenario(key[0]), *key[1:])
 
     def questions(self, key):
-        """Pairs of a metric and a function that tells whether bounds decide the question."""
+        """Questions of a comparison: pairs of a metric and a function that returns whether bounds decide the question."""
         scenario, margin = self.scenario(key[0]), self.plan.margin
         found = []
         if self.role(key) == "variant":
@@ -118,7 +118,7 @@ class Stopping:
         return found
 
     def end(self, key, last, later):
-        """`Settled`, `Futile` or `NoVerdict`; None if the comparison goes on."""
+        """Reason why the comparison ends: `Settled`, `Futile` or `NoVerdict`; None if it continues."""
         scenario = self.scenario(key[0])
         primary = self.check.effects(scenario.name, *key[1:], scenario.primary, last)
         comparison = {"scenario": key[0], "sizeBytes": key[1], "arm": key[2]}

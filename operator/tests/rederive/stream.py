@@ -9,8 +9,9 @@ RECORD = '"record":'
 
 
 def read(directory):
-    """Returns the text of the records and their digest in the status. A run directory has the file `records.jsonl`. The
-    records of a run in a cluster are the gzip members in its ConfigMaps, here joined in `records.jsonl.gz`."""
+    """Returns the text of the records, and the digest that the status must contain. A run directory contains the file
+    `records.jsonl`. The records of a run in a cluster are the gzip members in its ConfigMaps, which the test
+    concatenates in `records.jsonl.gz`."""
     plain = directory / "records.jsonl"
     if plain.exists():
         data = plain.read_bytes()
@@ -26,7 +27,7 @@ def read(directory):
 
 def lines(text):
     """Yields (sequence number, record) of each verified line. A line with the number 0 starts a stream; a line that does
-    not continue its chain ends the stream before it."""
+    not continue the chain ends the current stream."""
     chain = None
     for line in text.split("\n"):
         try:
@@ -48,8 +49,8 @@ def lines(text):
 
 
 def blocks(text):
-    """Returns the cases of each block that a stream finished, each with the hosts of the ranks. The first stream that
-    finished a block counts."""
+    """Returns the cases of each finished block. Each case contains the hosts of the ranks. If several streams finished
+    the same block, the first one counts."""
     done = {}
     pending = {}
     hosts = {}

@@ -10,7 +10,7 @@ def per_rail(side):
 
 
 def payloads(record, scenario):
-    """Bytes per rail that the initiator sends and that the target sends."""
+    """Bytes per rail that the initiator sends, and those that the target sends."""
     measured = record["result"]["measured"]
     request, response = per_rail(measured["initiator"]), per_rail(measured["target"])
     if scenario.kind == "pingPong":
@@ -24,7 +24,7 @@ def on(rails, payload):
 
 
 class Reading:
-    """Cases that overlapped in time on one interface: (sent, received, counted sent, counted received) of each."""
+    """Cases that overlapped in time on one interface, each with (sent, received, counted sent, counted received)."""
 
     def __init__(self):
         self.end = 0
@@ -66,7 +66,7 @@ def readings(records, scenarios):
 
 
 def contradicted(found):
-    """Indexes of the cases whose own readings are smaller than their payload."""
+    """Indexes of the cases for which an interface counted fewer bytes than the payload."""
     return {
         index
         for reading in found
@@ -76,7 +76,7 @@ def contradicted(found):
 
 
 def totals(found, valid):
-    """Counted bytes, and payload, of the readings whose cases are all in `valid`."""
+    """Counted bytes and payload bytes of the readings whose cases are all in `valid`."""
     chosen = [reading.cases.values() for reading in found if valid.issuperset(reading.cases)]
     counted = sum(max(case[2] for case in cases) for cases in chosen)
     return counted if chosen else None, sum(case[0] for cases in chosen for case in cases)
