@@ -210,7 +210,7 @@ fn rejects_an_invalid_manifest_before_starting() {
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: every rail needs an EFA device: the rails of all GPUs are 4, but spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but spec.resources.efas is 2",
         ),
     ] {
         let (dir, output) = run_manifest(&manifest);

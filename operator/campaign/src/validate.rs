@@ -93,7 +93,7 @@ impl ValidatedScenario {
 /// Validates a run.
 ///
 /// # Errors
-/// All problems, each with the path of its field and a remedy.
+/// Returns all problems, each with the path of its field and a remedy.
 pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &run.spec;
@@ -118,7 +118,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         );
         return Err(report.into_problems());
     };
-    // Variants of an invalid spec may be identical because of a problem that is already reported.
+    // Variants of an invalid spec may be identical because of a problem that has already been reported.
     if report.is_empty() {
         identical::check(spec, &variants, &scenarios, &mut report);
     }
@@ -145,7 +145,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 /// Checks the name of a run.
 ///
 /// # Errors
-/// The requirements on a name, if `name` is not valid.
+/// Returns the requirements on a name if `name` is not valid.
 pub fn check_name(name: &str) -> Result<(), ProblemKind> {
     match is_label(name, MAX_NAME) {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Warnings about work that the provider executes in software although the device could do it, or may do so.
+//! Warnings about work that the provider executes, or may execute, in software although a device could do it.
 
 use crds::assignment::Workload;
 use crds::record::{Answer, OffloadFacts};
@@ -60,7 +60,7 @@ impl Uses {
         }
     }
 
-    /// The work that the run depends on, each with the answer in `offload`.
+    /// The kinds of work that the run depends on, each with its answer in `offload`.
     fn answers(&self, offload: &OffloadFacts) -> impl Iterator<Item = (&'static str, Answer)> {
         let reads = offload.emulated_reads.filter(|_| self.reads);
         let writes = offload.emulated_writes.filter(|_| self.writes);
