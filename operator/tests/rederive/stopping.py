@@ -100,7 +100,7 @@ class Stopping:
         return self.plan.role(self.scenario(key[0]), *key[1:])
 
     def questions(self, key):
-        """Questions of a comparison: pairs of a metric and a function that returns whether bounds decide the question."""
+        """Questions of a comparison: each a metric and a function that returns whether bounds decide the question."""
         scenario, margin = self.scenario(key[0]), self.plan.margin
         found = []
         if self.role(key) == "variant":
