@@ -15,9 +15,9 @@ use crate::local::{Interrupt, LocalRun, find_runner};
 
 /// Measure the plan of a finished run again on this machine, and compare the two runs.
 ///
-/// The new run has the spec, the number of rounds and the order of the finished run. Its pilot determines the numbers
-/// of operations again. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
-/// needs a cluster, --manifest prints a manifest.
+/// The new run has the same spec, number of rounds and order as the finished run, but its own pilot determines the
+/// operation counts. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
+/// needs a cluster, use --manifest to print a manifest.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples: fabricbench replay demo-output/demo-shm
           fabricbench replay default/nixl-optimizations --manifest nixl-again | kubectl create --filename -")]
@@ -39,14 +39,15 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let finished = StoredRun::load_complete(&self.source)?;
-        // The seed is set even if the spec derives it from the uid, because the new run has another uid.
+        // The seed is set even if the spec does not set it: it would be derived from the uid, and the new run has
+        // another uid.
         let input = Input {
             file: PathBuf::from(self.source.to_string()),
             overlay: None,
             rounds: Some(finished.plan.rounds),
             seed: Some(finished.plan.seed),
         };
-        let planned = input.plan(vec![again(&finished.run, self.manifest.clone())])?;
+        let planned = input.plan(vec![new_run(&finished.run, self.manifest.clone())])?;
         let planned = planned
             .into_iter()
             .next()
@@ -65,8 +66,8 @@ impl Replay {
     }
 }
 
-/// A new run with the spec of `finished`, and with its name unless `name` is set.
-fn again(finished: &BenchmarkRun, name: Option<String>) -> BenchmarkRun {
+/// Creates a run with the spec of `finished`. Its name is `name` or, if that is `None`, the name of `finished`.
+fn new_run(finished: &BenchmarkRun, name: Option<String>) -> BenchmarkRun {
     let mut spec = finished.spec.clone();
     spec.suspend = false;
     BenchmarkRun {
@@ -80,7 +81,7 @@ fn again(finished: &BenchmarkRun, name: Option<String>) -> BenchmarkRun {
     }
 }
 
-/// Prints `run` without the uid, which the API server assigns.
+/// Prints `run` without a uid, because the API server assigns one.
 fn print(mut run: BenchmarkRun) -> Result<Exit, Failure> {
     run.metadata.uid = None;
     let mut out = std::io::stdout().lock();

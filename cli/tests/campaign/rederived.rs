@@ -40,13 +40,14 @@ impl Original {
         self.run["status"][list].as_array().unwrap()
     }
 
-    /// Changes each of the values of the status.
+    /// Changes each checked value in the status.
     fn changed_values(&self) -> impl Iterator<Item = Mutant> {
         values(&self.run["status"]).into_iter().map(|pointer| {
             self.mutant(&pointer, |status| {
                 let value = status.pointer_mut(&pointer).unwrap();
                 *value = match value.as_i64() {
-                    // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
+                    // Because of rounding, the two implementations may differ by 1, or by 3 for a minimum detectable
+                    // effect.
                     Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
                     None if value == "Regressed" => json!("Improved"),
                     None => json!("Regressed"),
@@ -76,7 +77,7 @@ impl Original {
         items.chain([values])
     }
 
-    /// Withholds each verdict for another reason.
+    /// Withholds each verdict for every reason other than the stored one.
     fn withheld_verdicts(&self) -> impl Iterator<Item = Mutant> {
         let reasons = [
             "NotEngaged",
@@ -97,7 +98,7 @@ impl Original {
         })
     }
 
-    /// Edits each line with a measured case. The chain and the digest do not match the line.
+    /// Edits each line with a measured case, so that the line no longer matches its chain value and the digest.
     fn edited_lines(&self) -> impl Iterator<Item = Mutant> {
         let measured = |(_, line): &(usize, &str)| line.contains("elapsedNanos");
         let lines = self.records.lines().enumerate().filter(measured);
@@ -110,8 +111,8 @@ impl Original {
         })
     }
 
-    /// Edits each case of a measured round, and writes a new chain without a digest in the status, so that only the
-    /// values show the edit.
+    /// Edits each case of a measured round. Writes a new chain and removes the digest from the status, so that only the
+    /// values reveal the edit.
     fn edited_cases(&self) -> impl Iterator<Item = Mutant> {
         let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["record"].take();
         let records: Vec<Record> = self
@@ -178,7 +179,7 @@ fn values(status: &Value) -> Vec<String> {
     found
 }
 
-/// The other tests rely on this check, which must therefore not accept wrong values.
+/// The other tests rely on the re-derivation, which must therefore not accept wrong values.
 #[test]
 fn finds_every_changed_value_and_record() {
     let dir = TestDir::new();

@@ -72,7 +72,7 @@ fn numa_node_without_cpus_fails() {
 }
 
 #[test]
-fn transport_that_is_not_compiled_in_fails() {
+fn transport_without_compiled_support_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
     check_all_cases_fail(
         &manifest,
@@ -82,10 +82,10 @@ fn transport_that_is_not_compiled_in_fails() {
 }
 
 #[test]
-fn too_many_huge_pages_fail() {
+fn request_for_too_many_huge_pages_fails() {
     let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     let free: u64 = free.map_or(0, |pages| pages.trim().parse().unwrap());
-    // 64 transfers of 64 MiB are in flight.
+    // The scenario needs 4 GiB: 64 transfers of 64 MiB are in flight.
     assert!(
         free < 2048,
         "this test needs a machine with less than 4 GiB of free huge pages; {free} pages are free"

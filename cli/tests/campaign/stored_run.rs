@@ -18,7 +18,7 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// Reads `directory`. Fails if it has no complete report, or if a value in the status does not follow from the
+    /// Reads `directory`. Fails if it has no complete report, or if a value in the status cannot be derived from the
     /// records.
     pub fn read(directory: &Path) -> Self {
         let report = fs::read_to_string(directory.join("report.html")).unwrap();

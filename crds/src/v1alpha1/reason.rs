@@ -45,7 +45,7 @@ pub enum Reason {
     NotFailed,
     /// The kubelet or the eviction API removed a pod.
     Evicted,
-    /// A higher-priority pod preempted a worker, or the queue suspended the Job again.
+    /// A higher-priority pod preempted a worker, or the queue suspended the Job after admitting it.
     Preempted,
     /// A node was deleted or does not respond.
     NodeLost,
@@ -61,7 +61,7 @@ pub enum Reason {
     KubeletRejected,
     /// A worker was terminated by an external signal.
     WorkerKilled,
-    /// Not all workers started before the others timed out.
+    /// Some workers did not start before the others timed out.
     GangIncomplete,
     /// The record stream is incomplete or failed verification.
     InvalidRecordStream,
