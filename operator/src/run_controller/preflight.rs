@@ -180,7 +180,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
     })
 }
 
-/// Message about the first resource of which a node has less than a worker requests.
+/// Describes the first resource of which the node has less than a worker requests.
 fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let count = |available: u64, requested: u32, name: &str| {
         (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))
@@ -206,7 +206,7 @@ fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> 
         .or_else(|| bytes(available.memory, requested.memory, "memory"))
 }
 
-/// Message about the first type of device of which an exclusive worker would leave some unused.
+/// Describes the first type of device that an exclusive worker would leave partly unused.
 fn surplus(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let unused = |available: u64, requested: u32, name: &str, field: &str| {
         (available > u64::from(requested)).then(|| {

@@ -120,7 +120,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
     match (view.ran, view.all_running_since()) {
         (true, _) => AttemptAssessment::Running {
-            // The status already holds the start time.
+            // Not used, because the status already holds the start time.
             since: now,
             coordinator,
         },

@@ -51,7 +51,7 @@ pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision 
             continue;
         }
         let deadline = finished_at.checked_add(JOB_END_TIMEOUT).ok();
-        // The attempt can be measured before the pod status reports that the container has terminated.
+        // An attempt can count as measured before the pod status reports that the container has terminated.
         let measured =
             |attempt: &AttemptStatus| attempt.job_uid == job.uid && attempt.state == AttemptState::Measured;
         let ends_by_itself = observed.persisted.attempts.iter().any(measured)

@@ -9,14 +9,14 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use crds::v1alpha1::Reason;
 
-/// Time for which the kubelet may retry to pull an image or to create a container before the attempt is abandoned. This
+/// Time for which the kubelet may retry pulling an image or creating a container before the attempt is abandoned. This
 /// is enough for its retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Exit codes after SIGKILL and SIGTERM.
 const KILLED: [i32; 2] = [137, 143];
 
-/// Message for an image in which the runner cannot start.
+/// Message about an image in which the runner cannot start.
 const NO_LIBC: &str =
     "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 

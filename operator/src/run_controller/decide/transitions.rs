@@ -177,7 +177,7 @@ fn close_attempt(
         return;
     };
     let attempt = attempt_id(current);
-    // A gang may start and end between two reconciliations.
+    // A gang may start and end between two reconciliations, so its start may not be recorded yet.
     let since = active_since.or_else(|| all_started_at(inputs, attempt));
     current.state = attempt_state;
     current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));

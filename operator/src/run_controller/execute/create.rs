@@ -32,8 +32,8 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        // The creation time of the Job determines its position in a queue, and the Job has no pods until the queue
-        // admits it.
+        // A queued Job is created first, because its creation time determines its position in the queue, and it has no
+        // pods until the queue admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
         if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
             return Ok(result);

@@ -25,7 +25,7 @@ pub(super) async fn evaluate(
     let evaluated = match records {
         SessionRecords::Read { store, collector } => {
             let plan = Arc::clone(plan);
-            // The semaphore is never closed.
+            // This cannot fail, because the semaphore is never closed.
             let _slot = slots.acquire().await.ok();
             let computed = tokio::task::spawn_blocking(move || {
                 let evaluated = campaign::evaluate(&plan, collector.reports());
