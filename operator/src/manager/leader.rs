@@ -96,7 +96,9 @@ impl Election {
             };
             match attempt {
                 Ok(Held::Mine) => return Ok(()),
-                Ok(Held::Theirs(holder)) => debug!(lease = %self.lease, holder, "another replica is the leader"),
+                Ok(Held::Theirs(holder)) => {
+                    debug!(lease = %self.lease, holder, "another replica is the leader")
+                }
                 Err(source) if is_forbidden(&source) => {
                     let lease = self.lease.clone();
                     return Err(LeaderError::Forbidden { lease, source });
