@@ -64,14 +64,14 @@ truth: build ## Run campaigns with a known answer and count wrong verdicts
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
-bench: ## Measure the latency of the runner and of fi_pingpong, and the cost of an operation
+bench: ## Compare the latency of the runner with fi_pingpong, and measure the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
 
 .PHONY: bench-operator
-bench-operator: ## Measure the memory, speed and requests of the operator with an API server that is started for the measurement (needs root and Go)
+bench-operator: ## Measure the memory, speed and API requests of the operator; starts an API server for this (needs root and Go)
 	@.ci/setup build
 	@.ci/setup cluster
 	@.ci/bench-operator

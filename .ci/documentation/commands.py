@@ -22,7 +22,7 @@ UNREACHABLE = re.compile(r"refused|unreachable|client error \(Connect\)", re.IGN
 
 
 def check(root, all_pages, scratch, programs):
-    """Yields the failing commands that execute one of `programs`. All commands of a page run in one directory."""
+    """Yields the commands that execute one of `programs` and fail. All commands run in the directory `scratch`."""
     (scratch / "kubeconfig").write_text(UNREACHABLE_CLUSTER)
     for name in ("charts", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
@@ -59,7 +59,7 @@ def commands(page):
 
 
 def execute(command, scratch, programs):
-    """Describes why a command does not work. None if the command works or is not in `programs`."""
+    """Returns why a command does not work, or None if it works or its program is not in `programs`."""
     arguments = [with_placeholders(word) for word in shlex.split(command)]
     name = arguments[0]
     if name not in LOCAL | KUBERNETES:
@@ -68,24 +68,24 @@ def execute(command, scratch, programs):
 
 
 def with_placeholders(word):
-    """Replaces placeholders in `word`."""
+    """Replaces the placeholders in `word` with example values."""
     return re.sub(r"\b[A-Z]{3,}\b", lambda found: PLACEHOLDERS.get(found[0], found[0]), word)
 
 
 def run(arguments, scratch, **more):
-    """Runs a command without a cluster."""
+    """Runs a command with a kubeconfig whose cluster is unreachable."""
     env = dict(os.environ, KUBECONFIG=str(scratch / "kubeconfig"), NO_COLOR="1")
     return subprocess.run(arguments, check=False, cwd=scratch, env=env, capture_output=True, text=True, timeout=60, **more)
 
 
 def exits(arguments, scratch, statuses=(0,)):
-    """Expects the command to exit with one of `statuses`."""
+    """Runs a command, which must exit with one of `statuses`."""
     result = run(arguments, scratch)
     return None if result.returncode in statuses else f"status {result.returncode}: {result.stderr.strip()}"
 
 
 def needs_cluster(arguments, scratch):
-    """Expects a connection failure, which shows that files and options are valid."""
+    """Runs a command, which must fail to connect: this shows that its files and options are valid."""
     result = run(arguments, scratch)
     if result.returncode != 0 and UNREACHABLE.search(result.stderr):
         return None
@@ -93,8 +93,11 @@ def needs_cluster(arguments, scratch):
 
 
 def fabricbench(arguments, scratch):
-    """Runs a fabricbench command. Campaigns run with one round, so they may exit with status 1, and have too few rounds
-    for a comparison with the same campaign (status 3)."""
+    """Runs a fabricbench command.
+
+    Campaigns have only one round: `run` may exit with status 1, and `replay` with status 3, because one round is not enough
+    to compare two runs.
+    """
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")
@@ -133,7 +136,7 @@ def helm(arguments, scratch):
 
 
 def make(arguments, scratch):
-    """Checks that the target exists. Other checks run it."""
+    """Checks that the target exists. Other checks execute it."""
     return exits(["make", "--dry-run", *arguments[1:]], scratch)
 
 
@@ -152,7 +155,7 @@ def docker(arguments, scratch):
 
 
 def misnamed(code, helps, makefile):
-    """Describes a subcommand, option or target in `code` that does not exist, if any."""
+    """Returns a description of a subcommand, option or target in `code` that does not exist, or None."""
     arguments = re.findall(r"[^\s\[\]]+", code)
     if arguments[:1] == ["make"] and len(arguments) == 2 and not re.search(rf"^{re.escape(arguments[1])}:", makefile, re.MULTILINE):
         return f"the Makefile has no target {arguments[1]}"

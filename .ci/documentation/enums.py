@@ -1,4 +1,4 @@
-"""Checks that the pages document every enum value of the API and every alert, and no others. Performs I/O."""
+"""Checks that the pages document exactly the enum values of the API and the alerts. Performs I/O."""
 
 import re
 

@@ -16,7 +16,7 @@ def yaml_as_json(path):
 
 
 def check(root, all_pages):
-    """Yields the names that do not exist, with page and line."""
+    """Yields the fields and values that do not exist, with page and line."""
     resource = yaml_as_json(root / "charts/fabricbench/crds/benchmarkruns.yaml")
     schema = resource["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     values = yaml_as_json(root / "charts/fabricbench/values.yaml")
@@ -30,7 +30,7 @@ def check(root, all_pages):
 
 
 def problem(path, schema, values):
-    """Describes the problem with a dotted path. None if the path exists or is not a field."""
+    """Returns the problem with a dotted path, or None if the path exists or is not a field."""
     names = [name.partition("[")[0] for name in path]
     spec = schema["properties"]["spec"]
     if names[0] in ("spec", "status"):
@@ -55,7 +55,7 @@ def has_field(schema, names):
 
 
 def has_value(values, names):
-    """Whether the chart has the value. A map or list that is empty by default may have any content."""
+    """Whether the chart has the value. A map or list that is empty by default may contain anything."""
     for name in names:
         if values in ({}, []):
             return True

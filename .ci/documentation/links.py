@@ -46,7 +46,7 @@ def orphans(root, all_pages):
 
 
 def problem(page, target, known):
-    """Describes the problem with a link in `page`. None if the link resolves or is external."""
+    """Returns the problem with a link in `page`, or None if the link resolves or is external."""
     if "://" in target or target.startswith("mailto:"):
         return None
     file, _, anchor = target.partition("#")

@@ -39,7 +39,7 @@ def applied(root, all_pages, scratch):
 
 
 def manifests(root, all_pages, scratch):
-    """Yields each manifest: its page and line, and a file that contains it."""
+    """Yields the page and line of each manifest, and a file that contains the manifest."""
     file = scratch / "manifest.yaml"
     for page in all_pages:
         for block in page.blocks:

@@ -22,7 +22,7 @@ class Block:
 
 @dataclass
 class Page:
-    """A page. `prose` contains the lines outside fenced blocks with their numbers."""
+    """A Markdown page. `prose` contains the lines outside fenced blocks, with their numbers."""
 
     path: Path
     prose: list[tuple[int, str]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Page:
 
 
 def read(path):
-    """Reads the page in the file `path`."""
+    """Reads and parses the page in the file `path`."""
     return parsed(path, path.read_text(encoding="utf-8"))
 
 

@@ -40,7 +40,7 @@ class Faults(unittest.TestCase):
         self.scratch = Path(directory.name)
 
     def only(self, faults, *expected):
-        """Expects one fault for each string in `expected`. Each fault must contain its string."""
+        """Checks that there is one fault for each string in `expected`, in the same order, and that it contains the string."""
         self.assertEqual(len(faults := list(faults)), len(expected), faults)
         for fault, text in zip(faults, expected, strict=True):
             self.assertIn(text, fault)
@@ -84,7 +84,7 @@ class Local(Faults):
             faults = list(enums.check(ROOT, [changed_page, every["verdicts.md"]]))
             self.assertIn(expected_fault, faults)
 
-    def test_documented_value_that_the_code_does_not_have(self):
+    def test_documented_value_without_code(self):
         self.only(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
         self.only(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
 

@@ -4,7 +4,7 @@ import re
 
 
 def check(root, all_pages):
-    """Yields the tests in the columns with the head `tests` that the code does not have."""
+    """Yields the tests that are named in table columns with the heading `tests` and do not exist."""
     existing = {name for file in sources(root) for name in re.findall(r"\bfn (\w+)\(", file.read_text())}
     for page in all_pages:
         for name in sorted(named(page)):
@@ -13,13 +13,13 @@ def check(root, all_pages):
 
 
 def sources(root):
-    """Rust files, without those of builds."""
+    """Rust source files of all crates, without build results."""
     for directory in ("cli", "crds", "operator", "runner"):
         yield from (root / directory).rglob("*.rs")
 
 
 def named(page):
-    """Names in backticks in the columns with the head `tests`."""
+    """Names in backticks in table columns with the heading `tests`."""
     column, found = None, set()
     for _, line in page.prose:
         row = [cell.strip() for cell in line.split("|")]

@@ -14,8 +14,8 @@ as_root() {
 
 may_become_root() { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null; }; }
 
-# commands COMMAND:PACKAGE...: installs the Debian packages that provide the missing commands. On other systems it
-# reports the missing commands instead.
+# commands COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing. On other systems, reports
+# the missing commands and fails.
 commands() {
     local pair missing=() names=()
     for pair in "$@"; do
@@ -25,11 +25,12 @@ commands() {
         fi
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get >/dev/null || fail "missing commands, which must be installed: ${names[*]}"
+    command -v apt-get >/dev/null || fail "these commands are missing, and must be installed: ${names[*]}"
     install_packages "${missing[@]}"
 }
 
-# packages NAME...: installs the Debian packages that are missing.
+# packages NAME...: installs the Debian packages that are missing. On other systems, asks the user to install
+# equivalents.
 packages() {
     local missing=() name
     if ! command -v dpkg-query >/dev/null; then
@@ -46,7 +47,7 @@ packages() {
 # installation and retries once with current package lists. The retry also helps if the package cache was cleaned
 # between the download and the installation.
 install_packages() {
-    may_become_root || fail "cannot install packages without root; as root, run: apt-get install --no-install-recommends $*"
+    may_become_root || fail "cannot install packages without root privileges; as root, run: apt-get install --no-install-recommends $*"
     printf 'setup: installing %s\n' "$*" >&2
     apt_install "$@" && return 0
     printf 'setup: apt-get failed; retrying with current package lists\n' >&2
@@ -63,8 +64,8 @@ apt_install() {
         install --no-install-recommends "$@" >/dev/null
 }
 
-# without_services COMMAND...: runs COMMAND; packages that it installs do not start their services. Debian's maintainer
-# scripts consult /usr/sbin/policy-rc.d.
+# without_services COMMAND...: runs COMMAND so that the packages that it installs do not start their services. Debian's
+# maintainer scripts ask /usr/sbin/policy-rc.d whether they may start a service.
 without_services() {
     local policy=/usr/sbin/policy-rc.d
     if ! command -v dpkg-query >/dev/null || ! may_become_root || { [ -e "$policy" ] && ! grep -q fabricbench "$policy"; }; then
@@ -79,7 +80,7 @@ without_services() {
     trap - EXIT
 }
 
-# wheel NAME VERSION: unpacks a wheel into the cache, so that it is not installed for other users of the machine.
+# wheel NAME VERSION: unpacks a wheel into the cache instead of installing it for all users of the machine.
 wheel() {
     local home=$CACHE/$1-$2
     [ ! -d "$home" ] || return 0

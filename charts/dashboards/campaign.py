@@ -14,7 +14,8 @@ def build():
         "fabricbench-campaign",
         "fabricbench / Campaign",
         "One BenchmarkRun: the effect of each variant at each size, and whether the values can be trusted. "
-        "Values are those at the end of the time range. For a deleted run, select a time at which it existed.",
+        "Panels show the values at the end of the time range. For a deleted run, select a range that ends while the run "
+        "existed.",
         "1h",
         "30s",
     )
@@ -41,5 +42,5 @@ def variables():
         parts.label_variable("run", "Run", "fabricbench_run_state{" + here + "}", "run"),
         parts.label_variable("scenario", "Scenario", measured, "scenario", many=True),
         parts.label_variable("arm", "Compared arms", ratio, "arm", many=True),
-        builders.CustomVariable("quantile").label("Latency").values(quantiles).current(median),
+        builders.CustomVariable("quantile").label("Latency quantile").values(quantiles).current(median),
     ]

@@ -1,4 +1,4 @@
-"""Dashboard for all runs: their states, the trend of one comparison, and nodes that deviate. Performs no I/O."""
+"""Dashboard for all runs: their states, the trend of one comparison, and deviating nodes and pairs. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.builders import timeseries
@@ -26,7 +26,8 @@ def build():
         "fabricbench-fleet",
         "fabricbench / Fleet",
         "All BenchmarkRuns in the selected namespaces, the trend of one comparison across runs, and the nodes and pairs "
-        "that deviate. Tables show the end of the time range; the trend contains all runs that existed within it.",
+        "that deviate from the median. Tables show the end of the time range; the trend contains all runs that existed "
+        "within it.",
         "7d",
         "1m",
     )
@@ -228,7 +229,8 @@ def trend_steps(descending):
     return [
         transforms.joined(),
         transforms.select_columns(TREND),
-        # Must follow the renaming: an unnamed time column would be dropped together with the query's Time column.
+        # Must follow the renaming, because a time column without a new name would be dropped together with the query's Time
+        # column.
         transforms.as_time("finished"),
         *transforms.sorted_by("finished", descending=descending),
     ]
@@ -238,10 +240,10 @@ def trend():
     panel = (
         parts.configure_panel(
             timeseries.Panel(),
-            "$arm, $metric at $size bytes of $scenario",
+            "$arm, $metric at $size bytes in $scenario",
             "Change relative to the baseline at the end of each finished run, with its interval. Suspect and untrusted runs and withheld "
             "verdicts are excluded. Only runs in the same environment are comparable: use fabricbench compare to check "
-            "two runs.",
+            "whether two runs are.",
             14,
             10,
         )
@@ -271,7 +273,7 @@ def trend_table():
     return (
         parts.table_panel(
             "Trend by run",
-            "Runs of the trend, latest first.",
+            "Runs in the trend, newest first.",
             trend_queries(),
             trend_steps(descending=True),
             NO_TREND,
@@ -284,7 +286,7 @@ def trend_table():
 
 
 def nodes():
-    """Ranks nodes by all their pairs, because either node of a pair can cause its deviation."""
+    """Ranks nodes by all of their pairs, because a single deviating pair does not show which of its nodes is the cause."""
     return outliers(
         "Nodes by deviation of their pairs",
         "Median deviation of a node's pairs over all scenarios and sizes in the run. A single slow pair changes the "

@@ -127,7 +127,7 @@ def reconcile_duration():
 def rates():
     return parts.time_series_panel(
         "Reconciliations",
-        "Reconciliations per second.",
+        "Reconciliations per second, by replica.",
         [range_query(rate("fabricbench_reconcile_duration_seconds_count", "instance"), "{{instance}}")],
         "ops",
         "No reconciliations in this time range",
@@ -174,7 +174,7 @@ def statuses():
 def leading():
     return parts.time_series_panel(
         "Leader",
-        "1 for the leading replica.",
+        "1 for the leading replica, 0 for the others.",
         [range_query(f"max by (instance) (fabricbench_leading{{{SCRAPED}}})", "{{instance}}")],
         "short",
         NOT_SCRAPED,

@@ -106,7 +106,7 @@ def thresholds(steps):
 
 
 def table_panel(title, description, targets, transformations, empty_text, width, height):
-    """Table panel. Without the override, every empty cell would show the text for an empty table."""
+    """Table panel. Its override prevents every empty cell from showing the text for an empty table."""
     panel = (
         configure_panel(table.Panel(), title, description, width, height)
         .no_value(empty_text)
@@ -121,7 +121,7 @@ def table_panel(title, description, targets, transformations, empty_text, width,
 
 
 def time_series_panel(title, description, targets, unit, empty_text, width, height=8):
-    """Time series panel."""
+    """Panel with a line for each series over time; the axis of the values starts at 0."""
     panel = (
         configure_panel(timeseries.Panel(), title, description, width, height)
         .unit(unit)
@@ -182,7 +182,7 @@ def new_dashboard(uid, title, description, span, refresh):
         .with_variable(datasource_variable())
     )
     for name, page in (
-        ("How it is measured", "methodology.md"),
+        ("Methodology", "methodology.md"),
         ("Metrics", "metrics.md"),
         ("Troubleshooting", "troubleshooting.md"),
     ):

@@ -19,7 +19,7 @@ def state_set(metric, label):
 
 
 def summary():
-    """Panels with the state, the outcome, the fabric proof, and the numbers of regressions and expectations."""
+    """Panels with the state, the outcome, the fabric proof, the number of regressions and the outcomes of expectations."""
     regressed = (
         "(count(max by (scenario, size_bytes, arm, metric) ("
         f'fabricbench_comparison_verdict{{{RUN}, verdict="Regressed"}} == 1)'
@@ -51,7 +51,7 @@ def summary():
         parts.label_panel(
             "Fabric",
             "Verified: byte counters of the interfaces cover the payload. Declared: reported only by the library. "
-            "Contradicted: counters do not match the reported payload, and no value of the run is valid.",
+            "Contradicted: counters do not match the reported payload, and the affected comparisons have no verdict.",
             state_set("fabricbench_run_fabric_proof", "proof"),
             "proof",
             words.PROOF,
@@ -161,7 +161,7 @@ def conditions():
 
 
 def environment():
-    """Kind and value of each property of the environment."""
+    """Table of the properties of the environment, with the kind and the value of each."""
 
     def renamed(metric, label, kind):
         moved = f'label_replace({metric}{{{RUN}, {label}!=""}}, "value", "$1", "{label}", "(.*)")'

@@ -22,13 +22,13 @@ def build():
 
 
 def size_column(panel, column):
-    """Formats the first column of a matrix as the size."""
+    """Names the first column of a matrix `size` and formats its values as bytes."""
     name = transforms.corner("size_bytes", column)
     return panel.override_by_name(name, properties(displayName="size", unit="bytes", custom_width=100))
 
 
 def colored(colors, others=None):
-    """Cells with a colored background."""
+    """Field properties that color the background of each cell according to its value."""
     plain = common.TableColoredBackgroundCellOptions(mode=common.TableCellBackgroundDisplayMode.BASIC)
     return properties(mappings=words.mappings(colors, others), custom_cellOptions=plain)
 
@@ -88,7 +88,7 @@ def effects():
 
 
 def size_chart(title, description, targets, transformations, unit, empty_text, width):
-    """Curves by size, with a base-2 logarithmic axis."""
+    """XY chart of curves over the sizes, whose axis is logarithmic with base 2."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
         parts.configure_panel(xychart.Panel(), title, description, width, 9)
@@ -113,7 +113,7 @@ def size_chart(title, description, targets, transformations, unit, empty_text, w
 
 
 def interval():
-    """The change of one arm with its interval, repeated for each compared arm."""
+    """Chart of the change of one arm with its interval, repeated for each compared arm."""
     of_arm = SCENARIO + ', arm=~"$arm"'
 
     def change(metric, ref):
@@ -124,7 +124,7 @@ def interval():
     return (
         size_chart(
             "$arm: change with confidence interval",
-            "Change of the primary metric against the baseline at each size, with its interval. The intervals of a "
+            "Change of the primary metric relative to the baseline at each size, with its interval. The intervals of a "
             "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
             "afterwards. If a verdict is withheld, its point is not shown.",
             [
@@ -240,9 +240,10 @@ def engagement():
     one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
     panel = parts.table_panel(
         "Did the optimizations take effect?",
-        "Confirmed: there is evidence that it took effect, beyond the fact that it was requested. RequestedOnly: the "
-        "provider reports no evidence of its use. NotEngaged: the provider rejected it, or messages exceeded its "
-        "limit. NotApplicable: it cannot have an effect, for example with one rail or one post per burst.",
+        "Confirmed: there is evidence that the optimization took effect, beyond the fact that it was requested. "
+        "RequestedOnly: the provider gives no such evidence. NotEngaged: the provider rejected the optimization, or "
+        "messages exceeded its limit. NotApplicable: the optimization cannot have an effect, for example with one rail "
+        "or one post per burst.",
         [instant_query(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
         [*transforms.sorted_by("requested"), *transforms.by_size("requested", "engagement")],
         "No arm of this scenario requests an optimization, or nothing has been measured yet",

@@ -11,7 +11,7 @@ def step(name, **options):
 
 
 def joined():
-    """Merges rows from several queries that have equal values for their common labels."""
+    """Merges rows of different queries that have equal values for their common labels."""
     return step("merge")
 
 

@@ -5,7 +5,8 @@ setup() { load lib/chart; }
 
 @test "helm lint accepts every valid values file" {
     for values in $(values_files); do
-        # `helm lint` has no option to set the API versions of the cluster.
+        # `helm lint` has no option to set the API versions of the cluster, so objects of the Prometheus operator are
+        # disabled.
         helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
             --set prometheus.serviceMonitor.enabled=false,prometheus.rules.enabled=false
     done
@@ -29,12 +30,12 @@ setup() { load lib/chart; }
         rendered --values "$values" | conform
     done
     conform <"$CHART/crds/benchmarkruns.yaml"
-    # No values file can set the release namespace, so a numeric one is tested here.
+    # A values file cannot set the release namespace, so a numeric namespace is tested here.
     rendered --namespace 2024 --set prometheus.serviceMonitor.enabled=true,dashboards.enabled=true | conform
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
 
-@test "unknown and invalid fields are detected" {
+@test "the schemas detect unknown and invalid fields" {
     rendered >"$BATS_TEST_TMPDIR/manifests"
     run conform < <(sed 's/  replicas: 1/  replica: 1/' "$BATS_TEST_TMPDIR/manifests")
     [ "$status" -ne 0 ]
@@ -73,12 +74,12 @@ mentions_key() {
 }
 
 @test "the schema rejects unknown keys at every level" {
-    # Helm writes arbitrary values into `global`.
+    # Only `global` accepts any keys, because Helm writes arbitrary values into it.
     run jq --compact-output '[paths(objects | .type == "object" and .additionalProperties != false)]' "$CHART/values.schema.json"
     [ "$output" = '[["properties","global"]]' ]
 }
 
-@test "every option of the operator is set from a value" {
+@test "the chart sets every option of the operator" {
     for values in $(values_files); do rendered --values "$values"; done |
         json | jq --raw-output 'select(.kind == "Deployment") | .spec.template.spec.containers[0].env[].name' |
         grep '^FABRICBENCH_' | sort -u >"$BATS_TEST_TMPDIR/chart"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Tests of the chart in a real cluster: installation, upgrade and uninstallation, cluster-wide and for one namespace. The tests
-# depend on each other. Run by .ci/chart-test, which provides the cluster and the images.
+# Tests of the chart in a real cluster: installation, upgrade and uninstallation, cluster-wide and for one namespace.
+# Each test depends on the tests before it. Run by .ci/chart-test, which provides the cluster and the images.
 
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ setup_file() {
     load lib/cluster
     load ../../testbed/tests/lib/images
     probe_load
-    # These namespaces enforce the restricted Pod Security Standard, also for the operator and the upgrade Job.
+    # These namespaces enforce the restricted Pod Security Standard, including for the operator and the upgrade Job.
     for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do fresh_namespace "$namespace"; done
     kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found --timeout=60s
     for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
@@ -131,7 +131,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     await "$TIMEOUT" "the remaining objects to be deleted" only_crd_is_new "$BATS_FILE_TMPDIR/before"
 }
 
-@test "with Roles only, a campaign completes after an installation by a namespace administrator" {
+@test "with Roles only, a namespace administrator can install the chart and a campaign completes" {
     kubectl -n benchmarks create role everything --verb='*' --resource='*.*'
     kubectl -n benchmarks create rolebinding team --role=everything --user=team
     run ! kubectl --as team get nodes

@@ -23,8 +23,8 @@ use operator::commands::{Exit, Failure, InClusterCommand, exit_code};
 
 pub use input::Input;
 
-/// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what
-/// confidence
+/// Benchmarks variants on an RDMA fabric: shows which variants are better, at which message sizes, by how much, and
+/// with what confidence
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench", version, propagate_version = true)]
 struct Cli {

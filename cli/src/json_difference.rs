@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A value that differs.
+/// Value that differs between two JSON values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonDifference<'a> {
     /// Path of the value, such as `spec.sizes[1]`.
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_each_value_that_differs() {
+    fn finds_every_difference() {
         let first = json!({"a": [{"p50": 1}, {"p50": 2}], "b": null, "c": 1});
         let second = json!({"a": [{"p50": 1}, {"p50": 3}, 4], "d": "x"});
         let found = json_differences("results", &first, &second);

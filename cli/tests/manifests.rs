@@ -54,7 +54,7 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
-/// The testbed tests start runners without an operator. The runners read their assignment from a ConfigMap.
+/// The testbed tests start runners without an operator, with a handwritten assignment in a ConfigMap.
 #[test]
 fn assignment_of_the_testbed_is_valid() {
     let text = std::fs::read_to_string(root().join("testbed/tests/manifests/leg.yaml")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the generated CustomResourceDefinition: its size, structure, bounds and immutability rules, and that
+//! Tests of the generated CustomResourceDefinition (size, structure, bounds and immutability rules), and of whether the
 //! generated files are up to date.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -87,7 +87,7 @@ fn every_list_and_string_in_the_spec_is_bounded() {
     walk(&schema()["properties"]["spec"], "spec", &mut |path, schema| {
         let bounded = match schema["type"].as_str() {
             Some("array") => schema.get("maxItems").is_some(),
-            // A pattern that lists complete values is also a bound.
+            // A pattern that lists all permitted values is also a bound.
             Some("string") => {
                 let lists_values = schema["pattern"]
                     .as_str()
@@ -107,7 +107,7 @@ fn every_list_and_string_in_the_spec_is_bounded() {
 }
 
 #[test]
-fn rules_compile_and_are_cheap() {
+fn rules_compile_within_the_cost_limit() {
     let mut count = 0;
     walk(&schema(), "", &mut |path, schema| {
         let compiled = compile_schema(schema);

@@ -1,4 +1,4 @@
-//! Assignment of the work of one leg. Every worker of the leg reads the same document.
+//! Assignment: the work of one leg. All workers of the leg read the same document.
 //!
 //! The document determines all parameters of the measurement, including the arms, their order, the chunks and the
 //! deadlines. Only the rank of a worker is read from its environment.
@@ -36,10 +36,10 @@ pub struct Assignment {
     pub rendezvous: Rendezvous,
     /// Library and provider of all arms.
     pub transport: TransportSpec,
-    /// GPUs, NICs and NUMA node that every worker uses.
+    /// GPUs, NICs and the NUMA node that every worker uses.
     #[serde(default, skip_serializing_if = "Devices::is_default")]
     pub devices: Devices,
-    /// Required position of each NIC relative to the memory that it transfers.
+    /// Required position of each NIC relative to the memory that it accesses.
     #[serde(default, skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
     /// Rails and CPUs of each rank. If empty, each worker chooses them from its hardware.
@@ -157,7 +157,7 @@ pub struct PingPongWorkload {
     pub operation: PingPongOperation,
     /// Number or duration of measured round trips.
     pub measured: Extent,
-    /// Number or duration of round trips before the measurement.
+    /// Number or duration of warm-up round trips before the measurement.
     pub warmup: Extent,
 }
 
@@ -178,7 +178,7 @@ pub struct TransferWorkload {
     pub direction: Direction,
     /// Number or duration of measured transfers per thread.
     pub measured: Extent,
-    /// Number or duration of transfers before the measurement.
+    /// Number or duration of warm-up transfers per thread before the measurement.
     pub warmup: Extent,
 }
 
@@ -191,8 +191,8 @@ pub enum Extent {
     Iterations(u32),
     /// Duration in nanoseconds.
     DurationNanos(u64),
-    /// Number of operations that fills a window. It is determined by [`pilot`] cases before the first round; if all of
-    /// them fail, the minimum number applies.
+    /// Number of operations that fills the measured window. It is determined by [`pilot`] cases before the first round;
+    /// if all of them fail, the minimum number is used.
     #[serde(rename_all = "camelCase")]
     FillWindow {
         /// Minimum number of operations.
@@ -202,7 +202,7 @@ pub enum Extent {
     },
 }
 
-/// Number of operations that all arms use in one scenario at one size.
+/// Number of operations that every arm performs in one scenario at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -256,14 +256,14 @@ pub struct RoundAssignment {
 pub enum Pass {
     /// Every transferred byte is verified. Times are not reported.
     Integrity,
-    /// Every arm and pair runs once, to determine the number of operations of the measured cases. Results do not
-    /// include these times.
+    /// Every arm and pair runs once, to determine the number of operations of the measured cases. The times are not
+    /// included in the results.
     Pilot,
     /// Times are measured. Transferred bytes are not verified.
     Measure,
 }
 
-/// All arms of one scenario and size in one round, measured back to back.
+/// Block: all arms at one size of one scenario in one round, measured back to back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -314,7 +314,7 @@ pub enum AssignmentError {
 }
 
 impl Workload {
-    /// Whether both workers of a pair post operations of their own.
+    /// Whether both workers of a pair post operations.
     pub fn is_bidirectional(&self) -> bool {
         matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
     }
@@ -327,7 +327,7 @@ impl Workload {
         }
     }
 
-    /// Number or duration of the operations before the measurement.
+    /// Number or duration of the warm-up operations before the measurement.
     pub fn warmup(&self) -> Extent {
         match self {
             Self::PingPong(work) => work.warmup,
@@ -421,12 +421,12 @@ impl Assignment {
         require(
             is_permutation(&round.process_order, self.processes.len()),
             "rounds[].processOrder",
-            "must contain every process index once",
+            "must contain every process index exactly once",
         )?;
         require(
             is_permutation(&round.arm_order, self.arms.len()),
             "rounds[].armOrder",
-            "must contain every arm index once",
+            "must contain every arm index exactly once",
         )?;
         for block in &round.blocks {
             let Some(scenario) = self.scenarios.get(block.scenario as usize) else {

@@ -112,7 +112,7 @@ impl Histogram {
     /// Encodes the histogram as V2 DEFLATE in base64.
     ///
     /// # Errors
-    /// The encoder fails, for example because a sample count is too large for the encoding.
+    /// The histogram cannot be encoded, for example because a sample count is too large for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
         let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
@@ -138,8 +138,8 @@ impl Histogram {
             .map_err(|error| HistogramError::Encoding {
                 reason: format!("{error:?}"),
             })?;
-        // The encoding contains the bounds. A histogram with a larger range or more figures could not be merged without
-        // loss.
+        // The bounds come from the input. A histogram with a larger range or more significant figures could not be
+        // merged without loss.
         if decoded.sigfig() > SIGNIFICANT_FIGURES || decoded.high() > MAX_NANOS {
             return EncodingSnafu {
                 reason: "it exceeds the maximum of five minutes or the precision of three significant figures",

@@ -22,14 +22,14 @@ pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub const MANAGED_BY: &str = "fabricbench";
 /// Finalizer of a run. The operator removes it once an uncached list returns no pods of the run.
 pub const FINALIZER: &str = "fabricbench.dev/pod-cleanup";
-/// Annotation on a run that lets the operator abandon pods that are stuck terminating on a lost node. The value of the
-/// annotation is ignored.
+/// Annotation on a run that allows the operator to abandon pods that are stuck terminating on a lost node. The value of
+/// the annotation is ignored.
 pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
 /// Annotation that contains the hash of the plan for which a child object was created.
 pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
 /// Label that contains the name of the Kueue LocalQueue to which a Job is submitted.
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
-/// Environment variable in which an image declares the tuning it was built for. It must match the spec.
+/// Environment variable in which an image declares the tuning it was built for, which must match the variant.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
 /// Environment variable that contains the image digest of a worker, set by the operator.
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
@@ -38,7 +38,8 @@ pub const ENV_NODE: &str = "FABRICBENCH_NODE";
 /// Environment variable that sets the level of the log that a worker writes to standard error: `error`, `warn`
 /// (default) or `info`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
-/// Environment variable with which a worker pads the environments of its instrument processes to the same size.
+/// Environment variable with which a worker pads the environments of its instrument processes to the same size, so that
+/// their stacks have the same alignment.
 pub const ENV_PADDING: &str = "FABRICBENCH_PADDING";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";

@@ -44,7 +44,7 @@ pub enum Record {
     Cold(ColdRecord),
     /// Result of a case of one pair of workers.
     Case(Box<CaseRecord>),
-    /// End of a block. All cases of the block have a record.
+    /// End of a block. The records of all cases of the block precede this record.
     Block(BlockRecord),
     /// Warning for readers of the results.
     Warning(WarningRecord),
@@ -102,7 +102,7 @@ pub struct WarningRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WarningReason {
-    /// Message that the test procedures specify as evidence that an optimization was active, once per size.
+    /// Message that the test procedures require as evidence that an optimization was active, written once per size.
     Evidence,
     /// Output of an instrument or of its libraries.
     LibraryOutput,
@@ -112,9 +112,9 @@ pub enum WarningReason {
     EnvironmentChanged,
     /// A worker disconnected or could not be reached.
     WorkerLost,
-    /// A connection to the rendezvous was rejected because it does not belong to this attempt.
+    /// A connection to the rendezvous was rejected because it did not belong to this attempt.
     UnknownPeerRefused,
-    /// A process was killed.
+    /// An instrument process was killed or exited with an error.
     Killed,
 }
 

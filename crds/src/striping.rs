@@ -90,8 +90,8 @@ impl StripingRule {
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {
-    /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` states whether the operation
-    /// is a read.
+    /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` states whether the transfers
+    /// are reads.
     pub fn group_size(self, read: bool) -> u64 {
         match self {
             Self::Nixl | Self::NixlCoalesce if !read => NIXL_GROUP,

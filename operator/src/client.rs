@@ -1,4 +1,4 @@
-//! Clients of the API server, configured by a kubeconfig or the service account of a pod. Performs I/O.
+//! Clients for the API server, configured from a kubeconfig or from the service account of a pod. Performs I/O.
 
 mod api_latency;
 
@@ -29,11 +29,11 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of concurrent requests, each on a separate connection.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// Idle timeout of connections. Bursts open many connections, and each needs memory. The timeout exceeds the renewal
-/// interval of the Lease, so that one connection stays open.
+/// Time after which an idle connection is closed. A burst opens many connections, and each one uses memory. The timeout
+/// exceeds the renewal interval of the Lease, so that one connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Error creating the clients of the API server.
+/// Error creating the clients for the API server.
 #[derive(Debug, Snafu)]
 pub enum ClientError {
     /// Neither a kubeconfig nor a service account was found.
@@ -52,17 +52,17 @@ pub enum ClientError {
     },
 }
 
-/// Clients of one API server.
+/// Clients for one API server.
 #[derive(Clone)]
 pub(crate) struct Clients {
     /// Rate-limited client for reconciliations.
     pub(crate) limited: Client,
-    /// Client without a rate limit, for the Lease, watches and logs: they must not wait behind a backlog of
+    /// Client without a rate limit for the Lease, watches and logs, which must not wait behind a backlog of
     /// reconciliations.
     pub(crate) unlimited: Client,
 }
 
-/// Creates the clients. Does not send a request.
+/// Creates the clients without sending a request.
 pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;
     let measured = ApiLatencyLayer::new(metrics.clone());
@@ -95,7 +95,7 @@ fn connections(
         .build(connector))
 }
 
-/// Creates a client with the rate and concurrency limits in `limits`, if set.
+/// Creates a client. `limits` are its rate limit and concurrency limit, if it has any.
 fn client(
     config: &Config,
     connections: &Connections<impl Connect + Clone + Send + Sync + 'static, Body>,
@@ -113,10 +113,10 @@ fn client(
     Ok(Client::new(service, config.default_namespace.as_str()))
 }
 
-/// Retries requests if the server requests it.
+/// Retries requests to which the API server responds with status 429, 503 or 504.
 ///
-/// Each response is measured separately. If the measurement included the retries, rejected requests would appear to be
-/// slow.
+/// The latency of each response is measured separately. If a measurement included the retries, rejected requests would
+/// appear to be slow.
 fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
     Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
 }

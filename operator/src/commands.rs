@@ -10,10 +10,10 @@ use clap::{Parser, Subcommand};
 
 pub use exit::{Exit, Failure, exit_code};
 
-/// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
+/// The fabricbench operator. Use the `fabricbench` binary for plans, reports and comparisons.
 //
-// This is a separate binary without the reports and the manifest parser, because the binary makes up most of the
-// operator's resident memory.
+// This is a separate binary that contains neither the reports nor the manifest parser, because the code of the binary
+// accounts for most of the operator's resident memory.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-operator", version, propagate_version = true)]
 struct Cli {

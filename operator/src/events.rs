@@ -1,5 +1,5 @@
-//! Kubernetes events of a run. An event is published once, after the status with the condition has been written.
-//! Performs no I/O.
+//! Kubernetes events of a run. An event is published once, after the status that contains the condition has been
+//! written. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
 use kube::runtime::events::{Event, EventType};
@@ -27,7 +27,7 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
     became_true.collect()
 }
 
-/// Creates the event for a failed reconcile, which is retried.
+/// Creates the event for a failed reconciliation, which will be retried.
 pub(crate) fn reconcile_failed(reason: &'static str, message: &str) -> Event {
     Event {
         type_: EventType::Warning,

@@ -24,7 +24,8 @@ use crate::run_controller::{self, ControllerError};
 use crate::shutdown::Shutdown;
 use leader::Election;
 
-/// Time that running reconciliations have to finish after a termination signal. The kubelet waits 30 s.
+/// Time that the reconciliations in progress have to finish after a termination signal. The kubelet kills the process
+/// after 30 s.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Error that prevents the operator from starting or makes it stop.
@@ -62,7 +63,7 @@ pub enum OperatorError {
         /// Cause.
         source: std::io::Error,
     },
-    /// The Lease was lost. This replica must stop, because another replica may become the leader.
+    /// The Lease was lost. This replica must stop, because another replica may become the leader at any time.
     #[snafu(display("{source}"))]
     Leader {
         /// Cause.
@@ -92,7 +93,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
         .build()
         .context(RuntimeSnafu)?;
     let result = runtime.block_on(operate(options));
-    // Does not wait for a running evaluation, because that would delay the exit.
+    // Does not wait for an evaluation in progress, because that would delay the exit.
     runtime.shutdown_background();
     result
 }

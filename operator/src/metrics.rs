@@ -1,7 +1,7 @@
 //! Definitions of all metrics: values of runs, read from their statuses, and metrics of the operator. Performs no I/O.
 //!
-//! The values of a run are stored as compact [`RunValues`] when the run is received. They are formatted on request, for
-//! `/metrics` of the operator and for `fabricbench report --format openmetrics`.
+//! When the operator receives a run, it stores the values of the run as compact [`RunValues`]. They are formatted on
+//! request, for `/metrics` of the operator and for `fabricbench report --format openmetrics`.
 
 pub mod definition;
 pub mod exposition;

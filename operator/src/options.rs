@@ -23,7 +23,7 @@ pub struct Options {
     pub limits: RequestLimits,
     /// Listen address for `/healthz`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
-    /// Limits of result series at `/metrics`.
+    /// Limits on the number of result series at `/metrics`.
     pub series: SeriesLimits,
     /// Lease for leader election, or `None` if leader election is disabled.
     pub lease: Option<LeaseName>,
@@ -46,7 +46,7 @@ pub struct OperatorConfig {
     /// name.
     pub allowed_env: Vec<String>,
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
-    /// locked memory. The capability has no effect for other users.
+    /// locked memory. The capability has no effect unless the user is root.
     pub ipc_lock: bool,
     /// Default number of CPUs per worker.
     pub default_cpus: u32,
@@ -55,7 +55,7 @@ pub struct OperatorConfig {
 }
 
 impl OperatorConfig {
-    /// The default configuration with this runner image. The defaults are sufficient for every example.
+    /// The default configuration with `runner_image`. The defaults are sufficient to run every example.
     pub fn new(runner_image: impl Into<String>) -> Self {
         Self {
             runner_image: runner_image.into(),

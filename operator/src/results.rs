@@ -1,4 +1,5 @@
-//! Results at `/metrics`: results of the runs that this replica reconciles. While it is not the leader, there are none.
+//! Result metrics at `/metrics` for the runs that this replica reconciles. A replica that is not the leader exports
+//! none.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +18,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Creates an empty source with at most `max_series` series.
+    /// Creates an empty source. It will return at most `max_series` series.
     pub(crate) fn new(max_series: usize) -> Self {
         Self {
             source: Arc::default(),
@@ -25,7 +26,7 @@ impl Results {
         }
     }
 
-    /// Sets the source of the values when the caches are complete.
+    /// Sets the source of the values. Called when the caches are complete.
     pub(crate) fn set_source(&self, source: impl Fn() -> Vec<Arc<RunValues>> + Send + Sync + 'static) {
         // A leader remains the leader until the process exits, so the source is set once.
         let _ = self.source.set(Box::new(source));

@@ -1,5 +1,5 @@
-//! Compares the objects that each example would create in a cluster with golden files, for the first attempt at the
-//! first leg with each image.
+//! Compares the objects that the operator would create for each example with golden files. For each image, these are
+//! the objects of the first attempt at the first leg with this image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
-/// Runs in a file, with their plans and with the metadata that an API server would add.
+/// Loads the runs in a file, adds the metadata that an API server would set, and computes their plans.
 fn runs(file: &Path) -> Vec<(BenchmarkRun, HashedPlan)> {
     let runs = manifest::load(file, None).unwrap_or_else(|error| panic!("{error}"));
     let planned = runs.into_iter().map(|mut run| {
@@ -84,8 +84,8 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
     built.unwrap()
 }
 
-/// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the
-/// number of its rounds.
+/// Formats the objects as YAML. The assignment is compared with the plan, and replaced by a summary: its identity, its
+/// rendezvous and its number of rounds.
 fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
     let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
     let Prerequisites {

@@ -41,17 +41,17 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
-    /// Polling mode of scenarios that do not set a polling mode.
+    /// Polling mode for scenarios that do not set one.
     pub(crate) polling: Polling,
     /// Evidence lines that have been reported, with their message sizes.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
-    /// Number of groups of rails, which threads use in turn.
+    /// Number of groups of rails, to which threads are assigned in turn.
     pub(crate) groups: usize,
     cold: ColdRecord,
 }
 
-/// Creates the configuration with which `arm` opens its transport on worker `rank`.
+/// Creates the configuration for opening the transport of `arm` on worker `rank`.
 pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
@@ -86,8 +86,7 @@ fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) ->
     config
 }
 
-/// Polling mode of scenarios that do not set a polling mode: spin if there is a CPU for each measuring thread,
-/// otherwise yield.
+/// Polling mode for scenarios that do not set one: spin if there is a CPU for each measuring thread, otherwise yield.
 pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
     if cpus >= layout::max_threads(assignment) as usize {
         Polling::Spin
@@ -269,7 +268,7 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Reads the byte counters of `interface` below `roots` instead of those of the rails.
+    /// Makes all cases read the byte counters of `interface` below `roots`, instead of the counters of the rails.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {

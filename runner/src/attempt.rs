@@ -9,8 +9,8 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Index of the process of `arm`. For an unknown arm, this is `u32::MAX`, which is not the index of any process, so
-/// that requests to the arm fail.
+/// Index of the instrument process that runs `arm`. For an unknown arm, returns `u32::MAX`, which is not a valid
+/// process index, so that requests to the arm fail.
 pub fn process_of(assignment: &Assignment, arm: u32) -> u32 {
     assignment
         .arms

@@ -1,4 +1,5 @@
-//! Facts about the machine of a worker, and its limits. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
+//! Facts about the machine that a worker runs on, and the resource limits of the worker. Reads `/proc`, `/sys`,
+//! `/dev/shm` and environment variables.
 //!
 //! Facts that the kernel does not report are omitted, never guessed.
 
@@ -21,7 +22,7 @@ use crate::topology::SystemRoots;
 /// Mount point of the shared-memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Directories in which distributions and the EFA installer put libibverbs.
+/// Directories in which distributions and the EFA installer install libibverbs.
 const LIBRARY_DIRECTORIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -34,8 +35,8 @@ const EFA_PACKAGES: &str = "/opt/amazon/efa_installed_packages";
 
 /// Collects all facts about this machine.
 ///
-/// `variable` reads an environment variable; `clock` is copied to the result. The caller adds the clocks of the GPUs
-/// and the copy rate, which take time to measure.
+/// `variable` reads an environment variable; `clock` is copied to the result. The caller adds the GPU clocks and the
+/// copy rate, because determining them takes time.
 pub fn host_environment(
     roots: &SystemRoots,
     variable: impl Fn(&str) -> Option<String>,
@@ -77,7 +78,8 @@ pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
     cgroup::limits(roots).cpu_millis
 }
 
-/// Boot ID of the running kernel: equal in all containers on one machine. Empty if the kernel does not report it.
+/// Boot ID of the running kernel, which is the same in all containers on a machine. Empty if the kernel does not report
+/// it.
 pub fn boot_id(roots: &SystemRoots) -> String {
     read_text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
 }

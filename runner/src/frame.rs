@@ -40,12 +40,12 @@ pub enum FrameError {
     },
 }
 
-/// Reader of lines from a stream to which another process writes.
+/// Reads lines from a stream that another process writes to.
 #[derive(Debug)]
 pub struct FrameReader<S> {
     stream: S,
     pending: Vec<u8>,
-    /// Length of the prefix of `pending` that contains no line feed.
+    /// Length of the prefix of `pending` that is known to contain no line feed.
     searched: usize,
 }
 
@@ -59,7 +59,7 @@ impl<S: Read + AsFd> FrameReader<S> {
         }
     }
 
-    /// The underlying stream. Data that was read ahead remains in the reader.
+    /// The underlying stream. The reader may already have read more data from it than it has returned.
     pub fn stream(&self) -> &S {
         &self.stream
     }

@@ -6,7 +6,8 @@
 //!
 //! Every message contains the tag of its case, so that late messages from a failed case are not attributed to the
 //! current case. Transfers are numbered modulo 2^15, which is far larger than the maximum window (4096), so a number
-//! that repeats within a window indicates a duplicate. A transfer has at most as many chunks as there are rails (64).
+//! that repeats within a window indicates a duplicate. A transfer has at most one chunk per rail, and there are at most
+//! 64 rails.
 
 use crds::record::FailureReason;
 
@@ -84,7 +85,7 @@ pub struct Immediate {
     pub message: Message,
 }
 
-/// Failure reasons. The index in this array is the code in [`Signal::Abort`].
+/// Failure reasons. [`Signal::Abort`] encodes a reason as its index in this array.
 const REASONS: [FailureReason; 18] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
@@ -230,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn decoded_messages_are_unchanged_after_encoding(immediate: u64) {
+        fn encoding_a_decoded_message_preserves_it(immediate: u64) {
             if let Some(decoded) = Immediate::decode(immediate) {
                 prop_assert_eq!(Immediate::decode(decoded.encode()), Some(decoded));
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use snafu::{ResultExt, Snafu};
 
-/// Path of the running binary. It remains valid if the file is moved or replaced.
+/// Path of the running binary. It remains valid even if the file is moved or replaced.
 const RUNNING_BINARY: &str = "/proc/self/exe";
 /// File name of the copy.
 const NAME: &str = "fabricbench-runner";

@@ -74,7 +74,7 @@ pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), Instrum
 }
 
 /// Takes the socket from standard input and replaces standard input with `/dev/null`, so that no library can read the
-/// worker's messages. `None` if standard input is not a socket.
+/// worker's messages. Returns `None` if standard input is not a socket.
 fn worker_socket() -> io::Result<Option<UnixStream>> {
     let stdin = io::stdin();
     let stat = rustix::fs::fstat(&stdin)?;

@@ -1,4 +1,4 @@
-//! Runner of fabricbench: joins the rendezvous, opens transports, transfers data and reports measurements.
+//! The fabricbench runner: joins the rendezvous, opens transports, transfers data and reports measurements.
 //!
 //! The control plane (rendezvous, session, worker, output) may block and allocate memory. The scenarios and the layers
 //! below them do not block or allocate memory during a measured window.

@@ -72,10 +72,10 @@ impl Memory {
         }))
     }
 
-    /// Allocates `bytes` uninitialized bytes on the GPU that the CUDA driver identifies by the number `gpu`.
+    /// Allocates `bytes` uninitialized bytes on the GPU with the CUDA device number `gpu`.
     ///
     /// # Errors
-    /// As [`Memory::allocate`].
+    /// Same as [`Memory::allocate`].
     pub fn allocate_on_gpu(gpu: u32, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         let kind = MemoryKind::Cuda;
         ensure!(bytes > 0, EmptySnafu { kind });
@@ -117,7 +117,7 @@ impl Memory {
         }
     }
 
-    /// Number by which the CUDA driver identifies the GPU that holds the memory; `None` for host memory.
+    /// CUDA device number of the GPU that holds the memory; `None` for host memory.
     pub fn gpu(&self) -> Option<i32> {
         match &self.backing {
             Backing::Device(memory) => Some(memory.ordinal()),

@@ -18,8 +18,8 @@ pub use shorten::bounded;
 /// Maximum length of the message of a failure or warning, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 /// Maximum total length of all warnings in a stream, in bytes. Without this limit, a library that prints in every round
-/// could exceed the 8 MiB limit of the stream. With 1 MiB, the planner's size estimate for the other records remains
-/// valid.
+/// could fill the stream, which is limited to 8 MiB. 1 MiB is low enough that the other records still fit if their size
+/// matches the planner's estimate.
 const MAX_WARNINGS_BYTES: usize = 1024 * 1024;
 
 /// Error writing a record.
@@ -39,7 +39,7 @@ pub enum OutputError {
     },
 }
 
-/// Writer of the records of one attempt.
+/// Writes the records of one attempt.
 #[derive(Debug)]
 pub struct RecordStream<W> {
     out: W,
@@ -51,7 +51,7 @@ pub struct RecordStream<W> {
 }
 
 impl<W: Write> RecordStream<W> {
-    /// Creates a stream that starts at the current time.
+    /// Creates a stream whose clock starts now.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -67,7 +67,7 @@ impl<W: Write> RecordStream<W> {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Writes one record, and a warning for each reduction of the record.
+    /// Writes one record, and a warning for each reduction that was needed to shorten it.
     ///
     /// # Errors
     /// Standard output is closed, or the record cannot be shortened to the line limit.

@@ -3,8 +3,8 @@
 //! library.
 //!
 //! [`striping`] assigns a rail to every chunk, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
-//! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except for the posts. The caller
-//! waits for queue space.
+//! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except for the posts. Waiting for
+//! queue space is left to the caller.
 
 pub mod burst;
 pub mod counters;

@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Polling interval while waiting for a process to exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Timeout for the end of a killed process, and for the end of a stream after its process has exited. A descendant
-/// process may keep the stream open.
+/// How long to wait for a killed process to exit, and for its output to end after it has exited: a descendant process
+/// may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
@@ -30,8 +30,8 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
     }
 }
 
-/// Kills `child`, and waits until it has exited, but only for a short time: a process that hangs in a device driver
-/// exits only when the driver returns. A separate thread then waits for it.
+/// Kills `child` and waits briefly for it to exit. A process that hangs in a device driver exits only when the driver
+/// returns; in that case, a separate thread waits for it.
 pub fn kill(mut child: Child) {
     // An error means that the process has already exited.
     let _ended = child.kill();
@@ -66,7 +66,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Handle to the first bytes of a stream, which a thread collects.
+/// Handle to the first bytes of a stream that a separate thread is reading.
 #[derive(Debug)]
 pub struct Collected(Receiver<Vec<u8>>);
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_killed_process_has_exited() {
+    fn kill_waits_until_the_process_has_exited() {
         let child = Command::new("sleep").arg("60").spawn().unwrap();
         let directory = format!("/proc/{}", child.id());
         kill(child);

@@ -2,8 +2,8 @@
 //! TCP.
 //!
 //! Every message contains its run, plan, leg and attempt, and the rank of its sender. If a connection does not belong
-//! to the attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection.
-//! The rendezvous continues.
+//! to the attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection. A
+//! rejection does not end the rendezvous.
 //!
 //! - [`message`]: message types;
 //! - [`admission`]: decides which peers are admitted, without I/O;

@@ -1,6 +1,6 @@
 //! Runs one case: one scenario, size and arm between two workers.
 //!
-//! Both sides call [`run_case`] with the same case except for the role, and each receives the report for its side.
+//! Both sides call [`run_case`] with the same case but different roles, and each receives the report for its own side.
 //! `run_case` starts one pinned thread per endpoint set. Each thread executes the following steps together with the
 //! corresponding thread of the peer. The threads exchange control messages: small sends on rail 0 that are not included
 //! in any counter.
@@ -8,8 +8,8 @@
 //! 1. Both sides signal that they have started the case, and drain the receives posted for an earlier case.
 //! 2. Both sides run the warm-up until all its operations are complete.
 //! 3. The initiator sends `START`. The target reads its interface counters, opens its window and replies with
-//!    `STARTED`. The initiator then opens its window, and its threads immediately start to post.
-//! 4. The threads execute the timed region, which only posts and polls. It does not allocate, log, lock, await or
+//!    `STARTED`. The initiator then opens its window, and its threads start posting immediately.
+//! 4. The threads execute the timed region, which only posts and polls. It does not allocate memory, log, take locks or
 //!    inspect payload.
 //! 5. When the operations of all its threads are complete, the initiator closes its window and sends `STOP`. The target
 //!    closes its window and replies with `STOPPED`, and both sides read their interface counters again. If both sides

@@ -23,7 +23,7 @@ pub const INJECT_LIMIT: u64 = 128;
 /// Faults to inject. Positions (`*_at`) are indexes of payload posts, starting at 0.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Interval, in payload posts, at which the first attempt returns EAGAIN; 3 selects every third post.
+    /// Every n-th payload post returns EAGAIN on its first attempt.
     pub again_every: Option<u64>,
     pub refuse_inject: bool,
     pub fail_at: Option<u64>,
@@ -75,7 +75,7 @@ struct PendingPost {
 pub struct TestTransport {
     pub faults: Faults,
     pub log: Vec<LoggedPost>,
-    /// Number of payload bytes in `log` since this transport was opened.
+    /// Number of payload bytes posted since this transport was opened.
     pub posted_bytes: Arc<AtomicU64>,
     facts: FabricFacts,
     addresses: EndpointAddresses,

@@ -2,8 +2,8 @@
 //!
 //! A [`Transport`] is the set of endpoints of one arm on one worker: one endpoint per rail, with its own domain,
 //! connected to the rail with the same index on every peer. The posting policy (inject, FI_MORE, striping) is
-//! implemented above this trait: a transport posts exactly what the caller requests, reports when the library answers
-//! "try again", and never substitutes another operation.
+//! implemented above this trait: a transport posts exactly what the caller requests, passes the library's "try again"
+//! (EAGAIN) on to the caller, and never substitutes another operation.
 //!
 //! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once, when an instrument
 //! starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
@@ -49,13 +49,13 @@ pub struct OpenConfig {
     pub uses_wait: bool,
     /// Whether the arm registers GPU memory.
     pub device_memory: bool,
-    /// Location of the memory to which the rails should be close; `None` if it is unknown.
+    /// Location of the memory that the rails should be close to; `None` if it is unknown.
     pub location: Option<Location>,
     /// Number of peers that will be connected.
     pub peers: usize,
 }
 
-/// Addresses by which a peer connects to this side: the endpoint name of each rail, as the library returns it.
+/// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as the library returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EndpointAddresses {
@@ -66,7 +66,8 @@ pub struct EndpointAddresses {
 /// Maximum length of a peer's endpoint name, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 256;
 
-/// Address and key of a registered region for RMA by a peer, per rail, because every rail has its own domain.
+/// Addresses and keys that a peer needs to access a registered region by RMA: one pair per rail, because every rail has
+/// its own domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteRegion {
@@ -144,7 +145,7 @@ pub struct Post<'a, R> {
     pub inject: bool,
     /// Whether more posts on this rail follow immediately (FI_MORE), so that the library may defer the doorbell.
     ///
-    /// Refused in combination with `inject`, because inject calls take no flags.
+    /// The libfabric transport refuses it in combination with `inject`, because libfabric's inject calls take no flags.
     pub more: bool,
     /// Token that the completion returns.
     ///
@@ -174,7 +175,7 @@ pub enum CompletionKind {
         /// Token of the post.
         token: u32,
     },
-    /// A message arrived in a posted receive.
+    /// A message was delivered to a posted receive.
     Received {
         /// Token of the receive.
         token: u32,
@@ -211,13 +212,14 @@ pub struct TransportError {
     pub message: String,
 }
 
-/// Memory that is registered on every rail of a transport. Keeps the memory allocated and the domains open.
+/// Memory that is registered on every rail of a transport. While the region exists, the memory stays allocated and the
+/// domains stay open.
 pub trait Region: Send {
-    /// Addresses and keys by which a peer accesses the region.
+    /// Addresses and keys that a peer uses to access the region.
     fn remote(&self) -> RemoteRegion;
     /// Registered memory.
     fn memory(&self) -> &Arc<Memory>;
-    /// Registration method for the records, such as `fi_mr_reg` or `none needed`.
+    /// Name of the registration method, as recorded, such as `fi_mr_reg` or `none needed`.
     fn registration_method(&self) -> &'static str;
 }
 
@@ -239,7 +241,7 @@ pub trait Transport: Sized + Send {
     /// Number of rails.
     fn rails(&self) -> usize;
 
-    /// Addresses by which peers connect to this side.
+    /// Addresses that peers use to connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
     /// Connects to a peer: each rail to the peer's rail with the same index.
@@ -251,7 +253,7 @@ pub trait Transport: Sized + Send {
     /// the peer cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
-    /// Registers memory on every rail for all operations, local and remote.
+    /// Registers memory on every rail, for all local and remote operations.
     ///
     /// # Errors
     /// `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the

@@ -95,7 +95,7 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
-    /// Exit status: 2 if the assignment or the rank is invalid, 3 if the attempt is not complete.
+    /// Exit status: 2 if the assignment or the rank is invalid, and 3 for all other errors.
     pub fn status(&self) -> u8 {
         match self {
             Self::Read { .. } | Self::Assignment { .. } | Self::Rank { .. } => 2,

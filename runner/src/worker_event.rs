@@ -25,6 +25,6 @@ pub enum WorkerEvent {
         /// Connection error.
         error: FrameError,
     },
-    /// This worker received the signal with this name.
+    /// This worker received a signal. Contains its name.
     Stop(&'static str),
 }

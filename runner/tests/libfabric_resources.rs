@@ -158,7 +158,8 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
                 after.1.is_empty(),
                 "{provider:?}: files left in /dev/shm: {after:?}"
             );
-            // In the first iteration, the library also opens descriptors that it keeps until the process exits.
+            // The comparison starts after the first iteration, in which the library opens additional descriptors that
+            // it keeps until the process exits.
             if let Some(before) = before.replace(after.clone()) {
                 assert_eq!(after, before, "{provider:?}: open descriptors");
             }

@@ -22,7 +22,7 @@ use fabricbench_runner::transport::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Environment variable that contains the address on which the parent of the peer process listens.
+/// Environment variable that tells the peer process the address on which its parent is listening.
 const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUFFER_BYTES: usize = 300_000;
@@ -132,7 +132,7 @@ impl Side {
     }
 }
 
-/// Sends `value` as a line, and receives the value of the other process.
+/// Sends `value` as a line, and returns the value that the other process sends.
 fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<TcpStream>, value: &S) -> T {
     let mut line = serde_json::to_string(value).unwrap();
     line.push('\n');

@@ -81,7 +81,7 @@ fn additional_operations_do_not_allocate() {
         let mut pair = Pair::<Loopback>::new(arm, few.clone(), transport, Polling::Yield);
         for (few, many) in few.iter().zip(&many) {
             for size in [64, 32 * 1024] {
-                // Later cases reuse allocations from the first case.
+                // The first case is not compared, because later cases reuse its allocations.
                 allocations(&mut pair, few, size);
                 let (few_count, many_count) = (
                     allocations(&mut pair, few, size),

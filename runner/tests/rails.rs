@@ -1,9 +1,9 @@
-//! Tests of the throughput over several rails. The workers run in two network namespaces that are connected by four
+//! Tests of throughput over several rails. The workers run in two network namespaces that are connected by four
 //! rate-limited rails.
 //!
-//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so doubling the
-//! number of rails must nearly double the throughput. Requires `ip` and `tc` (Debian package iproute2) and
-//! libfabric. Without root privileges, the tests are skipped with a message.
+//! The throughput of rate-limited rails is reproducible to within one percent even on a noisy machine, so doubling the
+//! number of rails must nearly double the throughput. Requires `ip` and `tc` (Debian package iproute2) and libfabric.
+//! Without root privileges, the tests are skipped with a message.
 
 #![allow(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ fn measure(
     run(namespaces, leg(namespaces, rails, size_bytes, measured, arms))
 }
 
-/// Leg with writes over the tcp provider by one thread.
+/// Returns a leg in which one thread posts writes over the tcp provider.
 fn leg(
     namespaces: &Namespaces,
     rails: usize,
@@ -113,8 +113,8 @@ fn run(namespaces: &Namespaces, leg: Leg) -> Vec<Record> {
     })
 }
 
-/// Posted bytes of `side` by rail, after asserting that the interface of each rail counted them.
-fn posted_and_counted(side: &SideReport) -> Vec<u64> {
+/// Asserts that the interface of each rail counted the bytes that `side` posted, and returns the posted bytes by rail.
+fn check_posted_bytes(side: &SideReport) -> Vec<u64> {
     let counters = &side.posted.as_ref().unwrap().counters;
     assert_interface_traffic(side, counters.rails_used as usize, &counters.bytes_per_rail);
     counters.bytes_per_rail.clone()
@@ -192,7 +192,7 @@ fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
         ];
         let records = measure(&namespaces, 4, size_bytes, Extent::Iterations(400), arms);
         for (arm, rails) in [("nixl", 4), ("coalesce", coalesced_rails)] {
-            let posted = posted_and_counted(&measurements(&records)[arm].initiator);
+            let posted = check_posted_bytes(&measurements(&records)[arm].initiator);
             println!("{size_bytes} B, {arm}: posted on rails {posted:?}");
             assert_eq!(posted.iter().filter(|bytes| **bytes > 0).count(), rails);
         }
@@ -230,7 +230,8 @@ fn threads_on_different_gpus_use_the_rails_of_their_gpu() {
         return;
     }
     let namespaces = Namespaces::with_rails(4, RATE);
-    // The rails of each GPU do not depend on the memory, so host memory replaces the memory of GPUs.
+    // The choice of rails for each GPU does not depend on the memory, so the test uses host memory instead of GPU
+    // memory.
     let with_threads = |threads: u32| {
         let arms = vec![arm("nixl", StripingPolicy::Nixl)];
         let mut leg = leg(&namespaces, 2, 64 * KIB, Extent::Iterations(200), arms);
@@ -238,15 +239,15 @@ fn threads_on_different_gpus_use_the_rails_of_their_gpu() {
         leg.devices.gpus = vec![0, 1];
         leg.devices.nics = (0..4).map(|rail| namespaces.rail_interface(rail)).collect();
         let Workload::Transfer(transfer) = &mut leg.scenario.workload else {
-            panic!("the leg has a transfer scenario");
+            panic!("expected a transfer scenario");
         };
         transfer.threads = threads;
         let records = run(&namespaces, leg);
-        let posted = posted_and_counted(&measurements(&records)["nixl"].initiator);
+        let posted = check_posted_bytes(&measurements(&records)["nixl"].initiator);
         println!("{threads} threads posted on rails {posted:?}");
         posted
     };
-    // 200 transfers of 64 KiB by each thread, half of the bytes on each rail.
+    // Each thread posts 200 transfers of 64 KiB, with half of the bytes on each of its two rails.
     let bytes = 200 * 32 * KIB;
     assert_eq!(with_threads(1), [bytes; 2]);
     assert_eq!(with_threads(2), [bytes; 4]);

@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test fails on an unexpected result"
+    reason = "a test panics on an unexpected result"
 )]
 
 mod session {

@@ -25,7 +25,7 @@ certificates_up() {
     certificate apiserver-kubelet "/O=system:masters/CN=apiserver-kubelet"
 }
 
-# new_key NAME
+# new_key NAME: creates a private key.
 new_key() { openssl ecparam -name prime256v1 -genkey -noout -out "$SITE/certificates/$1.key"; }
 
 # certificate NAME SUBJECT [SUBJECT-ALTERNATIVE-NAMES]: creates a certificate for client and server use unless it exists.

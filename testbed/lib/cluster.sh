@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The steps of `up` and `down`.
+# The sequence of steps in `up` and `down`.
 
 cluster_up() {
     local started=$SECONDS node

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Cluster and `api-only`: etcd, the API server, and the forwarder that makes it available to clients on 127.0.0.1.
-# Cluster only: the controller manager and the scheduler.
+# For a cluster and for `api-only`: etcd, the API server, and the forwarder that makes it available to clients on
+# 127.0.0.1. For a cluster only: the controller manager and the scheduler.
 
 api_up() {
     local certificates=$SITE/certificates
@@ -49,7 +49,8 @@ forwarder_up() {
     process_start forward-host - socat -t 5 "TCP-LISTEN:$SITE_PORT,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:$socket"
 }
 
-# controllers_up: must run after the API server is ready, because the controller manager exits without RBAC permissions.
+# controllers_up: must run after the API server is ready, because the controller manager exits if its RBAC permissions
+# do not exist yet.
 controllers_up() {
     local certificates=$SITE/certificates server=https://127.0.0.1:6443 name
     for name in kube-controller-manager kube-scheduler; do

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Fault injection for nodes and pods. Each fault has a command that reverts it;
-# `up` reverts all node faults except a full disk.
+# Fault injection for nodes and pods. Each fault has a command that reverts it; `up` also reverts all node faults except
+# a full disk.
 
-# node_command VERB NODE
+# node_command VERB NODE: injects a fault into the node, or reverts one.
 node_command() {
     local verb=${1:-} node=${2:-} dir
     node_check "$node"
@@ -35,7 +35,8 @@ node_fill() {
 # node_free NODE DIR
 node_free() {
     rm -f "$2/filled"
-    # A kubelet under disk pressure may still be removing images; it has finished once it reports no disk pressure.
+    # A kubelet under disk pressure may still be removing images. It has finished when it no longer reports disk
+    # pressure.
     if process_alive "kubelet-$1"; then
         await 180 "$1 to report no disk pressure" node_condition "$1" DiskPressure False || fail "see testbed logs kubelet-$1"
     fi

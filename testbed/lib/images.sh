@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # Builds images without a registry or Docker: Debian base images with mmdebstrap, Dockerfiles with buildah. Archives are
-# kept in the cache. The name of an archive contains a digest of all its inputs, so that only changed images are built.
+# kept in the cache. The name of an archive contains a digest of all of its inputs, so that an image is built only if an
+# input has changed.
 
 PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
-# Base images that a Dockerfile may use: Debian, with any suite on the mirror.
+# Base images that a Dockerfile may use: Debian, with any suite that the mirror has.
 BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 
 # bud ARGUMENT...: runs buildah with the storage selected by storage_up.
@@ -15,7 +16,7 @@ bud() { buildah "${STORAGE[@]}" "$@"; }
 storage_up() {
     local dir=$CACHE/images
     mkdir -p "$dir"
-    # Without this option a killed build leaves a mount behind.
+    # Without skip_mount_home, a killed build leaves a mount behind.
     STORAGE=(--root "$dir/storage-overlay" --runroot "$dir/run-overlay" --storage-driver overlay
         --storage-opt skip_mount_home=true)
     if bud info >/dev/null 2>&1; then return 0; fi
@@ -75,7 +76,7 @@ base_archives() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: imports the archives from base_archives whose images are not in storage.
+# bases_up [BUILDAH ARGUMENT]...: imports those archives from base_archives whose images are not in buildah's storage.
 bases_up() {
     local archive
     for archive in $(base_archives "$@"); do

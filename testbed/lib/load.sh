@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# `load`: loads images into the nodes. Each node's directory records the images loaded into it, so that loading
-# them again does nothing.
+# `load`: loads images into the nodes. Each node's directory contains a record of the loaded images, so that loading an
+# image again does nothing.
 
 # load docker-archive FILE | NAME[:TARGET] | DIRECTORY[:TARGET], with [--context DIRECTORY] [--build-arg NAME=VALUE]...
 load() {
@@ -34,7 +34,7 @@ load() {
     printf '%s\n' "$image"
 }
 
-# image_load ARCHIVE: loads the archive into every node that does not have it.
+# image_load ARCHIVE: loads the archive into every node that does not have it yet.
 image_load() {
     local node
     [ -e "$1" ] || fail "archive $1 does not exist"

@@ -28,7 +28,7 @@ control_network_up() {
         ip -n "$CONTROL_NETNS" link add "$BRIDGE" mtu "$BRIDGE_MTU" type bridge
     ip -n "$CONTROL_NETNS" addr replace "$CONTROL_ADDRESS/${NODE_RANGE#*/}" dev "$BRIDGE"
     ip -n "$CONTROL_NETNS" link set "$BRIDGE" up
-    # Frames between nodes cross this bridge. They are filtered in the nodes, not here.
+    # Frames between nodes cross this bridge. They are filtered in the namespaces of the nodes, not here.
     nsenter "--net=/run/netns/$CONTROL_NETNS" sysctl -qw net.bridge.bridge-nf-call-iptables=0
 }
 

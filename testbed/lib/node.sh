@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A node: a disk of limited size, a network namespace, a cgroup, and its own containerd, kubelet and kube-proxy.
-# (Two kubelets that share a containerd would delete each other's pods.)
+# A node: a disk of limited size, a network namespace, a cgroup, and its own containerd, kubelet and kube-proxy. (Two
+# kubelets that share a containerd would delete each other's pods.)
 
 node_names() {
     local count index
@@ -17,7 +17,8 @@ node_check() {
     fail "unknown node '${1:-}' (nodes: $(node_names | xargs))"
 }
 
-# node_runtime_up NODE: sets up the node and waits until its containerd responds, so that images can be loaded.
+# node_runtime_up NODE: sets up the node without its kubelet, and waits until its containerd responds, so that images
+# can be loaded.
 node_runtime_up() {
     local node=$1
     node_disk_up "$node"
@@ -38,7 +39,7 @@ node_disk_up() {
         mv "$dir.disk.part" "$dir.disk"
     fi
     mount -o loop,noatime "$dir.disk" "$dir"
-    # Required by volumes with mount propagation, because the machine's root mount may be private.
+    # Volumes with mount propagation need a shared mount, and the machine's root mount may be private.
     mount --make-rshared "$dir"
 }
 

@@ -16,7 +16,7 @@ preflight() {
     fi
 }
 
-# free_space DIRECTORY VARIABLE GIB PURPOSE: fails if the file system of the directory has less free space.
+# free_space DIRECTORY VARIABLE GIB PURPOSE: fails if the file system of the directory has less than GIB of free space.
 free_space() {
     local existing=$1 free
     until [ -e "$existing" ]; do existing=$(dirname "$existing"); done
@@ -25,7 +25,7 @@ free_space() {
         fail "the file system of $1 has $free GiB of free space, but $4 needs $3 GiB: free some, or set $2 to a directory in another file system"
 }
 
-# missing_programs ARRAY
+# missing_programs ARRAY: appends the missing programs to ARRAY.
 missing_programs() {
     local -n program_array=$1
     local program
@@ -36,7 +36,8 @@ missing_programs() {
     [ -x /usr/lib/cni/bridge ] || program_array+=("/usr/lib/cni/bridge")
 }
 
-# missing_kernel_features ARRAY: tries each feature in a temporary network namespace.
+# missing_kernel_features ARRAY: tries each feature in a temporary network namespace and appends those that do not work
+# to ARRAY.
 missing_kernel_features() {
     local -n feature_array=$1
     unshare --net true 2>/dev/null || {
@@ -56,8 +57,8 @@ missing_kernel_features() {
     findmnt -n /sys/fs/cgroup >/dev/null || feature_array+=("cgroups at /sys/fs/cgroup")
 }
 
-# load_bridge_filter: loads br_netfilter. By default the module also filters traffic on the machine's other bridges, so
-# this is disabled.
+# load_bridge_filter: loads br_netfilter and disables its default, which would also filter the traffic of the machine's
+# other bridges.
 load_bridge_filter() {
     local switch=/proc/sys/net/bridge/bridge-nf-call-iptables
     if [ -e "$switch" ] || ! modprobe br_netfilter 2>/dev/null; then return 0; fi

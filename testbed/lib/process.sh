@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Starts, checks and stops long-running processes. A record contains the PID and the start time, so that a process that
-# reuses the PID is neither mistaken for the recorded one nor killed.
+# Starts, checks and stops long-running processes. The record of a process contains its PID and its start time, so that
+# a process that reuses the PID is neither mistaken for the recorded one nor killed.
 
 # process_start_time PID: prints the start time in clock ticks since boot; fails if the process has exited or is a zombie.
 process_start_time() {
@@ -46,8 +46,8 @@ process_start() {
     disown "$pid"
 }
 
-# process_end NAME [SIGNAL]: ends the process, with SIGKILL after 10 s if necessary. Its record is kept, so that
-# `status` shows it as ended.
+# process_end NAME [SIGNAL]: ends the process, with SIGKILL after 10 s if necessary. The record is kept, so that
+# `status` shows the process as ended.
 process_end() {
     local name=$1 signal=${2:-TERM} pid
     pid=$(process_pid "$name") || return 0

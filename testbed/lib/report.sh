@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# User messages, waiting for conditions, and templates.
+# Functions that print messages, wait for conditions and render templates.
 
 say() { printf 'testbed: %s\n' "$*" >&2; }
 
@@ -8,8 +8,8 @@ fail() {
     exit 1
 }
 
-# await SECONDS CONDITION COMMAND...: waits until COMMAND succeeds. After SECONDS, prints that waiting for CONDITION
-# timed out and returns 1.
+# await SECONDS CONDITION COMMAND...: waits until COMMAND succeeds. After SECONDS, prints that it timed out while
+# waiting for CONDITION, and returns 1.
 await() {
     local seconds=$1 condition=$2
     shift 2
@@ -54,7 +54,8 @@ render() {
     printf '%s\n' "$text"
 }
 
-# render_to TARGET FILE NAME=VALUE...: writes TARGET only if it changed, because some processes watch these files.
+# render_to TARGET FILE NAME=VALUE...: renders FILE to TARGET, but writes TARGET only if its content changes, because
+# some processes watch these files.
 render_to() {
     local target=$1
     shift

@@ -11,7 +11,7 @@ NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 # Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files.
 FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
-# Free space for building a module: the compiled packages of Kubernetes and their binaries.
+# Free space, in GiB, that building a module requires for the compiled packages of Kubernetes and the binaries.
 BUILD_GIB=6
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
@@ -38,7 +38,7 @@ EFA_COUNT=32
 GPU_COUNT=8
 
 KUBELET_DIR=/var/lib/kubelet
-# Accessible only to root: in a world-writable directory any user could hold the lock.
+# The directory is accessible only to root: in a world-writable directory, any user could hold the lock.
 LOCK_DIR=/run/fabricbench-testbed
 CGROUP=fabricbench-testbed
 # Environment variable set in every process of the testbed, by which `down` finds processes without a record.

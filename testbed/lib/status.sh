@@ -49,7 +49,7 @@ resident_mebibytes() {
     awk '/^VmRSS:/ {kib = $2} END {print int(kib / 1024)}' "/proc/$1/status" 2>/dev/null || echo 0
 }
 
-# logs COMPONENT [TAIL ARGUMENT]...
+# logs [COMPONENT [TAIL ARGUMENT]...]: prints the log of the component, or lists the components.
 logs() {
     local name=${1:-}
     if [ -z "$name" ]; then

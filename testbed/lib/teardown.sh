@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Removes everything that the testbed created, whatever state it is in. The order matters: a process that would recreate
-# an object is ended before the object is removed, and mounts and cgroups are removed once no process uses them.
+# Removes everything that the testbed created, whatever state the cluster is in. The order matters: a process that would
+# recreate an object is ended before the object is removed, and mounts and cgroups are removed once no process uses
+# them.
 
 site_down() {
     netns_check "$SITE_NETNS"
@@ -20,7 +21,8 @@ site_down() {
     rmdir "$STATE" 2>/dev/null || true
 }
 
-# Controllers are ended first, so that nothing is recreated. They are killed, because their state is discarded anyway.
+# processes_down: ends the controllers first, so that nothing is recreated. The processes are killed, because their
+# state is discarded anyway.
 processes_down() {
     local name prefix
     for prefix in policy kube-proxy kubelet kube-scheduler kube-controller-manager kube-apiserver forward; do
@@ -50,7 +52,7 @@ marked_processes_down() {
     [ "$left" = 1 ]
 }
 
-# Shims listen in a directory whose path is not configurable. Killed shims leave their sockets there.
+# shim_sockets_down: removes the sockets of killed shims, which listen in a directory whose path is not configurable.
 shim_sockets_down() {
     local file address
     for file in "$SITE"/nodes/*/containerd/state/io.containerd.runtime.v2.task/k8s.io/*/address; do
@@ -110,7 +112,7 @@ cgroups_down() {
     [ -z "$(site_cgroups)" ]
 }
 
-# stray_files_down: removes files that programs write to paths that are not configurable.
+# stray_files_down: removes the files that programs write to fixed paths.
 stray_files_down() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
     { grep -rlsF "$SITE/" /var/lib/cni/results || true; } | xargs -r rm -f

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. The name of a build contains a digest of
-# all its inputs, so that building again does nothing.
+# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. The name of a build contains a
+# digest of all of its inputs, so that an unchanged module is not built again.
 
 TOOLS=$HERE/tools
 
@@ -41,7 +41,7 @@ tool_build() {
     [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
     dir=$(tool_dir "$module")
     [ ! -d "$dir" ] || return 0
-    # Another command may build the same module.
+    # Another command may be building the same module.
     [ "${build_lock-}" ] || { mkdir -p "$CACHE" && exec {build_lock}>"$CACHE/build.lock"; }
     flock "$build_lock"
     [ ! -d "$dir" ] || return 0

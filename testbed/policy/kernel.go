@@ -12,7 +12,8 @@ import (
 
 // kernel is the packet filter in the network namespace of this process.
 type kernel struct {
-	// applied contains the current rules. Unchanged rules are not applied again; most pod changes do not affect the rules.
+	// applied contains the current rules. Most pod changes do not affect the rules, and unchanged rules are not applied
+	// again.
 	applied string
 }
 

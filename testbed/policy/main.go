@@ -25,7 +25,7 @@ import (
 	"fabricbench.dev/testbed/policy/rules"
 )
 
-// debounce is the time during which changes are collected before they are applied together.
+// debounce is the period for which changes are collected before they are applied together.
 const debounce = 20 * time.Millisecond
 
 func main() {

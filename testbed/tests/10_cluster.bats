@@ -92,7 +92,7 @@ setup() { load lib/common; }
 }
 
 @test "missing programs are listed with the command that installs them" {
-    # A PATH with every program in /usr/bin except these three.
+    # A PATH that contains every program in /usr/bin except the three below.
     mkdir "$BATS_TEST_TMPDIR/bin"
     ln -s /usr/bin/* "$BATS_TEST_TMPDIR/bin/"
     rm "$BATS_TEST_TMPDIR"/bin/{socat,runc,buildah} 2>/dev/null || true
@@ -119,7 +119,7 @@ setup() { load lib/common; }
     [[ $output == *"Go is missing"* ]]
 }
 
-@test "up and down reject another testbed on the same machine" {
+@test "up and down fail while another testbed is up on the same machine" {
     for command in up down; do
         run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" "$TESTBED" "$command"
         [ "$status" -eq 1 ]

@@ -1,4 +1,4 @@
-# A gang like that of a campaign (an Indexed Job on two nodes, with devices), and the kubectl commands logs, exec,
+# A gang like those of campaigns (an Indexed Job on two nodes, with devices), and the kubectl commands logs, exec,
 # describe and port-forward.
 
 setup_file() {
@@ -47,8 +47,8 @@ reports_insufficient_efa_devices() {
 }
 
 @test "port-forward works" {
-    # Starts the binary directly, so that the test kills kubectl and not a shell. Descriptor 3 is closed, because bats reads
-    # from it until all processes that hold it have ended.
+    # The test starts the binary directly, so that it later kills kubectl and not a shell. Descriptor 3 is closed,
+    # because bats reads from it until all processes that hold it have ended.
     "$(kubernetes kubectl)" --kubeconfig "$SITE/kubeconfig" -n workload port-forward pod/server :8080 \
         >"$BATS_TEST_TMPDIR/forward" 3>&- &
     forwarder=$!

@@ -28,8 +28,8 @@ address() { kubectl -n policy get pod "$1" -o 'jsonpath={.status.podIP}'; }
 # blocked NAMESPACE POD tcp|udp HOST:PORT: waits until queries from the pod time out.
 blocked() { await "$TIMEOUT" "$3 to $4 from $2 to be blocked" times_out_twice "$1" "$2" query "$3" "$4"; }
 
-# times_out_twice NAMESPACE POD ARGUMENT...: whether two queries time out for a reason other than name resolution. A single
-# timeout may be caused by a slow response.
+# times_out_twice NAMESPACE POD ARGUMENT...: whether two successive queries time out, not counting timeouts of name
+# resolution. A single timeout may be caused by a slow response.
 times_out_twice() {
     for _ in 1 2; do
         run probe "$@"
@@ -48,7 +48,7 @@ times_out_twice() {
     blocked policy client tcp server:80
     blocked policy client udp server:80
     blocked policy-other outsider tcp server.policy:80
-    # The pod may send, and the kubelet's probes reach it.
+    # The pod can still send, and the kubelet's probes still reach it.
     reaches policy server tcp client:80 client
     kubectl -n policy wait pod/server --for=condition=Ready --timeout="${TIMEOUT}s"
 }

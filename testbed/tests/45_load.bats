@@ -2,7 +2,8 @@
 
 setup() {
     load lib/common
-    # The name is fixed, so that a run of the test replaces the archive that an earlier run left in the cache.
+    # The name of the directory is fixed, so that each test run replaces the archive that an earlier one left in the
+    # cache.
     dir=$BATS_FILE_TMPDIR/loadtest
     mkdir -p "$dir"
     cat >"$dir/Dockerfile" <<'DOCKERFILE'

@@ -1,4 +1,4 @@
-# The product's images: their files, metadata and binaries, and a leg that two runners measure between the nodes.
+# The project's images: their files, metadata and binaries, and a leg that two runners measure between the nodes.
 
 setup_file() {
     load lib/common

@@ -1,4 +1,4 @@
-# etcd and the API server without nodes, concurrently with the cluster.
+# `api-only`: etcd and an API server without nodes, running concurrently with the cluster.
 
 setup() { load lib/common; }
 

@@ -22,7 +22,7 @@ cluster_works() {
     kubectl get configmap kept
 }
 
-@test "up completes an interrupted up" {
+@test "up completes an up that was interrupted" {
     "$TESTBED" down
     timeout --signal=KILL 4 "$TESTBED" up --nodes 2 || true
     # The killed command holds the lock until it has exited.
@@ -33,7 +33,7 @@ cluster_works() {
 
 @test "up creates a new cluster after an interrupted down" {
     kubectl create configmap old --from-literal=a=b
-    # A file in use makes `down` fail while it removes the mounts.
+    # A file that is in use makes `down` fail when it removes the mounts.
     dir=$SITE/nodes/node-1
     sleep 300 <"$dir/containerd.toml" &
     holder=$!
@@ -55,20 +55,20 @@ cluster_works() {
     [ -z "$(marked_pids)" ]
 }
 
-@test "down works after part of its directory was removed" {
+@test "down works after part of the state directory was removed" {
     "$TESTBED" up --nodes 1
     rm -rf "$SITE"/{run,config,certificates,etcd,kubeconfig,node-count}
     "$TESTBED" down
     [ -z "$(marked_pids)" ]
 }
 
-# leftovers: prints the entries of the machine listing that did not exist at the start.
+# leftovers: prints the entries of the machine listing that did not exist before the tests.
 leftovers() { comm -13 <(sort "$BATS_SUITE_TMPDIR/machine-before") <(machine_listing | sort); }
 
 nothing_left() { [ -z "$(leftovers)" ]; }
 
 @test "down removes everything" {
-    # The kernel removes links and cgroups with a delay.
+    # The kernel removes links and cgroups asynchronously.
     await 20 "all leftovers to disappear" nothing_left || {
         leftovers
         false

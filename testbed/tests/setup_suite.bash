@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Before the first test file: records the state of the machine, starts a cluster and loads the image used by test pods.
-# After the last: removes the cluster, even after failures.
+# Before the first test file: records the state of the machine, starts a cluster and loads the image that test pods use.
+# After the last test file: removes the cluster, even after failures.
 
 setup_suite() {
     bats_require_minimum_version 1.5.0
@@ -18,7 +18,7 @@ setup_suite() {
 
 teardown_suite() {
     load lib/common
-    # Also called if setup found an existing cluster, which must not be removed.
+    # This function is also called if setup found an existing cluster, which must not be removed.
     [ -e "$BATS_SUITE_TMPDIR/cluster-created" ] || return 0
     "$TESTBED" api-only down
     "$TESTBED" down

@@ -3,7 +3,7 @@
 {{ include "fabricbench.fullname" . }}-crd-upgrade
 {{- end }}
 
-{{/* Metadata of the hook's objects, which exist only while the hook runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
+{{/* Metadata of the pre-upgrade hook's objects, which exist only while the hook runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
 {{- define "fabricbench.crdUpgradeMetadata" -}}
 {{- include "fabricbench.metadata" (dict "root" .root "namespace" .namespace
   "suffix" "crd-upgrade"

@@ -1,4 +1,4 @@
-{{/* Environment variables of the operator. They set every command-line option. */}}
+{{/* Environment variables of the operator, which set all of its command-line options. */}}
 {{- define "fabricbench.operatorEnv" -}}
 - name: FABRICBENCH_RUNNER_IMAGE
   value: {{ include "fabricbench.image" (dict "root" $ "image" .Values.runner.image) | quote }}

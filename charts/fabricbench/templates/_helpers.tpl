@@ -18,6 +18,7 @@
 {{ include "fabricbench.fullname" . }}-operator
 {{- end }}
 
+{{/* Name of the operator's ServiceAccount. */}}
 {{- define "fabricbench.serviceAccount" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "fabricbench.operator" .) .Values.serviceAccount.name }}
@@ -53,7 +54,7 @@ app.kubernetes.io/component: operator
 
 {{/*
 Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "component" COMPONENT "labels" MORE
-"annotations" MORE). All keys except the first are optional. The name is the full name with the suffix (default: operator), or "name".
+"annotations" MORE). All keys except the first are optional. The name is the value of "name" or, by default, the full name with the suffix (default: operator).
 Cluster-scoped objects have no namespace.
 */}}
 {{- define "fabricbench.metadata" -}}
@@ -108,7 +109,7 @@ capabilities:
 {{- end }}
 {{- end }}
 
-{{/* Rejects values for which the schema cannot provide a useful message. */}}
+{{/* Rejects invalid values for which the schema cannot produce a useful message. */}}
 {{- define "fabricbench.checkValues" -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
 {{- fail (printf "replicas: %d replicas need leader election. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}

@@ -1,4 +1,4 @@
-{{/* Permissions of the operator in the namespaces of runs. They must equal those in `operator/deploy/`. A test checks this. */}}
+{{/* Permissions of the operator in the namespaces of runs. They must be equal to those in `operator/deploy/`. A test checks this. */}}
 {{- define "fabricbench.operatorRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
@@ -52,7 +52,7 @@ Additional permissions that `fabricbench report` and `fabricbench logs` need. On
   verbs: [get]
 {{- end }}
 
-{{/* Roles of users and their verbs on runs, as JSON. */}}
+{{/* Roles for users, with their verbs on runs, as JSON. */}}
 {{- define "fabricbench.userRoles" -}}
 {{- $view := list "get" "list" "watch" }}
 {{- $edit := concat $view (list "create" "delete" "patch" "update") }}

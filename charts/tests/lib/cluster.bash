@@ -66,9 +66,9 @@ forward_metrics() {
     metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$log")/metrics
 }
 
-# results_agree NAMESPACE OPERATOR-NAMESPACE RUN...: checks that the status, the reports, and a Prometheus that scrapes the
-# operator (with dashboards and alerts) agree on these runs. They must be finished, and no other
-# runs may exist. Deletes the runs.
+# results_agree NAMESPACE OPERATOR-NAMESPACE RUN...: checks that the status of the runs, their reports, and a Prometheus
+# that scrapes the operator (with dashboards and alerts) agree. The runs must be finished, and no other runs may exist.
+# Deletes the runs.
 results_agree() {
     local namespace=$1 run runs=()
     forward_metrics "$2"
@@ -150,5 +150,5 @@ older_crd() {
         jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'
 }
 
-# crd_is_current: whether applying the chart's CustomResourceDefinition would change nothing.
+# crd_is_current: whether the cluster already has the chart's CustomResourceDefinition.
 crd_is_current() { kubectl diff --server-side --force-conflicts -f "$CHART/crds/benchmarkruns.yaml"; }

@@ -1,11 +1,11 @@
-"""Reads dashboards and expands their queries as a browser does, with substituted variables and repeated panels."""
+"""Reads dashboards and expands their queries as a browser does: substitutes variables and repeats panels."""
 
 import dataclasses
 import json
 import re
 
 RANGE_SECONDS = 30
-# Variables that Grafana provides. The ranges are long enough to contain every scrape of the test.
+# Variables that Grafana provides. The ranges are long enough to contain all scrapes of a test.
 BUILT_IN = {"__range": f"{RANGE_SECONDS}s", "__rate_interval": f"{RANGE_SECONDS}s"}
 LABEL_VALUES = re.compile(r"^label_values\((?P<metric>.*), (?P<label>\w+)\)$")
 
@@ -75,7 +75,10 @@ def escaped(value):
 
 
 def queries(board, api):
-    """Yields each distinct query once. Repeated panels and panels in repeated rows get one value; other panels get all values."""
+    """Yields each distinct query once.
+
+    If a panel or its row is repeated for a variable, the panel gets one value of the variable; otherwise it gets all values.
+    """
     several = {variable["name"] for variable in board["templating"]["list"] if variable["multi"]}
     seen = set()
     for selection in selections(board, api):

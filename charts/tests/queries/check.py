@@ -24,7 +24,7 @@ import status
 CHART = pathlib.Path(__file__).resolve().parents[2] / "fabricbench"
 # An operator that has just started has no failed reconciliations.
 MAY_BE_EMPTY = {("operator", "Failed reconciliations by category", "A")}
-# An operator sends no requests if all runs are finished, so there is no ratio of failed requests.
+# If all runs are finished, the operator sends no requests, so there is no ratio of failed requests.
 RULES_MAY_BE_EMPTY = {"job:fabricbench_api_request_errors:ratio_rate5m"}
 
 

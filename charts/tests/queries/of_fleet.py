@@ -80,7 +80,7 @@ def finish_times(runs, selection):
     return per_run(lambda run: (run.finished * 1000, {}) if run.name in compared_runs else None)(runs, selection)
 
 
-TREND = "$arm, $metric at $size bytes of $scenario"
+TREND = "$arm, $metric at $size bytes in $scenario"
 
 FLEET = {
     ("All runs", "A"): per_run(lambda run: (1, {"state": run.status["state"]})),

@@ -55,7 +55,7 @@ def free_port():
 
 
 def wait_until(condition, what, seconds=30, failure=lambda: None):
-    """Waits until `condition` holds. `failure` may return the reason why it can never hold."""
+    """Waits until `condition` returns a true value. `failure` may return the reason why it never will."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if reason := failure():
@@ -102,7 +102,7 @@ def running(directory, targets, rules):
         "rule_files": [str(path) for path in rules],
         "scrape_configs": scrapes,
     }
-    # JSON is YAML.
+    # JSON is valid YAML.
     (directory / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
     port = free_port()
     command = [
@@ -142,7 +142,7 @@ def is_ready(url):
 
 
 def scraped(api, targets):
-    """Whether each target was scraped often enough to compute rates and the rules were evaluated."""
+    """Whether each target has been scraped often enough to compute rates, and the rules have been evaluated."""
     if len(api.rows("sum_over_time(up[1m]) >= 3")) < targets:
         return False
     groups = api.get("rules")["groups"]

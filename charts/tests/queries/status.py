@@ -1,4 +1,4 @@
-"""Finished runs with their status, and rows as returned by Prometheus: {labels: value}. Performs no I/O."""
+"""Finished runs with their status, and rows in the form in which Prometheus returns them: {labels: value}. Performs no I/O."""
 
 import datetime
 import math
@@ -57,7 +57,7 @@ class Alert(typing.NamedTuple):
 
 
 class Run:
-    """Finished run, read from the object with its status."""
+    """Finished run, constructed from the object with its status."""
 
     def __init__(self, run):
         self.name = run["metadata"]["name"]

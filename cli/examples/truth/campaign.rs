@@ -22,9 +22,10 @@ pub struct Binaries {
     planted: PathBuf,
     scratch: TempDir,
     stored: PathBuf,
-    /// Hash of all binaries, because their results must not be mixed with those of other binaries.
+    /// Hash of all binaries, which is part of the key of a stored result: results of different binaries must not be
+    /// mixed.
     digest: [u8; 32],
-    /// Number of results that an earlier execution stored.
+    /// Number of results that were reused from earlier executions.
     reused: Cell<u32>,
 }
 
@@ -53,13 +54,13 @@ impl Binaries {
         })
     }
 
-    /// Number of results that an earlier execution of the same binaries stored.
+    /// Number of results that were reused from earlier executions of the same binaries.
     pub fn reused(&self) -> u32 {
         self.reused.get()
     }
 
-    /// Returns the result of the run `name` of `manifest`. Executes the run if no result of the same manifest and
-    /// binaries is stored, optionally with the instrument that plants effects.
+    /// Returns the run `name` in `manifest` with its status. Executes the run unless a result for the same manifest and
+    /// binaries is stored. With `with_plants`, the run uses the runner that plants effects.
     pub fn run(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
         let mut key = Sha256::new();
         key.update(self.digest);
@@ -71,7 +72,7 @@ impl Binaries {
             return Ok(serde_json::from_slice(&text)?);
         }
         let run = self.execute(name, manifest, with_plants)?;
-        // A partly written file must not count as a result.
+        // The file is renamed when it is complete, so that a partly written file is never reused as a result.
         let unfinished = file.with_extension("unfinished");
         fs::write(&unfinished, serde_json::to_vec(&run)?)?;
         fs::rename(unfinished, file)?;
@@ -88,8 +89,8 @@ impl Binaries {
             command.arg("--runner").arg(&self.planted);
         }
         let ended = command.output()?;
-        // Status 1 reports a regression. Status 3 can result from a chance difference in a control arm, which the
-        // caller evaluates.
+        // Status 1 reports a regression. Status 3 can be caused by a chance difference in a control arm, which the
+        // caller counts.
         if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
             let output = [&ended.stdout, &ended.stderr].map(|output| String::from_utf8_lossy(output));
             return Err(format!(
@@ -104,7 +105,7 @@ impl Binaries {
             .clone()
             .find(|comparison| comparison.lower_ppm.is_none())
         {
-            return Err(format!("not measured in {}: {lost:?}", output.display()).into());
+            return Err(format!("no interval in {}: {lost:?}", output.display()).into());
         }
         fs::remove_dir_all(&output)?;
         Ok(run)

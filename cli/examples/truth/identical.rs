@@ -1,4 +1,4 @@
-//! A/A campaigns, which measure how often a verdict is false.
+//! A/A campaigns, which compare identical arms to measure the rate of false verdicts.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,7 +25,8 @@ struct Count {
 /// Runs the campaigns and prints the result of each scenario and arm.
 ///
 /// # Errors
-/// If a campaign does not complete, or more verdicts are false than expected by chance.
+/// If a campaign does not complete, or if the rate of false verdicts or of suspect runs is significantly above 5
+/// percent.
 pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut suspect = BTreeMap::<&str, (u32, u32)>::new();
@@ -39,9 +40,11 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         *fired += u32::from(outcome == Some(Outcome::Suspect));
         *all += 1;
     }
-    println!("{campaigns} A/A campaigns; a scenario counts as false if any of its verdicts is false");
     println!(
-        "{:36} {:>9} {:>9} {:>13}   false, 95 % interval",
+        "{campaigns} A/A campaigns; Improved and Regressed are false verdicts, counted once per scenario and arm"
+    );
+    println!(
+        "{:36} {:>9} {:>9} {:>13}   false verdicts, 95 % interval",
         "scenario, arm", "evaluated", "no change", "inconclusive"
     );
     for (what, count) in &counts {
@@ -56,7 +59,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     }
     for (name, (fired, all)) in &suspect {
         println!(
-            "{name}: controls showed an effect in {fired} of {all} runs: {}",
+            "{name}: a control showed a change in {fired} of {all} runs: {}",
             percent(*fired, *all)
         );
     }
@@ -68,13 +71,13 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         .filter(|(count, all)| wilson(*count, *all).0 > 0.05)
         .count();
     if beyond > 0 {
-        return Err(format!("{beyond} rows have significantly more than 5 percent false verdicts").into());
+        return Err(format!("{beyond} rates are significantly above 5 percent").into());
     }
     Ok(())
 }
 
-/// Adds the comparisons of a campaign. A scenario is counted once for each arm. It counts as false if the verdict at
-/// any size is false.
+/// Counts the verdicts of a campaign. Each scenario is counted once for each arm, with a false verdict if the verdict
+/// at any size is false.
 fn add(
     run: &BenchmarkRun,
     transport: &str,

@@ -13,9 +13,9 @@ const VARIANTS: &str = "  \
   - {name: slower-25, env: [{name: UNUSED, value: '25'}]}
   - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
-const PPM_OF_A_PERCENT: i64 = 10_000;
-/// Minimum planted effect that must be detected, in parts per million.
-const CERTAIN: i64 = 50 * PPM_OF_A_PERCENT;
+const PPM_PER_PERCENT: i64 = 10_000;
+/// Smallest planted effect that must be detected, in parts per million.
+const CERTAIN: i64 = 50 * PPM_PER_PERCENT;
 
 #[derive(Default)]
 struct Count {
@@ -51,7 +51,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         println!(
             "{what:22} {:>9} {:>8.1} %   {:30} {}",
             count.evaluated,
-            median as f64 / PPM_OF_A_PERCENT as f64,
+            median as f64 / PPM_PER_PERCENT as f64,
             percent(count.found, count.evaluated),
             percent(count.contained, count.evaluated),
         );
@@ -75,7 +75,7 @@ fn add(
         let Some(planted) = comparison.arm.strip_prefix("slower-") else {
             continue;
         };
-        let planted = planted.parse::<i64>()? * PPM_OF_A_PERCENT;
+        let planted = planted.parse::<i64>()? * PPM_PER_PERCENT;
         let count = counts
             .entry(format!("{transport}, {}", comparison.arm))
             .or_default();

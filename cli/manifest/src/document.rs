@@ -12,8 +12,8 @@ use super::Defect;
 /// Top-level fields of a document.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/// Checks the top-level fields of `value`, including kind and version, and removes the status, which an object exported
-/// from a cluster contains.
+/// Checks the top-level fields of `value`, including kind and version, and removes the status, which objects exported
+/// from a cluster contain.
 pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
     let Value::Object(map) = value else {
         return Err(Defect::file(

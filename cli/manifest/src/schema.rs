@@ -74,7 +74,7 @@ impl SchemaRules {
     }
 }
 
-/// Converts a schema error. Long values are omitted from the message.
+/// Converts a schema error to a defect. Long values are omitted from the message.
 fn defect(error: BoundsError<'_>) -> Defect {
     const MAX_VALUE_CHARS: usize = 60;
     let path = dotted_path(error.instance_path().as_str());

@@ -1,7 +1,7 @@
 //! Parses YAML documents into JSON values and limits their expanded size. Performs no I/O.
 //!
-//! serde_yaml limits how often aliases are followed, relative to the length of the document. Many aliases of a long
-//! anchor can still exhaust memory. Therefore every node is counted after alias expansion.
+//! serde_yaml limits how often aliases are followed, relative to the length of the document, but many aliases of one
+//! long list can still exhaust memory. Therefore every node is counted after alias expansion.
 
 use std::cell::Cell;
 use std::fmt;
@@ -45,9 +45,9 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
     Ok(documents)
 }
 
-/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so parsing a file
-/// that consists of brackets would take minutes. Brackets in strings and comments are counted too, but a valid manifest
-/// does not reach the limit.
+/// Checks that the number of open brackets does not exceed the limit. The YAML scanner visits every open bracket at
+/// every token, so parsing a file that consists of brackets would take minutes. Brackets in strings and comments are
+/// counted too, but a valid manifest does not reach the limit.
 fn check_nesting(text: &str) -> Result<(), Defect> {
     let mut open: usize = 0;
     for byte in text.bytes() {
@@ -80,7 +80,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// Returns the state for the children of this node.
+    /// Returns the visitor for the children of this node.
     fn child<E: Error>(self) -> Result<Self, E> {
         if self.depth == MAX_NESTING {
             return Err(E::custom(format!(

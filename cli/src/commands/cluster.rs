@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// Converts `error`, the error of a request for `key`, to a failure.
+    /// Converts the error of a request for `key` to a failure.
     pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
         Failure::incomplete(match error {
             kube::Error::Api(_) => format!("{key}: {}", message(error)),
@@ -84,7 +84,7 @@ pub(super) fn message(error: &kube::Error) -> String {
     }
 }
 
-/// Describes why the configuration could not be loaded. Mentions the in-cluster configuration only if no kubeconfig is
+/// Describes why the configuration could not be loaded. Mentions the in-cluster configuration only if KUBECONFIG is not
 /// set.
 fn describe_config_error(error: &InferConfigError) -> String {
     let set = env::var_os("KUBECONFIG").is_some_and(|names| !names.is_empty());

@@ -9,7 +9,7 @@ use super::{Cli, Exit, Failure};
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench completions bash > /etc/bash_completion.d/fabricbench")]
 pub(super) struct Completions {
-    /// Shell to generate completions for.
+    /// Shell for which to generate completions.
     #[arg(value_enum)]
     shell: Shell,
 }

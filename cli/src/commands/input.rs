@@ -52,13 +52,14 @@ impl Input {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
         let mut runs = manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
-        // A manifest exported from a cluster describes a new run, which gets its own uid.
+        // A manifest may contain the uid of the run in the cluster that it was exported from. The new run gets its own
+        // uid.
         runs.iter_mut().for_each(|run| run.metadata.uid = None);
         self.plan(runs)
     }
 
     /// Validates and plans `runs`, which were read from [`Self::file`]. A run without a uid gets one, because the order
-    /// of its measurements may derive from it.
+    /// of its measurements may be derived from the uid.
     ///
     /// # Errors
     /// A run is invalid. The error identifies the field and suggests a remedy.

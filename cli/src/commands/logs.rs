@@ -84,7 +84,7 @@ impl Logs {
                 describe_no_pods(key, &run)
             )));
         }
-        // Pod names sort by leg and attempt.
+        // Sorting by name orders the pods by leg and attempt.
         pods.sort_by_key(ResourceExt::name_any);
         let mut ready = Vec::new();
         for pod in &pods {
@@ -115,7 +115,7 @@ impl Logs {
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
         let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
         let mut pods = pin!(pods.default_backoff().applied_objects());
-        // The reason last printed for each pod that has not started, or `None` once its log is followed.
+        // For each pod, the reason last printed for why it has not started, or `None` once its log is being followed.
         let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut logs = FuturesUnordered::new();
         let mut any = false;
@@ -181,7 +181,8 @@ impl Logs {
     }
 }
 
-/// Returns the object of a watch event, or `None` if the watch was interrupted. The watcher then restarts it.
+/// Returns the object of a watch event, or `None` if the watch was interrupted. The watcher restarts an interrupted
+/// watch.
 fn watched<T>(
     cluster: &Cluster,
     key: &RunKey,

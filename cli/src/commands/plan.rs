@@ -12,8 +12,8 @@ use super::source::Source;
 use super::{Exit, Failure, Input};
 use crate::report;
 
-/// Show the plan for a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
-/// effect.
+/// Show the plan for a file: legs, rounds, rails and chunks, estimated data volume and time, and comparisons that
+/// cannot show an effect.
 ///
 /// The argument can also be NAMESPACE/NAME of a run in the current kubeconfig context.
 #[derive(Debug, Args)]

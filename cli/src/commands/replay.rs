@@ -40,7 +40,8 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let finished = StoredRun::load_complete(&self.source)?;
-        // The seed is set even if the spec derives it from the uid, because the new run has another uid.
+        // The seed is set even if the spec does not set it: it would be derived from the uid, and the new run has
+        // another uid.
         let input = Input {
             file: PathBuf::from(self.source.to_string()),
             overlay: None,

@@ -76,7 +76,7 @@ impl Run {
         Ok(worst)
     }
 
-    /// Loads the run that `planned` is compared with, if one is given.
+    /// Loads the earlier run that `planned` is compared with, if `--against` is set.
     fn load_earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
         let Some(source) = &self.against else {
             return Ok(None);
@@ -107,7 +107,7 @@ impl Run {
     fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
         let parent = self.resume.as_ref().unwrap_or(&self.output);
         let directory = |planned: &PlannedRun| parent.join(directory_name(&planned.run.metadata.name));
-        // A command with several runs may have been stopped before the later runs started.
+        // A command with several runs may have been stopped before the later runs started. These are created now.
         let has_started = |planned: &PlannedRun| RunDirectory::open(&directory(planned)).is_ok();
         let any_started = planned.iter().any(has_started);
         let mut runs = Vec::new();
@@ -133,10 +133,11 @@ impl Run {
             Err(Failure::invalid_input(errors.join("\n")))
         }
     }
-    /// Plans the run again with the uid of the run in `directory`, because the order may derive from the uid.
+    /// Plans the run again with the uid of the run in `directory`, because the order of the measurements may be derived
+    /// from the uid.
     fn plan_as_stored(&self, planned: PlannedRun, directory: &Path) -> Result<PlannedRun, Failure> {
         let stored = RunDirectory::open(directory).and_then(|directory| directory.read_run());
-        // A directory that cannot be read is reported when the run is resumed.
+        // If the directory cannot be read, the error is reported when the run is resumed.
         let Some(uid) = stored.ok().and_then(|stored| stored.metadata.uid) else {
             return Ok(planned);
         };
@@ -205,7 +206,7 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     )))
 }
 
-/// A path with the quotes that a shell needs.
+/// Quotes `path` for a shell if necessary.
 fn shell_word(path: &Path) -> String {
     let path = path.display().to_string();
     // A path cannot contain the NUL character, which is the only one that cannot be quoted.

@@ -1,4 +1,4 @@
-//! Loads a run and evaluates it from its spec and its records. I/O is in [`directory`] and [`cluster`].
+//! Loads a run and evaluates its records. I/O is in [`directory`] and [`cluster`].
 
 mod cluster;
 mod directory;
@@ -18,7 +18,7 @@ use super::source::Source;
 /// Run with its evaluation.
 #[derive(Debug)]
 pub struct StoredRun {
-    /// Run as it was read.
+    /// Run, as read from its source.
     pub run: BenchmarkRun,
     /// Plan, computed from the spec of the run.
     pub plan: HashedPlan,
@@ -67,7 +67,7 @@ impl StoredRun {
 }
 
 /// Run whose records have not been read yet.
-struct Unread {
+struct UnreadRun {
     run: BenchmarkRun,
     uid: String,
     /// Location of the run, for error messages.
@@ -75,7 +75,7 @@ struct Unread {
     plan: HashedPlan,
 }
 
-impl Unread {
+impl UnreadRun {
     /// Plans `run`, which was read from `location`.
     fn new(run: BenchmarkRun, location: String) -> Result<Self, Failure> {
         let failure = |what: &dyn Display| Failure::invalid_input(format!("{location}: {what}"));

@@ -3,12 +3,12 @@
 use crds::assignment::RankBinding;
 use crds::v1alpha1::TransportSpec;
 
-/// Returns one binding for each rank: loopback addresses if `sources` is a provider that uses IP, and a part of `cpus`.
-/// `sources` is `None` if the spec names the NICs of the rails.
+/// Returns one binding for each rank: loopback addresses if `sources` is a transport that uses IP, and a share of
+/// `cpus`. `sources` is `None` if the spec names the NICs of the rails.
 ///
 /// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses on
 /// one interface. Each rank gets a contiguous part of the CPUs, so that threads of different ranks do not share CPUs.
-/// If there are fewer CPUs than ranks, no rank is bound.
+/// If there are fewer CPUs than ranks, no rank is bound to CPUs.
 pub(super) fn bindings(sources: Option<&TransportSpec>, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
     let workers = workers as usize;
     let cpus_per_rank = cpus.len() / workers;

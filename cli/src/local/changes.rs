@@ -12,7 +12,7 @@ const MAX_VALUE_CHARS: usize = 80;
 
 /// Describes the fields that differ between `before` and `after`, such as `spec.sampling.rounds changed from 3 to 4`.
 ///
-/// Lists the first [`MAX_CHANGES`] differences and the number of remaining differences.
+/// Lists the first [`MAX_CHANGES`] differences, followed by the number of remaining differences.
 pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
     // A spec that was deserialized can always be serialized.
     let value = |spec: &T| serde_json::to_value(spec).unwrap_or_default();

@@ -22,9 +22,9 @@ use super::interrupt::Interrupt;
 use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
 
-/// Timeout of the workers' rendezvous.
+/// Timeout for the rendezvous of the workers.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Maximum time for the last worker to exit after all others have exited. During this time, it only reports their
+/// Maximum time for the last worker to exit after all others have exited. It has nothing left to do except report their
 /// failure.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ pub enum ExecuteError {
         /// Underlying error.
         source: OutputError,
     },
-    /// The records before a stage of the run could not be evaluated.
+    /// The records measured so far could not be evaluated.
     #[snafu(display("{source}"))]
     Evaluate {
         /// Underlying error.
@@ -57,13 +57,13 @@ pub enum ExecuteError {
 pub(super) struct Execution<'a> {
     /// Plan of the run.
     pub(super) plan: &'a HashedPlan,
-    /// UID of the run, which every message and record contains.
+    /// UID of the run. It identifies the run in rendezvous messages and in the record stream.
     pub(super) uid: &'a str,
     /// Path of the runner binary.
     pub(super) runner: &'a Path,
     /// Signals that stop the run.
     pub(super) interrupt: &'a Interrupt,
-    /// Time limit for all missing blocks together.
+    /// Total time limit for the missing blocks.
     pub(super) deadline: Duration,
 }
 
@@ -162,7 +162,7 @@ fn leg_assignment(
     let cpus = allowed_cpus().context(SystemSnafu {
         operation: "read the CPU affinity of this process",
     })?;
-    // With a NUMA node, the workers divide the CPUs of that node.
+    // If the spec sets a NUMA node, the workers themselves divide the CPUs of that node.
     let cpus = match plan.devices.numa_node {
         Some(_) => Vec::new(),
         None => cpus,

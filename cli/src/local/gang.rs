@@ -1,5 +1,4 @@
-//! The worker processes of one leg: starts and stops them together and receives their events in one channel. Performs
-//! I/O.
+//! Starts and stops the worker processes of one leg together, and receives their events on one channel. Performs I/O.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,9 +13,9 @@ use std::time::{Duration, Instant};
 use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Time for the workers to exit after a signal.
+/// Maximum time for the workers to exit after a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Time to read the standard error of a worker after it has exited.
+/// Maximum time to read the standard error of a worker after it has exited.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Capacity of the event channel. When it is full, worker 0 blocks as soon as its pipe is also full.
 const EVENT_CAPACITY: usize = 64;
@@ -107,7 +106,7 @@ impl Gang {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
-    /// Whether exactly one of several workers is still running. A single worker cannot take measurements.
+    /// Whether exactly one of several workers is still running. A single worker cannot measure anything.
     pub(super) fn has_single_worker_left(&self) -> bool {
         self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
     }
@@ -193,8 +192,8 @@ pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
 
 /// Waits for the worker to exit and sends [`Event::Exited`].
 ///
-/// Before sending, waits until the standard error of the worker has been read, because it contains the reason for the
-/// exit.
+/// Before sending the event, waits until the standard error of the worker has been read, because it contains the reason
+/// for the exit.
 fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
     // Returns when the sender is dropped. A child process that outlives the worker may keep the pipe open.

@@ -12,7 +12,8 @@ use signal_hook::iterator::{Handle, Signals};
 
 use super::gang::Event;
 
-/// Whether this process received SIGINT or SIGTERM. While this value exists, the signals do not terminate the process.
+/// Records whether this process has received SIGINT or SIGTERM. While this value exists, the signals do not terminate
+/// the process.
 #[derive(Debug)]
 pub struct Interrupt {
     signaled: Arc<AtomicBool>,
@@ -28,7 +29,7 @@ impl Interrupt {
     /// If a handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let signaled = Arc::new(AtomicBool::new(false));
-        // The signal handler itself sets the flag, so the flag does not depend on the listener thread.
+        // The signal handler itself sets the flag, so that the flag is set before the listener thread runs.
         for signal in [SIGINT, SIGTERM] {
             flag::register(signal, Arc::clone(&signaled))?;
         }

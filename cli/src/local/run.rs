@@ -31,7 +31,7 @@ pub enum LocalError {
     /// The records of the plan would exceed the size limit.
     #[snafu(display(
         "{run}: the records would be about {planned} bytes long; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
-         rounds, sizes, variants or workers, or split the run"
+         number of rounds, sizes, variants or workers, or split the run"
     ))]
     TooManyRecords {
         /// Name of the run.

@@ -1,4 +1,4 @@
-//! Comparisons and baseline results as every report format presents them.
+//! Comparisons and baseline results, as presented by every report format.
 
 use campaign::compare::{Comparison, Withheld};
 use campaign::format;

@@ -128,7 +128,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 27] 
     ]
 }
 
-/// Formats `value` with six significant digits, which exceeds the resolution of every supported clock.
+/// Formats `value` with six significant digits, which exceeds the precision of any measurement.
 fn significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     match magnitude.is_finite() {

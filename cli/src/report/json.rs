@@ -37,9 +37,9 @@ struct Document<'a> {
     comparisons: Vec<Named<'a, Comparison>>,
     expectations: &'a [ExpectationAnswer],
     cold_starts: Vec<Named<'a, ColdSummary>>,
-    /// Standard deviations of the natural logarithm of the primary metric.
+    /// Standard deviations of the natural logarithm of the primary metric, for the baseline.
     variances: Vec<Named<'a, VarianceSplit>>,
-    /// Upper bounds of the throughput, with the arm from whose devices they follow.
+    /// Upper bounds of the throughput, with the arm whose devices determine them.
     upper_bounds: Vec<Named<'a, UpperBound>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],

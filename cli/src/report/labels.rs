@@ -17,8 +17,8 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Name of `metric` with the kind of latency that the workload measures: ping-pong reports half a round trip as one-way
-/// latency.
+/// Name of `metric` with the kind of latency that the workload measures: ping-pong reports half the round-trip time as
+/// one-way latency.
 pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
     let latency = !matches!(
         metric,

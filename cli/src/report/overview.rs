@@ -58,7 +58,7 @@ pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
     }
 }
 
-/// Describes whether the fabric carried the payload, with the evidence.
+/// Describes whether the requested fabric carried the payload, with the evidence.
 pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     let Some(fabric) = fabric else {
         return "not measured yet".to_owned();
@@ -113,7 +113,7 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let window = match workload {
         Extent::DurationNanos(_) => "duration",
         Extent::FillWindow { .. } => "sampling.minWindow",
-        // A fixed number of operations was requested, so a longer window means more of them.
+        // A fixed number of operations was requested, so more operations make the window longer.
         Extent::Iterations(_) => "window",
     };
     Some(format!(
@@ -134,7 +134,7 @@ pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
         .map(|bound| {
             let resource = match bound.resource {
                 BoundingResource::LineRate => "line rate of the NICs",
-                BoundingResource::PciLink => "their PCI links",
+                BoundingResource::PciLink => "PCI links of the NICs",
                 BoundingResource::Copy => "copies by the measuring threads",
             };
             format!(
@@ -165,7 +165,7 @@ fn remedy(deviations: &Deviations, shared: bool, separate: bool, window: &str) -
 
 /// Formats the library with its version and provider.
 ///
-/// If the name of the provider returned by the library differs from the requested name, it follows in parentheses.
+/// If the library returned a provider with another name than the requested one, that name follows in parentheses.
 pub fn transport(report: &Report<'_>) -> String {
     let arms = &report.evaluation.summary.environment.arms;
     let mut versions: Vec<String> = Vec::new();
@@ -223,7 +223,7 @@ pub fn libraries(report: &Report<'_>) -> Option<String> {
     (arms_by_library.len() > 1).then(|| descriptions.collect::<Vec<_>>().join("; "))
 }
 
-/// Number of rails, memory, number of workers and rounds, seed and duration.
+/// Lists the number of rails, the memory, the number of workers and rounds, the seed and the duration.
 pub fn settings(report: &Report<'_>) -> Vec<String> {
     let plan = report.plan;
     let mut memory: Vec<&str> = Vec::new();
@@ -265,7 +265,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     settings
 }
 
-/// Formats the seed, and whether it was drawn for the run.
+/// Formats the seed and states whether it is random.
 pub fn seed(plan: &Plan) -> String {
     let kind = if plan.sampling.seed.is_none() {
         "random seed"

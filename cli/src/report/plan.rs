@@ -1,4 +1,4 @@
-//! Text report of a plan: arms, legs, the posts in each scenario by size, and optimizations that do not apply.
+//! Text report of a plan: arms, legs, the posts at each size of every scenario, and optimizations that do not apply.
 
 mod scenario;
 
@@ -137,7 +137,7 @@ fn arms(plan: &Plan) -> Vec<String> {
     for (index, arm) in plan.arms.iter().enumerate() {
         let role = match (index == plan.baseline, arm.control) {
             (true, _) => "baseline".to_owned(),
-            (_, Some(separation)) => format!("control of {}", factor(separation)),
+            (_, Some(separation)) => format!("control for {}", factor(separation)),
             (_, None) => format!("differs in {}", factor(arm.separation)),
         };
         table.add_row(vec![
@@ -163,7 +163,7 @@ fn lines(table: &comfy_table::Table) -> Vec<String> {
     table.lines().map(unpadded).collect()
 }
 
-/// Returns the property in which two arms with `separation` differ.
+/// Returns the property in which an arm with `separation` can differ from the baseline.
 fn factor(separation: Separation) -> &'static str {
     match separation {
         Separation::Tuning => "tuning",

@@ -36,7 +36,7 @@ pub fn text(
     let unknown = unreported(first, second);
     if !unknown.is_empty() {
         text += &format!(
-            "  Not compared, because a host does not report it: {}\n",
+            "  Not compared, because at least one host does not report it: {}\n",
             unknown.join(", ")
         );
     }
@@ -68,7 +68,8 @@ pub fn text(
         ]);
     }
     if comparisons.is_empty() {
-        return text + "  nothing to compare: no combination of scenario, size and arm is in both runs\n";
+        return text
+            + "  nothing to compare: the runs have no combination of scenario, size and arm in common\n";
     }
     let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
     text += &lines.collect::<String>();

@@ -14,8 +14,8 @@ pub fn analyses(plan: &Plan) -> Option<String> {
     (!earlier.is_empty()).then(|| format!("after {} and {last} rounds", earlier.join(", ")))
 }
 
-/// Describes which comparisons with a verdict ended before the last round, and which share of the planned cases that
-/// saved; `None` if the run is analyzed only at its end.
+/// Describes how many comparisons of variants ended before the last round and what share of the planned cases was not
+/// needed; `None` if the run is analyzed only at its end.
 pub fn ended(report: &Report<'_>) -> Option<String> {
     let saved = report.evaluation.summary.saved_percent?;
     let variants = report.evaluation.comparisons.primary();

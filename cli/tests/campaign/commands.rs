@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 
 use super::harness::{RunningCommand, fabricbench};
 
-fn succeeded(mut command: Command) -> String {
+/// Runs `command`, which must succeed, and returns its standard output.
+fn stdout_of(mut command: Command) -> String {
     let Output {
         status,
         stdout,
@@ -19,7 +20,7 @@ fn succeeded(mut command: Command) -> String {
 #[test]
 fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish"] {
-        let script = succeeded(fabricbench(["completions", shell]));
+        let script = stdout_of(fabricbench(["completions", shell]));
         for command in ["run", "plan", "report", "compare", "logs", "operator"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
@@ -30,7 +31,7 @@ fn completions_contain_every_command() {
 fn writes_a_manual_page_for_every_command() {
     let directory = tempfile::tempdir().unwrap();
     let man_dir = directory.path().join("man1");
-    succeeded(fabricbench(["man", man_dir.to_str().unwrap()]));
+    stdout_of(fabricbench(["man", man_dir.to_str().unwrap()]));
     for page in [
         "fabricbench.1",
         "fabricbench-run.1",
@@ -49,7 +50,7 @@ fn help_of_the_kubectl_plugin_contains_the_plugin_name() {
     symlink(env!("CARGO_BIN_EXE_fabricbench"), &plugin).unwrap();
     let mut command = Command::new(&plugin);
     command.args(["report", "--help"]);
-    let help = succeeded(command);
+    let help = stdout_of(command);
     assert!(help.contains("Usage: kubectl fabricbench report"), "{help}");
 }
 

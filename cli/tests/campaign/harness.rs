@@ -18,11 +18,12 @@ use super::run_check::{check_runs, output_dir};
 
 /// Timeout of a campaign.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Timeout for processes to exit after the campaign has finished.
+/// Maximum time for processes to exit after the campaign has finished.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Locked while a command is running.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Root directory of the workspace.
@@ -44,7 +45,7 @@ pub fn fabricbench<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// A running command. Only one exists at a time.
+/// A running command. Only one exists at a time, because concurrent campaigns would affect each other.
 pub struct RunningCommand {
     child: Child,
     mark: String,
@@ -65,9 +66,9 @@ pub struct CommandOutput {
 }
 
 impl RunningCommand {
-    /// Starts `command` in a new process group, as a shell does.
+    /// Starts `command` in a separate process group, as a shell does.
     pub fn start(mut command: Command) -> Self {
-        // A failed test releases the lock too, although it poisons the mutex.
+        // A failed test poisons the mutex, but the tests after it can still lock it.
         let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = TempDir::new().unwrap();
         let mark = directory.path().display().to_string();
@@ -196,7 +197,7 @@ impl RunningCommand {
 }
 
 impl Drop for RunningCommand {
-    /// Kills all processes of the campaign, so that a failed test leaves none.
+    /// Kills all processes of the campaign, so that a failed test does not leave any behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -278,7 +279,8 @@ impl TestDir {
         self.command(manifest, "--output")
     }
 
-    /// Writes a shell script that runs the real runner, with `before` in front of its command, and returns its path.
+    /// Writes a shell script that executes the shell code `before`, followed by the command of the real runner, and
+    /// returns the path of the script.
     pub fn runner(&self, before: &str) -> String {
         let real = Path::new(env!("CARGO_BIN_EXE_fabricbench")).with_file_name("fabricbench-runner");
         let file = self.directory.path().join("runner");

@@ -26,7 +26,8 @@ pub fn newer_library() -> String {
     directory
 }
 
-/// `examples/libfabric-versions.yaml` with the library `library`, without its third variant and with shorter cases.
+/// Returns `examples/libfabric-versions.yaml` with the library directory `library`, shorter cases and only two
+/// variants.
 fn manifest(library: &str) -> String {
     let text = fs::read_to_string(workspace().join("examples/libfabric-versions.yaml")).unwrap();
     let mut manifest: Value = serde_yaml::from_str(&text).unwrap();

@@ -1,4 +1,4 @@
-//! Manifests with several runs: stopped, resumed, and with a run that fails.
+//! Manifests with several runs, which are stopped and resumed, or one of which fails.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use super::stored_run::{self, StoredRun, streams};
 const ROUNDS: &str = "sampling: {rounds: 1, control: false}";
 const SECOND: &str = "second";
 
-/// A manifest with two runs: the first with `scenarios`, the second with short ones.
+/// A manifest with two runs. The first has `scenarios` and the second has short scenarios.
 fn two_runs(scenarios: &str, rest: &[&str]) -> String {
     let first = run(INJECT_64, LOOPBACK, scenarios, rest);
     let second = run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS]);

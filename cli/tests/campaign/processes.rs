@@ -73,8 +73,8 @@ fn process(pid: u32, path: &Path) -> Option<Process> {
     })
 }
 
-/// Files in `/dev/shm` whose name contains one of `pids`. The shm provider of libfabric includes the id of the process
-/// that created a file in its name.
+/// Files in `/dev/shm` whose name contains one of `pids`. The shm provider of libfabric names each file after the ID of
+/// the process that created it.
 pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
     let names = fs::read_dir("/dev/shm").unwrap().flatten();
     names

@@ -101,7 +101,7 @@ fn rejects_a_run_without_a_status() {
     output.expect_stderr("run.json has no status");
 }
 
-/// An added blank line does not break the chain, but the file is no longer the one that the run wrote.
+/// An additional blank line does not break the chain, but the file is no longer the one that the run wrote.
 #[test]
 fn does_not_resume_with_changed_records() {
     let (dir, manifest, lines) = finished_run();

@@ -90,7 +90,7 @@ fn nic_in_an_unknown_position_does_not_meet_a_required_alignment() {
     check_all_cases_fail(
         &manifest,
         FailureReason::NotAligned,
-        "rail 0 (lo) uses no PCI device",
+        "rail 0 (lo) does not use a PCI device",
     );
 }
 
@@ -101,7 +101,7 @@ fn numa_node_without_cpus_fails() {
 }
 
 #[test]
-fn transport_that_is_not_compiled_in_fails() {
+fn transport_without_compiled_support_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
     check_all_cases_fail(
         &manifest,
@@ -241,7 +241,7 @@ fn rejects_an_invalid_manifest_before_starting() {
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: every rail needs an EFA device: the rails of all GPUs are 4, but spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but spec.resources.efas is 2",
         ),
     ] {
         let (dir, output) = run_manifest(&manifest);

@@ -1,4 +1,4 @@
-//! `fabricbench replay`: the plan of a finished run, measured again.
+//! `fabricbench replay`: measures the plan of a finished run again.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 
-/// Without a seed, so that the order derives from the uid.
+/// Sampling without a seed, so that the order is derived from the uid.
 const ROUNDS: &str = "sampling: {rounds: 3, control: false}";
 
 /// A finished run.

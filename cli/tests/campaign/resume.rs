@@ -26,7 +26,7 @@ fn manifest(rounds: u32, last_size: u32) -> String {
     )
 }
 
-/// A campaign that has finished some but not all blocks.
+/// Starts a campaign and returns when it has finished some but not all blocks.
 fn partially_measured(dir: &TestDir) -> RunningCommand {
     start_until(dir, &manifest(4, 256), 4)
 }

@@ -28,7 +28,7 @@ const MEASURE: &str = "onload = () => {
     document.title = [widths, unreachable.length, color].join(' | ');
 }";
 
-/// Result of [`MEASURE`] in a browser that is started with `arguments`.
+/// Returns the result of [`MEASURE`] in a browser that is started with `arguments`.
 fn measured(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("report.html"), planted_html()).unwrap();

@@ -1,4 +1,4 @@
-//! Complete, truncated, reordered, modified and duplicated streams, and streams from other runs.
+//! Collects complete, truncated, reordered, modified and duplicated streams, and streams of other runs.
 
 use std::sync::LazyLock;
 
@@ -33,7 +33,7 @@ fn counts_every_block_of_a_complete_stream_once() {
     assert_eq!(once.blocks_done(), campaign.plan.blocks_total);
     assert_eq!(once.cases.len() as u32, campaign.plan.blocks_total * 6);
     assert!(once.faults.is_empty() && once.streams[0].end.as_ref().is_some_and(|end| end.complete));
-    // The same stream read again, as after a restart, changes nothing.
+    // Reading the same stream again, as after a restart, changes nothing.
     let twice = read(&campaign, &format!("{text}{text}"));
     assert_eq!(twice.cases.len(), once.cases.len());
     assert_eq!(

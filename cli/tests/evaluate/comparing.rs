@@ -1,4 +1,4 @@
-//! Verdicts on planted effects, and comparisons that must not have a verdict.
+//! Verdicts for planted effects, and comparisons that must not have a verdict.
 
 use campaign::compare::{Comparison, Withheld};
 use campaign::plan::Role;
@@ -159,7 +159,7 @@ fn reports_an_incomplete_run() {
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
-    // With few rounds there is no interval, and the required number is reported.
+    // With too few rounds, there is no interval, and the required number of rounds is reported.
     let few: Vec<u32> = (30..84).collect();
     let text = campaign.stream(1, &few);
     let reports = campaign::collect::collect(&campaign.plan, crate::fixture::UID, text.as_bytes());

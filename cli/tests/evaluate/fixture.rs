@@ -1,4 +1,4 @@
-//! A campaign with known effects: its plan and the streams of its workers.
+//! A campaign with known effects: its plan and the record streams of its simulated workers.
 
 mod measure;
 mod plan;

@@ -1,5 +1,5 @@
-//! Tests of the evaluation from records to verdicts. The streams have the format of a runner, with planted effects,
-//! faults and false claims, and are processed like those of real workers.
+//! Tests of the evaluation, from records to verdicts. The streams have the format that the runner writes, contain
+//! planted effects, faults and false claims, and are processed like those of real workers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Comparison of two finished runs.
+//! Comparisons of two finished runs.
 
 use campaign::Evaluation;
 use campaign::compare_runs::{FinishedRun, RunComparison, compare_runs, differences};
@@ -14,7 +14,7 @@ fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
     FinishedRun { plan, evaluation }
 }
 
-/// Two runs of the fixture's plan.
+/// Compares two runs of the fixture's plan.
 fn compared(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
     let plan = plan();
     compare_runs(&finished(&plan, first), &finished(&plan, second)).unwrap()

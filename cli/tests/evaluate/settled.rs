@@ -1,5 +1,5 @@
-//! Runs that end comparisons as soon as they are decided. The simulated workers measure what each stage still needs, as
-//! those of an executor do.
+//! Runs that end comparisons as soon as they are decided. As in a real run, the simulated workers measure only what
+//! each stage still needs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crds::v1alpha1::{EndReason, ExpectationOutcome, Metric, Verdict};
 use crate::fixture::{ARMS, Campaign, UID, plan_of, settled_run};
 
 const KIB: u64 = 1 << 10;
-/// Number of rounds of the longest run.
+/// Maximum number of rounds.
 const ROUNDS: u32 = 40;
 
 fn campaign() -> Campaign {
@@ -30,8 +30,8 @@ fn campaign() -> Campaign {
     }
 }
 
-/// Measures every leg as far as it is needed, in the way of an executor. With `interrupted`, every leg is first measured
-/// without the blocks of that residue class modulo 3, and then resumed.
+/// Measures what is still needed of every leg, as an executor does. If `interrupted` is set, every leg is first
+/// measured without the blocks whose index modulo 3 equals `interrupted`, and then resumed.
 fn measure(campaign: &Campaign, interrupted: Option<u32>) -> String {
     let mut text = String::new();
     for leg in &campaign.plan.legs {
@@ -59,10 +59,10 @@ fn blocks(leg: &Leg) -> Vec<u32> {
     blocks.map(|block| block.block).collect()
 }
 
-/// Number of rounds, end and verdict of a comparison.
+/// Number of rounds of a comparison, the reason why it ended early, and its verdict.
 type End = (usize, Option<EndReason>, Option<Verdict>);
 
-/// The end of each comparison with a verdict, by size and arm.
+/// The end of each comparison of a variant, by size and arm.
 fn ends(evaluation: &Evaluation) -> BTreeMap<(u64, &'static str), End> {
     let primary = evaluation.comparisons.primary();
     let variants = primary.filter(|one| one.role == Role::Variant);
@@ -86,7 +86,7 @@ fn comparisons_end_at_the_analysis_that_decides_them() {
     assert_eq!(ends[&(64, "fi-inject")], improved);
     assert_eq!(ends[&(32 * KIB, "coalesce")], improved);
     assert!(ends[&(128 * KIB, "doorbell")].0 > 15, "{ends:?}");
-    // Requested, but rejected by the provider above its limit of 128 bytes.
+    // The variant requests inject calls, but 256 bytes exceed the provider's limit of 128 bytes.
     assert_eq!(ends[&(256, "fi-inject")].1, Some(EndReason::NoVerdict));
     let met = |index: usize| evaluation.comparisons.expectations[index].outcome;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Validity of cases, evidence for optimizations, and fabric proofs.
+//! Validity of cases, evidence for optimizations, and proof of the fabric.
 
 use campaign::stopping::Stopping;
 use campaign::summarize::{CellSummary, Invalid, Summary, summarize};

@@ -8,14 +8,14 @@ use crate::v1alpha1::{PingPongOperation, TransferOperation};
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that neighboring slots do not share a cache line.
 pub const SLOT_ALIGNMENT: u64 = 64;
-/// Size of a control message in bytes. Its content is in the immediate data.
+/// Size of a control message in bytes. The content of the message is in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
-/// Number of receives per rail in addition to the messages in flight, for control messages.
+/// Number of receives posted on each rail for control messages, in addition to those for the messages in flight.
 pub const SPARE_RECEIVES: u32 = 4;
-/// Maximum number of receives per rail. Libraries buffer messages that arrive without a posted receive.
+/// Maximum number of receives posted on each rail. Libraries buffer messages for which no receive is posted.
 pub const MAX_RECEIVES: u32 = 512;
-/// Number of ping-pong messages whose memory may be in use. The echo can arrive before the completion of the send has
-/// been read.
+/// Maximum number of ping-pong messages whose memory is in use at the same time. It is greater than 1, because the echo
+/// can arrive before the completion of the send has been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
 impl ScenarioAssignment {
@@ -53,7 +53,7 @@ pub fn threads(workload: &Workload) -> u32 {
     }
 }
 
-/// Whether the payload arrives in posted receives.
+/// Whether the payload arrives in the buffers of posted receives.
 pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,

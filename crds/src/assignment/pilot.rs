@@ -16,11 +16,11 @@ pub const MAX_ITERATIONS: u32 = 10_000_000;
 /// that are faster than the pilot.
 const MARGIN: (u128, u128) = (5, 4);
 
-/// Divisor of the case deadline: the window of the slowest arm may fill a quarter of it. The rest is for the warm-up
-/// and for rounds that are slower than the pilot.
+/// Divisor of the case deadline: the window of the slowest arm may take up to a quarter of it. The rest is for the
+/// warm-up and for rounds that are slower than the pilot.
 const DEADLINE_PART: u128 = 4;
 
-/// Longest minimum length of a window that the case deadline allows if all arms are equally fast.
+/// Largest minimum window length that the case deadline allows if all arms are equally fast.
 pub fn max_min_window(case_deadline_seconds: u32) -> Duration {
     Duration::from_secs(case_deadline_seconds.into()) * MARGIN.1 as u32 / (MARGIN.0 * DEADLINE_PART) as u32
 }
@@ -44,8 +44,8 @@ pub struct PilotCount {
 }
 
 impl PilotCount {
-    /// Counts of one worker whose threads completed `operations` operations in `elapsed_nanos` in a pilot case. Returns
-    /// `None` if `workload` needs no pilot or the worker completed nothing.
+    /// Operation counts from one worker whose threads completed `operations` operations in `elapsed_nanos` in a pilot
+    /// case. Returns `None` if `workload` needs no pilot or the worker completed nothing.
     pub fn from_worker(
         workload: &Workload,
         case_deadline_seconds: u32,

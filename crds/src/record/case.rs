@@ -82,7 +82,7 @@ pub struct SideReport {
     /// Operations posted by this worker. Unset for a worker that posts no operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
-    /// Counter deltas of the network interfaces of the rails around the window.
+    /// Counter deltas of the rails' network interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceDelta>,
 }
@@ -98,9 +98,10 @@ pub struct Posted {
     pub payload_bytes: u64,
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Latency of each operation: half of a round trip for ping-pong, from post to completion for transfers.
+    /// Latency of each operation: half the round-trip time for ping-pong, the time from post to completion for
+    /// transfers.
     pub latency: Histogram,
-    /// Exact minimum latency, in nanoseconds. The histogram rounds values.
+    /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,
     /// Exact maximum latency, in nanoseconds.
     pub max_nanos: u64,
@@ -131,7 +132,7 @@ pub struct ExclusiveQuantiles {
 pub struct PostingCounters {
     /// Number of posted chunks.
     pub posts: u64,
-    /// Number of chunks posted by an inject call that the provider accepted.
+    /// Number of chunks posted by inject calls that the provider accepted.
     pub injected: u64,
     /// Number of chunks that were not injected because they exceed the limit of the arm or the provider.
     pub over_limit: u64,
@@ -151,7 +152,7 @@ pub struct PostingCounters {
     pub again: u64,
     /// Number of completions of local posts read from the completion queues.
     pub completions: u64,
-    /// Number of rails per transfer according to the striping rule.
+    /// Number of rails that each transfer uses according to the striping rule.
     pub rails_planned: u64,
     /// Number of rails that carried data.
     pub rails_used: u64,
@@ -208,7 +209,7 @@ fn add_elementwise(sum: &mut Vec<u64>, other: &[u64]) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
 }
 
-/// Counter deltas of a network interface around the measured window.
+/// Differences between the counters of a network interface after and before the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -298,19 +299,19 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
-    /// A NIC is not in the position relative to the memory that placement.align requires.
+    /// The position of a NIC relative to the memory does not meet placement.align.
     NotAligned,
     /// The tuning declared by the image does not match the variant.
     VariantMismatch,
     /// A worker did not join the rendezvous in time.
     WorkerMissing,
-    /// A connection to the rendezvous was rejected because it does not belong to this attempt.
+    /// A connection to the rendezvous was rejected because it did not belong to this attempt.
     UnknownPeerRefused,
     /// The peer cannot be reached over the fabric.
     FabricUnreachable,
     /// The peer process exited unexpectedly.
     PeerLost,
-    /// The case took longer than its deadline.
+    /// The case exceeded its deadline.
     DeadlineExceeded,
     /// A post failed.
     PostFailed,

@@ -53,11 +53,11 @@ pub struct HostEnvironment {
     /// PCI addresses of RDMA devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rdma_devices: Vec<String>,
-    /// Hardware, and the software that drives it.
+    /// Hardware of the machine and the software that drives it.
     #[serde(default)]
     pub hardware: HardwareFacts,
-    /// Rate at which one thread copies memory between two buffers that fit in the second-level cache, in bytes per
-    /// second, when the worker starts.
+    /// Rate at which one thread copies memory between two buffers that fit in the L2 cache, in bytes per second,
+    /// measured when the worker starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes_per_second: Option<u64>,
     /// Clock used for all measurements.
@@ -110,7 +110,7 @@ pub struct FabricFacts {
     pub provider: String,
     /// Fabric, as reported by the library.
     pub fabric: String,
-    /// Rails of the first GPU or of host memory by index, then the rails of the next GPU, and so on.
+    /// Rails of the first GPU or of host memory, by index, followed by those of the next GPU, and so on.
     pub rails: Vec<RailFacts>,
     /// Inject limits by operation.
     pub inject_limits: InjectLimits,
@@ -138,8 +138,8 @@ pub struct FabricFacts {
     /// values are truncated, and surplus variables are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
-    /// SHA-256 hash of all these variables, in hexadecimal: of `NAME=VALUE` and a line feed for each variable, in the
-    /// order of the names. Values of secrets are masked, and nothing is truncated or omitted.
+    /// SHA-256 hash of all these variables, in hexadecimal. The hashed text contains `NAME=VALUE` and a line feed for
+    /// each variable, sorted by name. Values of secrets are masked, but nothing is truncated or omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables_sha256: Option<String>,
 }
@@ -155,11 +155,11 @@ pub struct OffloadFacts {
     /// Whether RMA writes are emulated with messages. Unset for providers without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_writes: Option<Answer>,
-    /// Whether GPU memory is copied through host memory. Unset without GPU memory.
+    /// Whether data in GPU memory is staged in host memory. Unset if no GPU memory is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<Answer>,
-    /// Largest message that the device takes from its work request, in bytes. A larger injected message is copied into
-    /// a buffer of the provider. Unset if it is unknown.
+    /// Largest message that is passed to the device within its work request, in bytes. A larger injected message is
+    /// copied to a buffer of the provider. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_bytes: Option<u64>,
 }
@@ -203,12 +203,12 @@ pub struct RailFacts {
     /// NUMA node of the device. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
-    /// PCI address of the GPU whose memory the rail transfers. Unset for host memory. If scenarios use both, this field
+    /// PCI address of the GPU whose memory the rail accesses. Unset for host memory. If scenarios use both, this field
     /// and the next two describe GPU memory. If several threads use the rail, they describe the memory in the worst
     /// position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
-    /// NUMA node of the memory that the rail transfers. Unset if the kernel does not report it.
+    /// NUMA node of the memory that the rail accesses. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_numa_node: Option<u32>,
     /// Position of the device relative to this memory. Unset if the rail uses no PCI device.
@@ -216,12 +216,12 @@ pub struct RailFacts {
     pub locality: Option<Locality>,
 }
 
-/// Position of a NIC relative to the memory that it transfers.
+/// Position of a NIC relative to the memory that it accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Locality {
-    /// The NIC and the GPU are below the same PCI root complex, and no NUMA nodes are known to differ. On a machine
-    /// with several GPUs, at least one is below another root complex.
+    /// The NIC and the GPU are below the same PCI root complex and are not known to be on different NUMA nodes. This
+    /// position is not reported if the machine has several GPUs that are all below the same root complex.
     PciRoot,
     /// The NIC and the memory are on the same NUMA node.
     NumaNode,
@@ -282,7 +282,7 @@ pub struct ColdRecord {
     pub rank: u32,
     /// Name of the arm.
     pub arm: String,
-    /// Time from the start of the measuring thread to its first instruction, in nanoseconds.
+    /// Time to start the thread that opens the endpoints, in nanoseconds.
     pub thread_start_nanos: u64,
     /// Time to open the library, the fabric, and the domains and endpoints of all rails, in nanoseconds.
     pub open_nanos: u64,

@@ -1,10 +1,10 @@
-//! Hardware of a machine, and the kernel and user-space software that drives it.
+//! Hardware of a machine and the kernel and user-space software that drives it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Hardware of a machine, and the software that drives it. A fact that the machine does not report is unset, never
+/// Hardware of a machine and the software that drives it. Facts that the machine does not report are unset, never
 /// guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -13,7 +13,7 @@ pub struct HardwareFacts {
     /// Instance type, such as `p5.48xlarge`. Unset if the machine is not an EC2 instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<String>,
-    /// Type of the first IOMMU group, such as `DMA-FQ` or `identity`. Unset if the kernel uses no IOMMU.
+    /// Type of the first IOMMU group, such as `DMA-FQ` or `identity`. Unset if the kernel does not use an IOMMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iommu: Option<String>,
     /// RDMA devices, sorted by name.
@@ -22,7 +22,7 @@ pub struct HardwareFacts {
     /// Models of the NVIDIA GPUs, sorted by PCI address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<String>,
-    /// Clocks of the GPUs that the worker can use when it starts. Empty if `nvidia-smi` is not available.
+    /// Clocks of the GPUs available to the worker, read when it starts. Empty if `nvidia-smi` is not available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpu_clocks: Vec<GpuClocks>,
     /// Version of the NVIDIA kernel driver.
@@ -113,7 +113,7 @@ pub struct RdmaCoreFacts {
 }
 
 impl HardwareFacts {
-    /// Describes the devices, with one line for each group of identical devices, such as
+    /// Describes the RDMA devices and GPUs, with one line for each group of identical devices, such as
     /// `32 x efa, driver 2.10.0, firmware 0.0`.
     pub fn devices(&self) -> Vec<String> {
         let nics = self.nics.iter().map(ToString::to_string);
@@ -135,7 +135,7 @@ impl HardwareFacts {
     }
 }
 
-/// Describes everything but the name.
+/// Writes all fields except the name.
 impl fmt::Display for NicFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.driver.as_deref().unwrap_or("unknown driver"))?;

@@ -39,7 +39,7 @@ pub enum LineError {
         /// Sequence number of the line.
         found: u64,
     },
-    /// The digest does not match the line and its predecessors.
+    /// The digest does not match the line and the lines before it.
     #[snafu(display("line {seq} does not match its chained digest: the stream was modified"))]
     Chain {
         /// Sequence number of the line.

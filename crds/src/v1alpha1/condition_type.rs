@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Type of a condition of a run.
+/// Type of a run condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
     /// The spec is valid, and the plan is complete.

@@ -1,14 +1,15 @@
-//! GPUs, NICs and NUMA node that the workers use.
+//! GPUs, NICs and the NUMA node that the workers use.
 
 use serde::{Deserialize, Serialize};
 
-/// GPUs, NICs and NUMA node that every worker uses, the same for all variants.
+/// GPUs, NICs and the NUMA node that every worker uses. They are the same for all variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Devices {
-    /// Indexes of the GPUs that provide memory of kind Cuda, as numbered by the CUDA driver in the container. Measuring
-    /// threads use them in turn: the first thread uses the first GPU. Each GPU has separate rails. Defaults to GPU 0.
+    /// Indexes of the GPUs that provide memory of kind Cuda, as numbered by the CUDA driver in the container. GPUs are
+    /// assigned to the measuring threads in turn: the first thread uses the first GPU. Each GPU has its own rails.
+    /// Defaults to GPU 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16), inner(range(max = 63))))]
     pub gpus: Vec<u32>,
@@ -23,7 +24,8 @@ pub struct Devices {
         )
     )]
     pub nics: Vec<String>,
-    /// NUMA node of the CPUs and of host memory. Defaults to the node of the CPUs on which the threads run.
+    /// NUMA node on whose CPUs the measuring threads run and in whose memory host buffers are allocated. Defaults to
+    /// the node of the CPUs on which the threads run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1023)))]
     pub numa_node: Option<u32>,

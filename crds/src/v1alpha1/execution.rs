@@ -1,36 +1,37 @@
-//! Controller state of a run that must survive a restart: attempts and timers.
+//! Controller state of a run that must survive a restart of the operator: attempts and timers.
 //!
-//! The controller writes the state before it acts on it. Times are formatted as RFC 3339 in UTC, in whole seconds.
+//! The controller stores each change of this state before it acts on the change. Times are formatted as RFC 3339 in
+//! UTC, in whole seconds.
 
 use serde::{Deserialize, Serialize};
 
-/// Controller state of a run that must survive a restart.
+/// Controller state of a run that must survive a restart of the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionStatus {
-    /// Attempts to run legs, oldest first. Only the newest 16 attempts are listed.
+    /// The 16 most recent attempts to run legs, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub attempts: Vec<AttemptStatus>,
-    /// Number of older attempts that are omitted from the list.
+    /// Number of older attempts that are not listed in attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_attempts: u32,
     /// Number of attempts that ended because of an infrastructure failure. Limited by spec.runPolicy.backoffLimit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
-    /// Time at which the run started to wait for its gang to start. Unset while a gang runs and while the run is
+    /// Time at which the run began to wait for its gang to start. Unset while a gang is running and while the run is
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
-    /// Time at which the last worker of the current gang started. Unset while no gang runs.
+    /// Time at which the last worker of the current gang started. Unset while no gang is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,
     /// Total running time of finished gangs, in seconds. The sum of this value and the running time of the current gang
     /// is limited by spec.runPolicy.activeDeadlineSeconds.
     #[serde(default, skip_serializing_if = "is_zero_seconds")]
     pub active_seconds: u64,
-    /// Time at which the run finished. The period spec.runPolicy.ttlSecondsAfterFinished starts at this time.
+    /// Time at which the run finished. spec.runPolicy.ttlSecondsAfterFinished is counted from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
     /// Whether the run is suspended. Deadlines are paused while the run is suspended.
@@ -51,7 +52,7 @@ pub struct AttemptStatus {
     pub state: AttemptState,
     /// UID of the Job of the attempt.
     pub job_uid: String,
-    /// UID of the pod whose records are used: the pod of worker 0 at the time all workers were running.
+    /// UID of the pod whose records are used: the pod of worker 0 when all workers were running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator_pod_uid: Option<String>,
     /// Digest of the worker image, as reported by the node.

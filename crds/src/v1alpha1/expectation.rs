@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Metric;
 use crate::units::Size;
 
-/// Expected change of a metric of a variant relative to the baseline. It must be met at every size in the range.
+/// Expected change of one metric of a variant relative to the baseline. The expectation must be met at every size in
+/// the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -52,7 +53,7 @@ impl SizeRange {
     }
 }
 
-/// Change as a percentage of the baseline.
+/// Expected change, as a percentage of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -61,11 +62,11 @@ impl SizeRange {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Change {
     /// Smallest change that meets the expectation, in percent. The whole confidence interval must be at or above this
-    /// value. Defaults to 0, which means that any change of at least sampling.marginPercent meets it.
+    /// value. Defaults to 0, which means that any change of at least sampling.marginPercent meets the expectation.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub min: u32,
-    /// Largest expected change. A larger change also meets the expectation and is noted in the result.
+    /// Largest expected change, in percent. A larger change also meets the expectation; the result mentions it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub max: Option<u32>,

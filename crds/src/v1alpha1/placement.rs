@@ -39,8 +39,8 @@ pub struct Placement {
     /// Wait otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
-    /// Required position of each NIC relative to the memory that it transfers. Cases that use a NIC in another position
-    /// fail. Defaults to None: every position is accepted, and reports contain the actual positions.
+    /// Required position of each NIC relative to the memory that it accesses. Cases that use a NIC in another position
+    /// fail. Defaults to None: every position is accepted, and reports show the actual positions.
     #[serde(default, skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.
@@ -79,7 +79,7 @@ pub enum Pattern {
     Pairwise,
 }
 
-/// Reaction to a cluster in which too few nodes meet the requirements of the workers.
+/// What the run does while too few nodes meet the requirements of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum PreflightMode {
@@ -90,7 +90,7 @@ pub enum PreflightMode {
     Warn,
 }
 
-/// Required position of a NIC relative to the memory that it transfers.
+/// Required position of a NIC relative to the memory that it accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Alignment {

@@ -19,7 +19,7 @@ pub enum Reason {
     PullingImage,
     /// A queue has not admitted the Job.
     WaitingForAdmission,
-    /// Another run uses the nodes or is ahead of this run in the queue.
+    /// Another run is using the nodes or is ahead of this run in the queue.
     WaitingForNodes,
     /// Too few nodes meet the placement and resource requirements of the workers.
     InsufficientNodes,
@@ -45,7 +45,7 @@ pub enum Reason {
     NotFailed,
     /// The kubelet or the eviction API removed a pod.
     Evicted,
-    /// A higher-priority pod preempted a worker, or the queue suspended the Job again.
+    /// A higher-priority pod preempted a worker, or the queue suspended the Job after admitting it.
     Preempted,
     /// A node was deleted or does not respond.
     NodeLost,
@@ -61,7 +61,7 @@ pub enum Reason {
     KubeletRejected,
     /// A worker was terminated by an external signal.
     WorkerKilled,
-    /// Not all workers started before the others timed out.
+    /// Some workers did not start before the others timed out.
     GangIncomplete,
     /// The record stream is incomplete or failed verification.
     InvalidRecordStream,
@@ -75,7 +75,7 @@ pub enum Reason {
     OomKilled,
     /// An image reference is invalid, or the image cannot be used.
     InvalidImage,
-    /// The process of a worker could not be started.
+    /// The worker process could not be started.
     WorkerStartFailed,
     /// A worker exited with an error or without writing a record stream.
     WorkerFailed,

@@ -11,7 +11,7 @@ use crate::units::Size;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!has(self.extended) || self.extended.all(name, name.matches('^[a-z0-9.-]+/[A-Za-z0-9][A-Za-z0-9._-]*$') && name.size() <= 253 && !(name in ['nvidia.com/gpu', 'vpc.amazonaws.com/efa']))").message("the names of extended resources must have a domain, such as rdma/hca_shared_devices_a; GPUs and EFA devices have their own fields").field_path(".extended"),
+    validation = kube::core::Rule::new("!has(self.extended) || self.extended.all(name, name.matches('^[a-z0-9.-]+/[A-Za-z0-9][A-Za-z0-9._-]*$') && name.size() <= 253 && !(name in ['nvidia.com/gpu', 'vpc.amazonaws.com/efa']))").message("the names of extended resources must have a domain prefix, as in rdma/hca_shared_devices_a; GPUs and EFA devices have their own fields").field_path(".extended"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resources {
@@ -23,8 +23,8 @@ pub struct Resources {
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 64)))]
     pub efas: u32,
-    /// Amounts of other extended resources, by resource name, such as `rdma/hca_shared_devices_a: 1`. Each must be
-    /// between 1 and 1024.
+    /// Amounts of other extended resources, by resource name, such as `rdma/hca_shared_devices_a: 1`. Each amount must
+    /// be between 1 and 1024.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "crd", schemars(extend(
         "maxProperties" = 8,

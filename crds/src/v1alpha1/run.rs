@@ -8,8 +8,9 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// All fields except `suspend` and `runPolicy.ttlSecondsAfterFinished` are immutable, because records belong to one
-/// plan. Fields with a default are always set. The rule also rejects adding or removing an optional field.
+/// All fields except `suspend` and `runPolicy.ttlSecondsAfterFinished` are immutable, because all records of a run must
+/// belong to the same plan. Fields with a default are always set, so the rule uses `has` only for optional fields,
+/// which can be neither added nor removed.
 #[cfg(feature = "crd")]
 const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
     && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
@@ -87,10 +88,10 @@ pub struct BenchmarkRunSpec {
     /// Compute resources of each worker, for all variants.
     #[serde(default)]
     pub resources: Resources,
-    /// GPUs, NICs and NUMA node that every worker uses, for all variants.
+    /// GPUs, NICs and the NUMA node that every worker uses, for all variants.
     #[serde(default)]
     pub devices: Devices,
-    /// Number of repetitions and statistical parameters of verdicts.
+    /// Number of rounds and statistical parameters of the verdicts.
     #[serde(default)]
     pub sampling: Sampling,
     /// Expected changes of variants. The outcome of each expectation is in status.expectations.

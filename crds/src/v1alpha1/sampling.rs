@@ -1,22 +1,22 @@
-//! Number of repetitions and statistical parameters of verdicts.
+//! Number of rounds and statistical parameters of the verdicts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-/// Number of repetitions and statistical parameters of verdicts.
+/// Number of rounds and statistical parameters of the verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
     /// Number of rounds. A round repeats every scenario in new processes and is the unit of statistical analysis. Must
-    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario, or
-    /// to 60 if stop is Settled, which may end the run earlier.
+    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario. If
+    /// stop is Settled, this is the maximum number of rounds, and it defaults to 60.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
     /// Seed of the random order in which the arms are measured. Must be at most 9007199254740991. Defaults to a number
-    /// derived from metadata.uid, so that every run has a different order; status.seed contains it.
+    /// derived from metadata.uid, so that every run has a different order; status.seed contains the seed used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 9_007_199_254_740_991_u64)))]
     pub seed: Option<u64>,
@@ -36,7 +36,7 @@ pub struct Sampling {
     /// number of iterations is measured. Must be at most 10s. Defaults to 20ms.
     #[serde(default = "default_min_window")]
     pub min_window: Duration,
-    /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.
+    /// Whether the baseline is also measured as a control arm, to determine the noise floor. Defaults to true.
     #[serde(default = "default_true")]
     pub control: bool,
     /// Whether the run measures all rounds, or ends each comparison as soon as it is decided. Defaults to Fixed.
@@ -51,10 +51,10 @@ pub enum Stop {
     /// Every arm is measured in every round.
     #[default]
     Fixed,
-    /// The run is analyzed after several numbers of rounds. A comparison ends at the first analysis that decides its
-    /// verdict and its expectations, or that shows that later analyses are unlikely to decide them. Arms are not
-    /// measured further at sizes at which all comparisons have ended. The confidence level is divided among the
-    /// analyses, so it holds for all of them together.
+    /// The results are analyzed several times, at planned numbers of rounds. A comparison ends at the first analysis
+    /// that decides its verdict and its expectations, or that shows that later analyses are unlikely to decide them. An
+    /// arm is no longer measured at a size once all comparisons that need it have ended. The error probability is
+    /// divided among the analyses, so the confidence level holds for all of them together.
     Settled,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: measurements of ping-pong latency or transfer throughput, with message sizes and a memory kind.
+//! Scenarios: ping-pong latency or transfer throughput, measured at given sizes with one kind of memory.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Size};
 
-/// Measurement at one or more message sizes.
+/// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -26,7 +26,8 @@ pub struct Scenario {
     /// Whether an integrity pass verifies every transferred byte before the measurement. Defaults to true.
     #[serde(default = "default_true")]
     pub integrity: bool,
-    /// Method by which a worker waits for completions. Defaults to a method chosen from the number of available CPUs.
+    /// Method by which a worker waits for completions. By default, the worker chooses the method according to the
+    /// number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Metric on which verdicts are based. Defaults to LatencyP50 for pingPong and Throughput for transfer.
@@ -57,7 +58,7 @@ pub struct SizeOperations {
     pub iterations: u32,
 }
 
-/// Ping-pong workload with one message in flight. Latency is half of the round-trip time.
+/// Ping-pong workload with one message in flight. Latency is half the round-trip time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -81,7 +82,7 @@ pub struct PingPong {
     /// combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Number of round trips before the measurement. Defaults to 100 if warmupDuration is unset.
+    /// Number of warm-up round trips before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
@@ -90,7 +91,7 @@ pub struct PingPong {
     pub warmup_duration: Option<Duration>,
 }
 
-/// Transfer workload with many transfers in flight, from the initiator to the target or in both directions.
+/// Transfer workload with up to `window` transfers in flight per thread, in one direction or in both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -130,7 +131,7 @@ pub struct Transfer {
     /// combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Number of transfers before the measurement. Defaults to 100 if warmupDuration is unset.
+    /// Number of warm-up transfers per thread before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,

@@ -52,11 +52,12 @@ pub struct BenchmarkRunStatus {
     /// Outcome of each expectation in spec.expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
-    /// Pairs of nodes whose baseline deviates most from the median pair. Reported for runs with at least three pairs.
+    /// Pairs of nodes whose baseline results deviate most from the median of all pairs. Reported for runs with at least
+    /// three pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub pairs: Vec<PairResult>,
-    /// Deviation of each node from the median pair. Reported for runs with at least three pairs.
+    /// Deviation of each node from the other nodes. Reported for runs with at least three pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub nodes: Vec<NodeResult>,
@@ -73,13 +74,14 @@ pub struct BenchmarkRunStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub warnings: Vec<String>,
-    /// Number of values that are omitted to limit the size of the status. The records and reports contain these values.
+    /// Number of values that were omitted to limit the size of the status. The records and reports contain these
+    /// values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_values: Option<u32>,
     /// Reference to the complete records of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
-    /// Controller state that must survive a restart: attempts and timers. Unset for local runs.
+    /// Controller state that must survive a restart of the operator: attempts and timers. Unset for local runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ExecutionStatus>,
 }
@@ -140,16 +142,17 @@ pub enum State {
 pub struct Progress {
     /// Number of blocks whose records are complete and verified.
     pub blocks_done: u32,
-    /// Number of blocks that are needed: all blocks of the plan, except those that were skipped.
+    /// Number of blocks to measure: all blocks of the plan, except those that were skipped.
     pub blocks_total: u32,
-    /// Number of planned blocks that were skipped because the comparisons that they would measure have ended. Unset
-    /// unless sampling.stop is Settled.
+    /// Number of planned blocks that were skipped because all comparisons that need them have ended. Unset unless
+    /// sampling.stop is Settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_skipped: Option<u32>,
-    /// Share of the planned cases that are not needed, in percent. Unset unless sampling.stop is Settled.
+    /// Percentage of the planned cases that were skipped because their comparisons have ended. Unset unless
+    /// sampling.stop is Settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_percent: Option<u32>,
-    /// Finished and total blocks as a string, such as `12/240`.
+    /// Number of measured blocks and of all blocks to measure, such as `12/240`.
     pub text: String,
 }
 
@@ -180,7 +183,7 @@ pub struct EnvironmentSummary {
     /// Instance types of the workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instance_types: Vec<String>,
-    /// RDMA devices and GPUs of a worker, with driver, firmware and PCI link.
+    /// RDMA devices and GPUs of the workers, with driver, firmware and PCI link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
 }
@@ -241,7 +244,7 @@ pub enum Engagement {
     NotApplicable,
 }
 
-/// Engagement of an optimization of one arm at one size.
+/// Whether an optimization of one arm was active at one size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -277,8 +280,8 @@ pub struct ArmResult {
     pub arm: String,
     /// Number of rounds with a valid case.
     pub valid_rounds: u32,
-    /// Number of measured operations per thread in each valid case. Unset if the cases have different numbers, as in a
-    /// scenario with a duration, or if omittedValues includes it.
+    /// Number of measured operations per thread in each valid case. Unset if the number differs between cases, as in a
+    /// scenario with a duration, or if the value was omitted (see omittedValues).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
     /// Whether the arm has at least one valid result.
@@ -289,8 +292,8 @@ pub struct ArmResult {
     /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
-    /// 95th percentile of latency, in nanoseconds. A percentile is unset if there are so few samples that it would be
-    /// the maximum.
+    /// 95th percentile of latency, in nanoseconds. Percentiles are unset if there are so few samples that they would
+    /// equal the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_nanos: Option<u64>,
     /// 99th percentile of latency, in nanoseconds.
@@ -314,7 +317,7 @@ pub struct ArmResult {
     /// Median CPU time of both workers per GiB of payload over all rounds, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
-    /// Median CPU use of both workers in the window over all rounds, in percent: 100 is one CPU.
+    /// Median CPU usage of both workers in the measured window over all rounds, in percent of one CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u32>,
     /// Engagement of each optimization that the arm requests.
@@ -348,7 +351,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
-    /// No round contains valid cases for both the variant and the baseline.
+    /// No round contains valid cases of both the variant and the baseline.
     NotMeasured,
     /// The data of a case did not use the requested fabric.
     FabricContradicted,
@@ -390,7 +393,7 @@ pub struct ComparisonResult {
     /// Upper bound of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_ppm: Option<i64>,
-    /// Smallest change that could be detected with this number of rounds, in parts per million.
+    /// Smallest change that this number of rounds detects with a probability of 80 percent, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_detectable_ppm: Option<u64>,
     /// Verdict of the comparison. Unset if the verdict is withheld.
@@ -405,17 +408,17 @@ pub struct ComparisonResult {
     /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
-    /// End of the comparison before the last round. Unset if it did not end earlier.
+    /// Early end of the comparison. Unset if the comparison did not end before the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<ComparisonEnd>,
 }
 
-/// End of a comparison at an analysis before the last round.
+/// Early end of a comparison, at an analysis before the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonEnd {
-    /// Number of rounds that the analysis includes.
+    /// Number of rounds included in the analysis that ended the comparison.
     pub rounds: u32,
     /// Reason why the comparison ended.
     pub reason: EndReason,
@@ -427,10 +430,10 @@ pub struct ComparisonEnd {
 pub enum EndReason {
     /// The verdict and all expectations are decided.
     Settled,
-    /// No effect within the confidence interval has a probability of at least 10 percent to be decided by a later
-    /// analysis.
+    /// Whichever effect within the confidence interval is the true one, the probability that a later analysis decides
+    /// the comparison is less than 10 percent.
     Futile,
-    /// The comparison cannot get a verdict, for example because a requested optimization was not active.
+    /// The comparison cannot have a verdict, for example because a requested optimization was not active.
     NoVerdict,
 }
 
@@ -442,7 +445,7 @@ pub enum ExpectationOutcome {
     Met,
     /// The whole confidence interval is below the expected minimum at one or more sizes.
     NotMet,
-    /// The measurements show neither that the expectation is met nor that it is not met.
+    /// The measurements do not show whether the expectation is met.
     Inconclusive,
 }
 
@@ -502,7 +505,7 @@ pub enum Outcome {
     /// The run is complete, and an expectation was missed or a regression was found. `fabricbench report` exits with
     /// status 1.
     Missed,
-    /// The run is complete, but a control shows a change, so the verdicts at its size are withheld: repeat the run.
+    /// The run is complete, but a control shows a change, so the verdicts at that size are withheld. Repeat the run.
     /// `fabricbench report` exits with status 3.
     Suspect,
     /// The run is not complete, or a requested result is not valid. `fabricbench report` exits with status 3.

@@ -54,7 +54,7 @@ impl TransportSpec {
         matches!(self, Self::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
     }
 
-    /// Whether rails use NICs. Shared memory does not.
+    /// Whether rails use NICs. Rails over shared memory do not.
     pub fn uses_nics(&self) -> bool {
         match self {
             Self::Loopback(_) => false,

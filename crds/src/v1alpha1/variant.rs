@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
-/// Configuration to measure: the baseline, or a configuration that is compared with the baseline.
+/// Configuration to measure: the baseline or a configuration to compare with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -55,11 +55,11 @@ pub struct Variant {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inject {
-    /// Largest message that is injected. The limit of the provider also applies.
+    /// Largest message that is injected. Messages above the inject limit of the provider are not injected either.
     pub max_bytes: Size,
 }
 
-/// Doorbell batching. All posts of a batch on an endpoint except the last set FI_MORE.
+/// Doorbell batching. On each endpoint, all posts of a batch except the last set FI_MORE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -76,10 +76,12 @@ pub struct Doorbell {
 pub struct Striping {
     /// Striping policy.
     pub policy: StripingPolicy,
-    /// Smallest transfer that is striped. Defaults to the value in spec.striping, then to 128Ki, the default of NIXL.
+    /// Smallest transfer that is striped. Defaults to the value in spec.striping or, if that is unset, to 128Ki, the
+    /// default of NIXL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_bytes: Option<Size>,
-    /// Minimum chunk size of the NixlCoalesce policy. Defaults to the value in spec.striping, then to 16Ki.
+    /// Minimum chunk size of the NixlCoalesce policy. Defaults to the value in spec.striping or, if that is unset, to
+    /// 16Ki.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_chunk_bytes: Option<Size>,
 }

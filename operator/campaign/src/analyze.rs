@@ -1,7 +1,7 @@
-//! Analyzes a run after each of its stages, and decides which comparisons end. Performs no I/O.
+//! Analyzes a run after each stage and decides which comparisons end. Performs no I/O.
 //!
-//! The result is a function of the plan and of the records before the analysis, so every executor decides the same,
-//! also after a restart.
+//! The result depends only on the plan and on the records that precede the analysis, so every executor reaches the same
+//! decision, even after a restart.
 
 use crds::v1alpha1::{EndReason, Metric, Verdict};
 
@@ -25,7 +25,7 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
     Ok(stopping)
 }
 
-/// Performs the analyses that follow those in `stopping` and for which `reports` contain all needed blocks.
+/// Adds to `stopping` the analyses that follow and for which `reports` contain all needed blocks.
 ///
 /// # Errors
 /// Same as [`analyze`].
@@ -42,7 +42,8 @@ pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Resul
     Ok(())
 }
 
-/// Open comparisons that end at the next analysis, which is not the last one. All end at the last one.
+/// Open comparisons that end at the next analysis, each with the reason. Empty if that is the last analysis, at which
+/// every comparison ends anyway.
 fn ended_now(
     plan: &Plan,
     reports: &Reports,
@@ -57,13 +58,13 @@ fn ended_now(
         let mut legs = plan.legs.iter().filter(|planned| planned.leg == leg);
         legs.any(|planned| plan.stage_of_leg(planned) <= stage)
     });
-    // Open comparisons include the rounds up to this analysis.
+    // Ends no comparison yet, so that all open comparisons include the rounds up to this analysis.
     let mut at_analysis = stopping.clone();
     at_analysis.add_analysis(plan, []);
     let summary = summarize(plan, &before, &at_analysis);
     let comparisons = compare(plan, &before, &summary, &at_analysis)?;
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
-    let questions = Questions {
+    let inputs = AnalysisInputs {
         plan,
         comparisons: &comparisons,
         margin,
@@ -74,7 +75,7 @@ fn ended_now(
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         let mut analysis = InterimAnalysis::new(plan.family(planned.comparisons)?);
         for key in stopping.open(plan).filter(|key| key.0 == scenario) {
-            if let Some(reason) = questions.end(key, planned.primary, &mut analysis)? {
+            if let Some(reason) = inputs.end_reason(key, planned.primary, &mut analysis)? {
                 ended.push((key, reason));
             }
         }
@@ -82,21 +83,21 @@ fn ended_now(
     Ok(ended)
 }
 
-/// Inputs of the decision whether comparisons end at an analysis.
-struct Questions<'a> {
+/// Inputs to the decision whether a comparison ends at an analysis.
+struct AnalysisInputs<'a> {
     plan: &'a Plan,
     /// Comparisons at the analysis.
     comparisons: &'a Comparisons,
     margin: Margin,
     /// Number of rounds that the analysis includes.
     rounds: u32,
-    /// Numbers of rounds of the later analyses.
+    /// Number of rounds at each later analysis.
     later: &'a [u32],
 }
 
-/// Question that a comparison asks about the interval of one metric.
+/// Question that the interval of one metric has to answer.
 enum Question {
-    /// Its verdict.
+    /// What the verdict is.
     Verdict(BetterDirection),
     /// Whether an expectation is met.
     Expectation(ExpectedChange),
@@ -155,7 +156,7 @@ impl Questions<'_> {
             }
             Question::Expectation(expected) => expected.evaluate(interval) != ChangeOutcome::Inconclusive,
         };
-        // Rounds without a valid case stay missing.
+        // Rounds without a valid case are not repeated, so later analyses lack them too.
         let rounds = u32::try_from(comparison.rounds).unwrap_or(u32::MAX);
         let missing = self.rounds.saturating_sub(rounds);
         let later = self.later.iter().map(|total| total - missing);
@@ -163,8 +164,8 @@ impl Questions<'_> {
     }
 }
 
-/// Whether further rounds cannot lead to a verdict, because of the evidence and not because of the interval. A control
-/// that shows a change does not end the comparison: later rounds may show that it was chance.
+/// Whether the evidence, as opposed to the interval, rules out a verdict no matter how many rounds follow. A control
+/// that shows a change does not end the comparison, because later rounds may reveal that the change was chance.
 fn has_no_verdict(comparison: &Comparison) -> bool {
     match &comparison.reason {
         None

@@ -34,15 +34,15 @@ pub struct Reports {
     pub cold: Vec<FromStream<ColdRecord>>,
     /// Cases of all verified blocks.
     pub cases: Vec<Case>,
-    /// The first [`MAX_WARNINGS`] warnings of the workers.
+    /// The first [`MAX_WARNINGS`] warnings from the workers.
     pub warnings: Vec<FromStream<WarningRecord>>,
-    /// Number of further warnings.
+    /// Number of warnings beyond [`MAX_WARNINGS`].
     pub warnings_dropped: u64,
     /// Numbers of the verified blocks, by leg.
     pub done: BTreeMap<u32, BTreeSet<u32>>,
     /// The first [`MAX_FAULTS`] rejected parts of the input.
     pub faults: Vec<Fault>,
-    /// Number of further faults.
+    /// Number of faults beyond [`MAX_FAULTS`].
     pub faults_dropped: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct FromStream<T> {
 }
 
 impl Reports {
-    /// Number of completed and verified blocks, over all legs.
+    /// Number of completed and verified blocks, across all legs.
     pub fn blocks_done(&self) -> u32 {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }

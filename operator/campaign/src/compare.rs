@@ -7,8 +7,8 @@
 //!
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
-//! run form a family of their own: if nothing but chance differs, the probability that any of them shows a change is at
-//! most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond
+//! run form a family of their own: if there is no real difference, the probability that any of them shows a change is
+//! at most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond
 //! the margin, then position or time changes the metric even without a variant, and the verdicts of **all comparisons
 //! in that scenario at that size** are withheld, because they share the baseline.
 
@@ -36,7 +36,7 @@ use crate::summarize::Summary;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparisons {
-    /// By scenario, size, arm and metric, in the order of the plan; the primary metric first.
+    /// Sorted by scenario, size and arm, in the order of the plan, and by metric, with the primary metric first.
     pub all: Vec<Comparison>,
     /// Outcome of each expectation, in the order of the spec.
     pub expectations: Vec<ExpectationAnswer>,
@@ -62,19 +62,19 @@ pub struct Comparison {
     pub role: Role,
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
-    /// End of the comparison at an analysis before the last one; `None` if it did not end earlier.
+    /// Early end of the comparison, at an analysis before the last one; `None` if it did not end early.
     pub ended: Option<Ended>,
     /// Estimated effect; `None` if there is no round in which both arms are valid.
     pub effect: Option<Effect>,
     /// Effect with its interval; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
-    /// Effect of a control with its interval at the level of all controls of the run; `None` for other roles and
-    /// metrics, and if there are too few rounds.
+    /// Effect of a control with its interval at the level of the family of all controls of the run; `None` for other
+    /// roles and metrics, and if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub control_interval: Option<Interval>,
-    /// Smallest change in percent that this many rounds with this spread detect with a power of 80 percent; `None`
-    /// without an interval.
+    /// Smallest change, in percent, that the comparison detects with a power of 80 percent, given its number of rounds
+    /// and their spread; `None` without an interval.
     pub minimum_detectable_percent: Option<f64>,
     /// Verdict; `None` if it is withheld.
     pub verdict: Option<Verdict>,
@@ -246,7 +246,7 @@ impl Comparisons {
     }
 }
 
-/// Compares every arm of `plan` with the baseline, with the rounds that the analyses in `stopping` include.
+/// Compares every arm of `plan` with the baseline, using the rounds that the analyses in `stopping` include.
 ///
 /// # Errors
 /// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.

@@ -68,8 +68,8 @@ pub struct RunComparison {
     pub reason: Option<String>,
 }
 
-/// Compares every arm that both runs have, at every size that both runs have, on the primary metric that the scenario
-/// has in the first run.
+/// Compares every arm that both runs have, at every size that both runs have, on the scenario's primary metric in the
+/// first run.
 ///
 /// # Errors
 /// Fails if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
@@ -166,8 +166,7 @@ fn arm_result<'a>(
 }
 
 impl ArmResult<'_> {
-    /// Natural logarithm, for each round, of the arm's ratio to the baseline, or of the value if the arm is the
-    /// baseline.
+    /// Natural logarithm of the arm's ratio to the baseline in each round, or of the arm's value if it is the baseline.
     fn log_values(&self, metric: Metric) -> Vec<f64> {
         let own = values_by_round(self.own, metric);
         let logs: Vec<f64> = match self.baseline {

@@ -30,9 +30,8 @@ pub enum RunOutcome {
     NothingMeasured,
     /// At least one requested result cannot be trusted.
     Untrusted,
-    /// A control shows a change, so the verdicts that share its baseline are withheld. If nothing but chance differs,
-    /// this happens with a probability of at most `1 - confidence`. A repetition of the run shows whether it was
-    /// chance.
+    /// A control shows a change, so the verdicts that share its baseline are withheld. If there is no real difference,
+    /// this happens with a probability of at most `1 - confidence`. Repeating the run shows whether it was chance.
     Suspect,
     /// An expectation was not met, or a variant regressed.
     Missed,

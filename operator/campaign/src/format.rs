@@ -1,6 +1,6 @@
 //! Formats numbers for human readers, with three significant digits and a unit. Performs no I/O.
 
-/// Formats a number of things: `1 leg`, `2 legs`, `3 processes`.
+/// Formats a count with its noun: `1 leg`, `2 legs`, `3 processes`.
 pub fn pluralized(count: u64, noun: &str) -> String {
     let plural = if count == 1 {
         ""

@@ -1,4 +1,4 @@
-//! Numbers of operations that the pilot cases of a run determine. Performs no I/O.
+//! Determines numbers of operations from the pilot cases of a run. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ pub fn pilot_counts(plan: &Plan, reports: &Reports) -> PilotCounts {
     counts
 }
 
-/// Scenario and size, workload and measurement of the successful cases of `pass` whose number of operations depends on
-/// a pilot.
+/// Successful cases of `pass` whose number of operations depends on a pilot: scenario and size, workload, and
+/// measurement.
 fn cases<'a>(
     plan: &'a Plan,
     reports: &'a Reports,
@@ -143,7 +143,7 @@ mod tests {
     fn slowest_case_limits_the_number_to_its_part_of_the_deadline() {
         let fast = case(Pass::Pilot, 64, 1, 4_000_000);
         let slow = case(Pass::Pilot, 64, 0, 2);
-        // 15 s at one operation per thread in 20 ms.
+        // The share is a quarter of the deadline, 15 s, and an operation of a thread takes 20 ms.
         assert_eq!(counts(vec![fast, slow]), [(64, 750)]);
     }
 

@@ -44,17 +44,18 @@ pub struct Plan {
     /// GPUs, NICs and NUMA node that every worker uses.
     #[serde(skip_serializing_if = "Devices::is_default")]
     pub devices: Devices,
-    /// Required position of each NIC relative to the memory that it transfers.
+    /// Required position of each NIC relative to the memory that it accesses.
     #[serde(skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
-    /// Sampling with the number of rounds filled in. `seed` is `None` if the spec does not set it.
+    /// Sampling settings with the number of rounds filled in. `seed` is `None` if the spec does not set it.
     pub sampling: Sampling,
     /// Seed of the random order.
     pub seed: u64,
     /// Number of measured rounds, excluding round 0, which contains the integrity pass and the pilot.
     pub rounds: u32,
-    /// Numbers of rounds, in ascending order, after which the run is analyzed: only `rounds`, or several with
-    /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled). The rounds after one analysis up to the next are a stage.
+    /// Numbers of rounds after which the run is analyzed, in ascending order. The last is `rounds`; only a run with
+    /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled) has others. The rounds that follow one analysis, up to the
+    /// next, form a stage.
     pub analyses: Vec<u32>,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
@@ -276,14 +277,14 @@ impl Plan {
         u64::from(self.transport.rails()) * u64::from(self.devices.groups())
     }
 
-    /// Number of turns in which all pairs of workers run, disjoint pairs at the same time. The circle method schedules
-    /// all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
+    /// Number of turns that it takes to run all pairs of workers, with disjoint pairs running at the same time. The
+    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
     pub fn turns(&self) -> u32 {
         self.workers.saturating_sub(1) + self.workers % 2
     }
 
-    /// Family of `comparisons` comparisons of a scenario or of controls, at the level of one analysis. An empty family has
-    /// the level of a single comparison: its intervals are only descriptive.
+    /// Family of `comparisons` comparisons, those of a scenario or the controls of the run, at the level of one
+    /// analysis. An empty family has the level of a single comparison, since its intervals are only descriptive.
     ///
     /// # Errors
     /// Fails if the plan's confidence is out of range. `validate` rejects such a spec.

@@ -56,13 +56,13 @@ impl From<&Workload> for Burst {
 }
 
 impl Burst {
-    /// Whether the transfers are reads. They carry no FI_MORE, because the efa provider ignores it on reads.
+    /// Whether the transfers are reads, which carry no FI_MORE because the efa provider ignores it on reads.
     pub fn is_read(&self) -> bool {
         self.operation == TransferOperation::Read
     }
 
     /// Reason why none of the transfers can be injected; `None` if the operation allows it. The initiator gets no
-    /// completion for an injected post, so the target must get one to confirm its arrival.
+    /// completion for an injected post, so the target must get one that confirms the arrival of the data.
     pub fn injection_obstacle(&self) -> Option<&'static str> {
         match self.operation {
             TransferOperation::Send | TransferOperation::WriteImmediate => None,
@@ -127,7 +127,7 @@ impl Posting {
     }
 }
 
-/// Optimizations that `tuning` requests, each with the reason if it does not apply at `size`.
+/// Optimizations that `tuning` requests, with a reason for each one that does not apply at `size`.
 pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec<PlannedOptimization> {
     let posting = Posting::new(tuning, burst, size, rails);
     let mut planned = Vec::new();

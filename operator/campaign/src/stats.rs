@@ -5,8 +5,8 @@
 //! / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at the
 //! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
 //! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
-//! effect: control arms and negative controls. [`InterimAnalysis`] ends comparisons that are decided before
-//! the last round. [`two_samples`] has the interval that compares two runs.
+//! effect: control arms and negative controls. [`InterimAnalysis`] determines which comparisons end before the last
+//! round. [`two_samples`] computes the interval that compares two runs.
 //!
 //! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
 //! `docs/methodology.md` describes the method, its sources and its simulated coverage.

@@ -1,5 +1,5 @@
-//! Builds the status of a run from its evaluation, with bounded lists and strings. Performs no I/O; times are
-//! arguments.
+//! Builds the status of a run from its evaluation, with bounded lists and strings. Performs no I/O; the caller passes
+//! the current time.
 
 mod bounded;
 mod conditions;
@@ -26,8 +26,8 @@ pub const MAX_WARNINGS: usize = 64;
 pub const MAX_PAIRS: usize = 16;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
-/// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the limit of an
-/// object.
+/// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit
+/// of a Kubernetes object.
 pub const MAX_RESULTS: usize = 512;
 
 /// Phase of a run.
@@ -72,7 +72,7 @@ impl Phase {
     }
 }
 
-/// Input of [`status`].
+/// Input to [`status`].
 #[derive(Clone, Debug)]
 pub struct StatusInput<'a> {
     /// The plan.
@@ -101,7 +101,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     } = input;
     let summary = &evaluation.summary;
     let results = results::arm_results(plan, summary);
-    // Before the first block, every comparison would report that nothing has been measured.
+    // Before the first block, every comparison would only report that nothing has been measured.
     let has_results = summary.blocks_done > 0 || input.phase.is_finished();
     let comparisons = match has_results {
         true => results::comparisons(plan, &evaluation.comparisons),

@@ -1,10 +1,10 @@
-//! Which arms a run still has to measure, after the analyses so far. Performs no I/O.
+//! Determines which arms a run still has to measure after the analyses so far. Performs no I/O.
 //!
 //! A run with several analyses is divided into stages. A comparison *asks a question* if it gets a verdict or an
-//! expectation names it. It is *open* until an analysis ends it. In each stage after the first, an arm with its own
-//! question is measured at a size only while its comparison is open; the baseline, the control arms and the arms that
-//! are identical to the baseline are measured at a size while any comparison at that size is open. Blocks and arms that
-//! are not needed are skipped, not missing. A run with a single analysis measures everything.
+//! expectation names it. It is *open* until an analysis ends it. In each stage after the first, an arm with
+//! [`Role::Variant`] at a size is measured at that size only while its comparison is open; all other arms, including
+//! the baseline, are measured at a size while any comparison at that size is open. Blocks and arms that are not needed
+//! count as skipped, not as missing. A run with a single analysis measures everything.
 
 mod progress;
 mod reduce;
@@ -28,7 +28,7 @@ pub struct Stopping {
     ended: BTreeMap<ComparisonKey, Ended>,
 }
 
-/// End of a comparison at an analysis before the last one.
+/// Early end of a comparison, at an analysis before the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
@@ -72,15 +72,15 @@ impl Stopping {
     }
 
     /// Last round that the current results of a comparison include: that of the analysis at which it ended, or of the
-    /// last analysis. Rounds after it are not included, because the level of the intervals is divided among the
-    /// analyses only. `None` if the run has a single analysis, which includes all measured rounds, or no analysis is
-    /// complete.
+    /// most recent analysis. Later rounds are excluded, because the level of the intervals is divided among the planned
+    /// analyses and holds only at these. `None` if the run has a single analysis, which includes all measured rounds,
+    /// or if no analysis is complete.
     pub fn last_round(&self, plan: &Plan, key: ComparisonKey) -> Option<u32> {
         let last = *plan.analyses.get(self.analyses.checked_sub(1)?)?;
         Some(self.ended(key).map_or(last, |ended| ended.rounds))
     }
 
-    /// Whether the run has several analyses, none of which is complete, so that no verdict is allowed yet.
+    /// Whether the run has several analyses and has not completed the first, so that no verdict is allowed yet.
     pub fn awaits_first_analysis(&self, plan: &Plan) -> bool {
         plan.analyses.len() > 1 && self.analyses == 0
     }
@@ -125,7 +125,7 @@ fn questions(plan: &Plan) -> impl Iterator<Item = ComparisonKey> {
     })
 }
 
-/// Expectations on the comparison `key`, over all metrics.
+/// Expectations about the comparison `key`, on any metric.
 pub(crate) fn expectations(plan: &Plan, key: ComparisonKey) -> impl Iterator<Item = &Expectation> {
     let (scenario, size_bytes, arm) = key;
     let scenario = plan

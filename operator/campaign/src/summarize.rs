@@ -45,7 +45,7 @@ use super::stopping::Stopping;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Number of needed blocks that are verified.
+    /// Number of needed blocks that have been verified.
     pub blocks_done: u32,
     /// Number of blocks that are needed: all blocks of the plan, except those that were skipped.
     pub blocks_total: u32,
@@ -65,7 +65,7 @@ pub struct Summary {
     pub nodes: Vec<NodeDeviation>,
     /// Variance of the baseline by level, for each scenario and size.
     pub variances: Vec<VarianceSplit>,
-    /// Upper bounds of the throughput of each scenario with transfers.
+    /// Upper bounds on the throughput of each scenario with transfers.
     pub upper_bounds: Vec<UpperBound>,
     /// Environment of the workers.
     pub environment: Environment,
@@ -79,7 +79,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether all needed blocks are verified.
+    /// Whether all needed blocks have been verified.
     pub fn is_complete(&self) -> bool {
         self.blocks_done >= self.blocks_total
     }

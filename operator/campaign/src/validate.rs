@@ -32,7 +32,7 @@ pub struct ValidatedRun {
     pub workers: u32,
     /// GPUs, NICs and NUMA node that every worker uses.
     pub devices: Devices,
-    /// Required position of each NIC relative to the memory that it transfers.
+    /// Required position of each NIC relative to the memory that it accesses.
     pub align: Alignment,
     /// Sampling as in the spec. `rounds` is `None` if the spec does not set it; the planner applies the default.
     pub sampling: Sampling,
@@ -98,7 +98,7 @@ impl ValidatedScenario {
 /// Validates a run.
 ///
 /// # Errors
-/// All problems, each with the path of its field and a remedy.
+/// Returns all problems, each with the path of its field and a remedy.
 pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &run.spec;
@@ -123,7 +123,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         );
         return Err(report.into_problems());
     };
-    // Variants of an invalid spec may be identical because of a problem that is already reported.
+    // Variants of an invalid spec may be identical because of a problem that has already been reported.
     if report.is_empty() {
         identical::check(spec, &variants, &scenarios, &mut report);
     }
@@ -150,7 +150,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 /// Checks the name of a run.
 ///
 /// # Errors
-/// The requirements on a name, if `name` is not valid.
+/// Returns the requirements on a name if `name` is not valid.
 pub fn check_name(name: &str) -> Result<(), ProblemKind> {
     match is_label(name, MAX_NAME) {
         true => Ok(()),

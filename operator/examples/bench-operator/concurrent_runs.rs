@@ -1,4 +1,4 @@
-//! Creates many objects concurrently with 16 clients and measures the time until each has its first Job.
+//! Creates many objects concurrently with 16 clients, and measures the time until the first Job of each object exists.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::counters::{cpu_seconds, requests, resident_mib, settled, since};
+use super::counters::{cpu_seconds, requests, resident_mib, since, wait_until_settled};
 use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results, percentile};
 use super::test_cluster::TestCluster;
@@ -23,7 +23,7 @@ use test_support::operator::Operator;
 /// Maximum number of concurrent create requests.
 pub const CLIENTS: usize = 16;
 
-/// Times measured while objects are created concurrently.
+/// Times measured during the concurrent creation of objects.
 struct ConcurrentTimes {
     /// Seconds from sending each create request until the Job was observed.
     latencies: Vec<f64>,
@@ -73,7 +73,7 @@ pub fn bare_job(name: &str) -> Job {
     serde_json::from_value(job).unwrap()
 }
 
-/// Measures the resident memory without runs and with `count` runs.
+/// Measures the resident memory of the operator without runs and with `count` runs.
 pub async fn memory(cluster: &TestCluster, count: usize, results: &mut Results) {
     let operator = cluster.start();
     operator.ready().await;
@@ -104,7 +104,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
         goals,
         results,
     );
-    settled(&operator).await;
+    wait_until_settled(&operator).await;
     let cpu = cpu_seconds(&operator) - cpu;
     results.add(
         format!("{count} concurrent runs: CPU time of the operator, s"),
@@ -131,7 +131,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     operator
 }
 
-/// Creates `objects` concurrently. Returns the time at which each request was sent, keyed by object name.
+/// Creates `objects` concurrently. Returns the time at which each request was sent, by object name.
 async fn create_all<K>(cluster: &TestCluster, objects: Vec<K>) -> HashMap<String, Instant>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>

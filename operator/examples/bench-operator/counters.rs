@@ -6,7 +6,7 @@ use std::time::Duration;
 use test_support::cluster::until;
 use test_support::operator::Operator;
 
-/// CPU time of the process in seconds, user and system together.
+/// User and system CPU time of the process, in seconds.
 pub fn cpu_seconds(operator: &Operator) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", operator.id())).unwrap();
     // The second field is the name of the binary, in parentheses. User and system time are fields 14 and 15.
@@ -16,7 +16,7 @@ pub fn cpu_seconds(operator: &Operator) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Idle time before the memory is read. Within this time the operator closes connections that it does not need.
+/// Idle time before the memory is read. During this time, the operator closes the connections that it does not need.
 const IDLE_TIME: Duration = Duration::from_secs(25);
 
 /// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].
@@ -54,7 +54,7 @@ pub fn since(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> B
     after.iter().map(difference).collect()
 }
 
-/// Number of requests with verbs that write.
+/// Number of write requests.
 pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     let writes = requests
         .iter()
@@ -68,7 +68,7 @@ pub fn reconciliations(operator: &Operator) -> f64 {
 }
 
 /// Waits until the queue is empty and the operator has not reconciled for one second.
-pub async fn settled(operator: &Operator) {
+pub async fn wait_until_settled(operator: &Operator) {
     let mut before = -1.0;
     until(|| {
         let (current, previous) = (reconciliations(operator), before);

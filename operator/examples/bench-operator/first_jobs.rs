@@ -16,18 +16,18 @@ use tokio::time::timeout;
 
 use super::test_cluster::TestCluster;
 
-/// Timeout for Jobs.
+/// Maximum time to wait for Jobs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Time at which the first Job of each run was observed after the watch started, keyed by the name of the run. For a
-/// Job without an owner, the key is the name of the Job.
+/// Watches Jobs, and holds the time at which the first Job of each run was observed, by the name of the run, or by the
+/// name of the Job if it has no owner.
 pub struct FirstJobs {
     seen: watch::Receiver<HashMap<String, Instant>>,
     watch_task: JoinHandle<()>,
 }
 
 impl FirstJobs {
-    /// Starts the watch. Existing Jobs are ignored.
+    /// Starts the watch. Jobs that already exist are ignored.
     pub async fn watch(cluster: &TestCluster) -> Self {
         let (sender, seen) = watch::channel(HashMap::new());
         let (listed, complete) = tokio::sync::oneshot::channel();

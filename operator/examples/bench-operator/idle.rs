@@ -1,4 +1,4 @@
-//! Measures the operator when there is no work.
+//! Measures the operator when it has no work.
 
 use std::time::Duration;
 
@@ -8,7 +8,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::concurrent_runs::CLIENTS;
-use super::counters::{cpu_seconds, reconciliations, requests, resident_mib, settled, since, writes};
+use super::counters::{
+    cpu_seconds, reconciliations, requests, resident_mib, since, wait_until_settled, writes,
+};
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 use test_support::cluster::until;
@@ -17,7 +19,7 @@ use test_support::operator::Operator;
 /// Changes labels of runs to trigger reconciliations, and counts the writes, which should be zero.
 pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: usize, results: &mut Results) {
     let api = cluster.api::<BenchmarkRun>();
-    settled(operator).await;
+    wait_until_settled(operator).await;
     let (before, sent) = (reconciliations(operator), requests(operator));
     let label = Patch::Merge(json!({"metadata": {"labels": {"seen": "yes"}}}));
     let patches = (0..runs / 10).map(|number| {
@@ -35,13 +37,13 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
         .await;
     let expected = before + (runs / 10) as f64;
     until(|| async { (reconciliations(operator) >= expected).then_some(()) }).await;
-    settled(operator).await;
+    wait_until_settled(operator).await;
     let written = writes(&since(&sent, &requests(operator)));
     let what = format!("writes of {} reconciliations without changes", runs / 10);
     results.add(what, Goal::AtMost(0.0), written);
 }
 
-/// Starts an operator with all existing runs and measures it for `seconds` without work.
+/// Starts an operator with all existing runs, and measures it for `seconds` while it has no work.
 pub async fn measure_idle(cluster: &TestCluster, seconds: u64, results: &mut Results) {
     let operator = cluster.start_with_lease();
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;

@@ -1,4 +1,4 @@
-//! Kills the operator twice while many runs are created.
+//! Kills the operator twice while many runs are being created.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 
 use super::concurrent_runs::{CLIENTS, build_runs};
-use super::counters::settled;
+use super::counters::wait_until_settled;
 use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 
-/// Kills the operator after a third and after two thirds of the first Jobs, and counts lost and duplicated Jobs at the
-/// end.
+/// Kills the operator after one third and after two thirds of the first Jobs have been created, and counts lost and
+/// duplicated Jobs at the end.
 pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results) {
     let mut first_jobs = FirstJobs::watch(cluster).await;
     let mut operator = cluster.start();
@@ -37,7 +37,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
         first_jobs.wait_for_count(count).await;
     };
     futures::join!(creating, killing);
-    settled(&operator).await;
+    wait_until_settled(&operator).await;
 
     let jobs = cluster.api::<Job>();
     let jobs = jobs.list_metadata(&ListParams::default()).await.unwrap().items;

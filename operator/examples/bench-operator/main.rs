@@ -1,7 +1,7 @@
 //! Benchmarks the memory, latency, CPU time and requests of the operator with a real API server and no kubelets.
 //!
 //! Run `make bench-operator`, which starts the API server, or `cargo run --example bench-operator -- --help`. The
-//! operator is a separate process. Times are measured from sending a request until a watch delivers the resulting
+//! operator runs as a separate process. Times are measured from sending a request until a watch delivers the resulting
 //! object. Memory and CPU time come from the kernel, and the number of requests from the metrics of the operator.
 #![allow(
     clippy::print_stderr,
@@ -58,7 +58,7 @@ async fn main() {
     for repeat in 1..=arguments.repeats {
         eprintln!("repetition {repeat} of {}", arguments.repeats);
         startup::measure(&cluster, &mut results).await;
-        // Alternates between measurements with and without the operator, with the same number of objects.
+        // Measurements with and without the operator alternate, each with the same number of objects.
         concurrent_runs::bare_jobs(&cluster, arguments.runs, &mut results).await;
         concurrent_runs::memory(&cluster, arguments.runs / 10, &mut results).await;
         let operator = concurrent_runs::runs(&cluster, arguments.runs, &mut results).await;

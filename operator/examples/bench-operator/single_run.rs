@@ -1,4 +1,4 @@
-//! Creates single objects one after another and measures the time until each has its Job.
+//! Creates single objects one after another, and measures the time until the Job of each object exists.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use super::test_cluster::TestCluster;
 /// Number of measured runs and Jobs.
 const REPEATS: usize = 30;
 
-/// Alternates between creating one run, in addition to the existing ones, and one Job without an operator.
+/// Alternately creates one run, in addition to the existing ones, and one Job that does not involve the operator.
 pub async fn measure(cluster: &TestCluster, results: &mut Results) {
     let mut first_jobs = FirstJobs::watch(cluster).await;
     let (runs, jobs) = (cluster.api::<BenchmarkRun>(), cluster.api::<Job>());

@@ -1,4 +1,4 @@
-//! Measures the time from the start of the process until it creates its first Job.
+//! Measures the time from the start of the operator process until its first Job exists.
 
 use std::time::Instant;
 

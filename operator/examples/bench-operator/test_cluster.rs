@@ -22,7 +22,7 @@ const NODES: [&str; 2] = ["bench-operator-1", "bench-operator-2"];
 const GPUS: u32 = 8;
 const EFAS: u32 = 32;
 
-/// Test cluster and the operator binary under test.
+/// The test cluster, and the operator binary under test.
 pub struct TestCluster {
     pub client: Client,
     pub namespace: String,
@@ -86,7 +86,7 @@ impl TestCluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Deletes every run and its objects. The cluster has no garbage collector.
+    /// Deletes every run, and also its objects, because the cluster has no garbage collector.
     pub async fn clear(&self) {
         let operator = self.start();
         operator.ready().await;
@@ -107,7 +107,7 @@ impl TestCluster {
             + DeserializeOwned
             + std::fmt::Debug,
     {
-        // Orphaning adds a finalizer, which would wait for a garbage collector.
+        // Orphaning would add a finalizer, which only a garbage collector removes.
         let params = DeleteParams::background();
         let selection = ListParams::default().labels(labels);
         self.api::<K>()

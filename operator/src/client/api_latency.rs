@@ -1,4 +1,4 @@
-//! Measures the time from sending a request to the API server to receiving the head of its response.
+//! Measures the time from sending a request to the API server until the head of its response arrives.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tower::{Layer, Service};
 
 use crate::metrics::operator::Metrics;
 
-/// Wraps the service of a client in [`ApiLatency`].
+/// Layer that wraps the service of a client in [`ApiLatency`].
 #[derive(Clone)]
 pub(super) struct ApiLatencyLayer {
     metrics: Metrics,
@@ -33,7 +33,7 @@ impl<S> Layer<S> for ApiLatencyLayer {
     }
 }
 
-/// Service that measures its requests.
+/// Service that measures the latency of its requests.
 #[derive(Clone)]
 pub(super) struct ApiLatency<S> {
     inner: S,

@@ -1,4 +1,5 @@
-//! `fabricbench crd`: custom resource definition, and JSON Schemas of assignments and records.
+//! `fabricbench crd`: prints or applies the custom resource definition, and prints the JSON Schemas for assignments and
+//! records.
 
 mod apply;
 
@@ -35,9 +36,9 @@ pub struct Crd {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Document {
-    /// Records of the record stream.
+    /// Records in a record stream.
     Records,
-    /// Assignment of the workers of a leg.
+    /// Assignment for the workers of a leg.
     Assignment,
 }
 

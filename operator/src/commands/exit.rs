@@ -78,7 +78,7 @@ impl std::error::Error for Failure {}
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // A pipe that was closed by its reader is not reported as an error.
+        // If the reader has closed the pipe, no error is reported.
         let message = match error.kind() {
             io::ErrorKind::BrokenPipe => String::new(),
             _ => format!("cannot write the output: {error}"),

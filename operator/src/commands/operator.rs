@@ -15,8 +15,8 @@ use crate::options::{LeaseName, LogFormat, Namespaces, OperatorConfig, Options, 
 
 /// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///
-/// Connects to the cluster of the current kubeconfig context, or to the cluster of the pod in which it runs. SIGTERM
-/// stops the operator. After a restart, runs continue from their last persisted state.
+/// Connects to the cluster of the current kubeconfig context, or to the cluster in which its pod runs. SIGTERM stops
+/// the operator. After a restart, runs continue from their last persisted state.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
@@ -33,8 +33,8 @@ pub struct Operator {
         value_delimiter = ','
     )]
     namespaces: Vec<String>,
-    /// Image of the runner. It is the default image of runs, and the source of the runner binary for runs with another
-    /// image.
+    /// Image of the runner. It is the default image for runs, and the source of the runner binary for runs that use
+    /// another image.
     #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
     runner_image: String,
     /// Image pull policy of worker pods. Defaults to the Kubernetes default.

@@ -34,7 +34,7 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Reason why this replica is not the leader.
+/// Reason why this replica is not, or is no longer, the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.
@@ -61,7 +61,7 @@ pub enum LeaderError {
     },
 }
 
-/// Participation of one replica in the election.
+/// One replica's participation in the election.
 pub(super) struct Election {
     api: Api<Lease>,
     lease: LeaseName,
@@ -96,7 +96,9 @@ impl Election {
             };
             match attempt {
                 Ok(Held::Mine) => return Ok(()),
-                Ok(Held::Theirs(holder)) => debug!(lease = %self.lease, holder, "waiting"),
+                Ok(Held::Theirs(holder)) => {
+                    debug!(lease = %self.lease, holder, "another replica is the leader")
+                }
                 Err(source) if is_forbidden(&source) => {
                     let lease = self.lease.clone();
                     return Err(LeaderError::Forbidden { lease, source });
@@ -139,7 +141,7 @@ impl Election {
         }
     }
 
-    /// Releases the Lease. If the release fails, the Lease expires.
+    /// Releases the Lease. If this fails, the Lease expires on its own.
     pub(super) async fn release(&mut self) {
         if timeout(RENEW_DEADLINE, self.clear_holder()).await.is_err() {
             warn!(lease = %self.lease, "the API server does not respond; the Lease will expire");

@@ -45,7 +45,7 @@ pub(super) async fn serve(
 
 fn routes(served: Served) -> Router {
     Router::new()
-        // Served by the reconciling thread, so that the probe fails if a reconciliation blocks it.
+        // Served by the thread that reconciles, so that the probe fails if a reconciliation blocks that thread.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
@@ -63,7 +63,7 @@ async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
 async fn scrape(State(served): State<Served>) -> Response {
     match served.metrics.text() {
         Ok(own) => {
-            let body = Body::from_stream(scraped(own, served.results.pieces()));
+            let body = Body::from_stream(stream_metrics(own, served.results.pieces()));
             ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], body).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
@@ -72,12 +72,12 @@ async fn scrape(State(served): State<Served>) -> Response {
 
 /// Streams the metrics of the operator and then the results, one metric at a time. Each metric is formatted only after
 /// the previous one has been sent.
-fn scraped(
+fn stream_metrics(
     own: String,
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,
 ) -> impl Stream<Item = Result<String, fmt::Error>> + Send {
     stream::iter(iter::once(Ok(own)).chain(results)).then(|piece| async {
-        // The reconciling thread formats the metrics. Other tasks run between two metrics.
+        // Metrics are formatted on the thread that reconciles, so other tasks get to run after each metric.
         tokio::task::yield_now().await;
         piece
     })

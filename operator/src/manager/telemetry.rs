@@ -16,7 +16,7 @@ const VARIABLE: &str = "RUST_LOG";
 /// Log filter if the variable is unset.
 const DEFAULT_FILTER: &str = "info,kube_client=warn,kube_runtime=warn,hyper_util=warn";
 
-/// Initializes logging of this process. Further calls have no effect.
+/// Initializes logging for this process. Further calls have no effect.
 pub(super) fn start(format: LogFormat) {
     let value = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
     let parsed = value.as_deref().map(str::parse::<Targets>);

@@ -47,8 +47,8 @@ impl Kind {
 }
 
 impl Definition {
-    /// Splits the name into stem and unit for OpenMetrics, which requires that the name ends with the unit. Otherwise
-    /// the unit is `None`.
+    /// Splits the name into stem and unit for OpenMetrics, which requires the name to end with the unit. If it does
+    /// not, the unit is `None`.
     pub fn stem_and_unit(&self) -> (&'static str, Option<&'static str>) {
         let stem = self.name.strip_suffix(self.unit);
         let stem = stem.and_then(|stem| stem.strip_suffix('_'));

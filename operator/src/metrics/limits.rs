@@ -1,13 +1,13 @@
 //! Selects the series of a scrape within the limit, newest runs first.
 //!
-//! The values of runs as a whole take precedence over measured values, so that every run stays visible. Measured values
-//! follow, starting with the newest run and its most important rows.
+//! Values of whole runs take precedence over measured values, so that as many runs as possible stay visible. Measured
+//! values follow, starting with the most important rows of the newest run.
 
 use std::sync::Arc;
 
 use super::{RunValues, results};
 
-/// Maximum numbers of result series.
+/// Limits on the number of result series.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesLimits {
     /// Maximum number of series per run.

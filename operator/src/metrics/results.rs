@@ -1,4 +1,4 @@
-//! Metrics of results: name, unit, labels, and how the values of a run become samples.
+//! Metrics of results: their names, units and labels, and how the values of a run are converted to samples.
 //!
 //! All metrics are gauges, because their values disappear with the run. An enum has one series per value; the series of
 //! the current value is 1.

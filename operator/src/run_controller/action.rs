@@ -23,7 +23,7 @@ pub struct Decision {
 pub enum Action {
     /// Wait for a change, or until a given time.
     Wait {
-        /// Time at which the decision changes even if nothing else does.
+        /// Time at which the decision changes even if nothing else changes.
         until: Option<Timestamp>,
     },
     /// Read the record chain into the collector.
@@ -41,7 +41,7 @@ pub enum Action {
         nodes: Vec<String>,
     },
     /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap,
-    /// without which no worker starts. Existing objects of the run and plan are accepted.
+    /// without which no worker starts. Existing objects are accepted if they belong to the run and the plan.
     CreatePrerequisites {
         /// Leg and attempt number.
         attempt: AttemptId,
@@ -68,7 +68,7 @@ pub enum Action {
     },
     /// List the pods of the run, bypassing the cache, for [`super::observed::Observed::live_pods`].
     ListPods,
-    /// Remove the finalizer, because no pod is left except abandoned ones.
+    /// Remove the finalizer, because all pods except abandoned ones are gone.
     RemoveFinalizer,
     /// Delete the run, with its UID as a precondition, because `ttlSecondsAfterFinished` has passed.
     DeleteRun,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-/// The placement of a run, as far as it affects other runs.
+/// The part of a run's placement that affects other runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementRequest {
     /// `NAMESPACE/NAME` of the run.
@@ -31,12 +31,12 @@ pub struct PlacementRequest {
 /// Stage of the placement of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementStage {
-    /// The run needs no nodes now: it is finished or suspended, its Job waits for admission by a queue, or its next
-    /// gang is delayed for a reason other than another run.
+    /// The run needs no nodes now: it is finished or suspended, its Job is waiting for admission by a queue, or
+    /// something other than another run delays its next gang.
     Idle,
-    /// The run requests its next gang now, or as soon as its previous pods are gone.
+    /// The run is ready to create its next gang, or will be as soon as its previous pods are gone.
     Requesting,
-    /// The gang of the run was created, and some of its pods have no node.
+    /// The gang of the run was created, and some of its pods have no node yet.
     Placing,
     /// All pods of the gang have a node.
     Placed,
@@ -47,7 +47,8 @@ pub enum PlacementStage {
 pub struct Reservation {
     /// The run that must place its gang first.
     pub blocked_by: Option<String>,
-    /// While the gang of this run is being placed: a run whose placed gang occupies nodes that this gang could use.
+    /// A run whose placed gang occupies nodes that this run's gang could use. Set only while the latter is being
+    /// placed.
     pub competing_run: Option<String>,
 }
 

@@ -108,8 +108,8 @@ impl Applier<'_> {
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // If the existing object exhausts a quota, the API server reports the exceeded quota instead of the
-            // existing object.
+            // If the existing object uses up a quota, the API server reports the exceeded quota and not that the object
+            // exists.
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
@@ -171,7 +171,7 @@ impl Applier<'_> {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         match api.delete(name, &by_uid(uid)).await {
             Ok(_) => Ok(()),
-            // The object is gone, and another object may have the same name.
+            // The object is gone. After a conflict, another object has its name.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
                 action: format!("deleting {} {name}", K::kind(&())),
@@ -217,15 +217,15 @@ impl Applier<'_> {
         }
     }
 
-    /// API client for runs. Reads only the metadata in responses, so that an unreadable spec causes no error.
+    /// API client for runs. Reads only the metadata in responses, so that an unreadable spec does not cause an error.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }
 }
 
-/// Returns the error for an object that the API server has rejected. Only status 422 is permanent, because the object
-/// is invalid. Status 403, and status 400 from an admission webhook, depend on quotas, policies and permissions, which
-/// may change.
+/// Returns the error for an object that the API server has rejected. Only status 422 is permanent, because it means
+/// that the object is invalid. Status 403, and status 400 from an admission webhook, result from quotas, policies and
+/// permissions, which may change.
 fn rejected<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
     RejectedSnafu {
         kind,

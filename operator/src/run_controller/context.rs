@@ -53,7 +53,7 @@ pub(super) struct Context {
     pub(super) namespaces: Namespaces,
     /// Warning added to every status.
     pub(super) warning: Option<&'static str>,
-    /// Unreadable objects that were reported.
+    /// Unreadable objects that have already been reported.
     pub(super) unreadable: Mutex<HashMap<RunKey, UnreadableVersion>>,
 }
 
@@ -93,9 +93,9 @@ impl Context {
         }
     }
 
-    /// Whether the nodes that are eligible for `run` have zone labels. If too few nodes are eligible, any node with a
-    /// zone label is sufficient. Assumed to be true if the operator is not permitted to read nodes or the cluster has
-    /// no nodes.
+    /// Whether the nodes that are eligible for `run` have zone labels. If too few nodes are eligible, one node with a
+    /// zone label anywhere in the cluster is sufficient. Returns `true` if the operator is not permitted to read nodes
+    /// or the cluster has no nodes.
     pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {
@@ -116,7 +116,7 @@ impl Context {
         }
     }
 
-    /// Enqueues the pending runs, because a node changed.
+    /// Enqueues the pending runs. Called when a node has changed.
     pub(super) fn enqueue_pending(&self) {
         let pending = |stored: &CachedRun| match stored {
             CachedRun::Run(_, metrics) => matches!(metrics.state, None | Some(State::Pending)),
@@ -142,7 +142,7 @@ impl Context {
         reported.insert(key.clone(), version.clone()) != Some(version)
     }
 
-    /// Forgets that an unreadable object was reported.
+    /// Forgets that an unreadable object has been reported.
     pub(super) fn clear_reported(&self, key: &RunKey) {
         let mut reported = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         reported.remove(key);

@@ -76,12 +76,12 @@ pub(crate) async fn run(
     } = watches;
 
     let process = async {
-        // Decisions need complete caches, because existing pods appear to be gone if a cache is incomplete.
+        // Decisions need complete caches: if a cache is incomplete, existing pods appear to be gone.
         tokio::select! {
             () = shutdown.requested() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
-        // Gangs that are being placed must be known before another gang is created.
+        // The gangs that are already being placed must be registered before another gang is created.
         context
             .runs
             .all()
@@ -143,7 +143,7 @@ fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     }
 }
 
-/// The watches, and the signals that their first lists are complete.
+/// The watches, and a signal from each one that its first list is complete.
 struct Watches<'a> {
     client: &'a Client,
     /// Maximum number of metric series of one run.
@@ -165,7 +165,8 @@ impl<'a> Watches<'a> {
     /// Adds the watches for runs, and for the Jobs and pods with the operator's label, in one namespace or in all
     /// namespaces.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
-        // Watched as dynamic objects, because an object that cannot be read as a run would end the watch of all runs.
+        // Watched as dynamic objects, because one object that cannot be read as a run would break a typed watch for all
+        // runs.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs = match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
@@ -206,7 +207,7 @@ impl<'a> Watches<'a> {
             .push(Box::pin(store::watch(nodes, cache, extract, changed)));
     }
 
-    /// Creates the scope of a watch on the objects that match the label selector `labels`.
+    /// Creates the scope of a watch for the objects that match the label selector `labels`.
     fn children<T>(
         &mut self,
         number: usize,

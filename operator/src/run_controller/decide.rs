@@ -1,8 +1,8 @@
-//! Decides the next action for a run from its observed state. Equal inputs give equal decisions. Performs no I/O.
+//! Decides the next action for a run from its observed state. Equal inputs lead to equal decisions. Performs no I/O.
 //!
-//! The execution state is written before any action that depends on it ([`Action::RecordProgress`]), the next attempt
-//! starts only after an uncached list has shown that no pod of the previous attempt is left except abandoned ones, and
-//! a persisted block is never measured again. The controller may therefore be killed at any instruction: the next
+//! The execution state is written before any action that depends on it ([`Action::RecordProgress`]). The next attempt
+//! starts only after an uncached list has shown that all pods of the previous attempt, except abandoned ones, are gone.
+//! A persisted block is never measured again. The controller may therefore be killed at any instruction: the next
 //! process makes the same observations and decisions.
 
 mod attempt;
@@ -171,7 +171,7 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
             next_attempt::create_prerequisites(inputs, job)
         }
         Some(job) => {
-            // The next decision has the same phase, so the status is written only once.
+            // This is also the phase of the next decision, so the status is written only once.
             let waiting = match job.suspended {
                 true => Waiting::for_admission(),
                 false => waiting::for_start(&[], inputs.policy.workers),

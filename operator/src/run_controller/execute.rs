@@ -29,7 +29,7 @@ use super::status::{self, Planned, StatusContext};
 use super::update_status::RunVersion;
 use evaluate::evaluate;
 
-/// Margin added to a delay, so that the intended time has certainly passed when the delay ends.
+/// Margin added to a delay to ensure that the intended time has passed when the delay ends.
 const SLACK: Duration = Duration::from_millis(20);
 
 /// Executes one step of the reconciliation of one run.
@@ -154,7 +154,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Requeues the run at `until` or when a rejected creation is to be retried, whichever comes first.
+    /// Requeues the run at `until` or at the time for retrying a rejected creation, whichever comes first.
     fn requeue_at(&self, until: Option<Timestamp>) -> Requeue {
         let remaining = |until: Timestamp| until.duration_since(Timestamp::now());
         let until = until.map(|until| Duration::try_from(remaining(until)).unwrap_or(Duration::ZERO) + SLACK);
@@ -203,7 +203,7 @@ impl Reconciler<'_> {
                 let records = match &self.session.records {
                     SessionRecords::Read { store, .. } => store.reference(),
                     SessionRecords::Empty => None,
-                    // The status keeps its reference to records that were lost or not read yet.
+                    // Records that are lost or have not been read yet remain referenced in the status.
                     SessionRecords::Unread | SessionRecords::Broken(_) => {
                         previous.as_ref().and_then(|status| status.records.clone())
                     }

@@ -28,8 +28,8 @@ pub struct ExecutionState {
     pub active_seconds: u64,
     /// Time at which the run finished.
     pub finished_at: Option<Timestamp>,
-    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run, and after a
-    /// disruption before any block was measured.
+    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run, and again after a
+    /// disruption that occurs before any block is measured.
     pub nodes: Vec<String>,
     /// Whether the status reports the run as suspended.
     pub suspended: bool,
@@ -95,7 +95,7 @@ impl ExecutionState {
         of_leg.map(|attempt| attempt.attempt).max().unwrap_or(0)
     }
 
-    /// Adds an attempt. If there are now more than [`MAX_ATTEMPTS`], removes the oldest one and counts it as omitted.
+    /// Adds an attempt. If there are then more than [`MAX_ATTEMPTS`], removes the oldest one and counts it as omitted.
     pub fn start(&mut self, attempt: AttemptStatus) {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {

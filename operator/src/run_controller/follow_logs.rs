@@ -1,8 +1,8 @@
 //! Follows the log of worker 0's pod, and buffers verified lines until they are persisted. `stream` parses the lines.
 //! Performs I/O.
 //!
-//! After a disconnect, the log is read again from its first byte, and known lines are skipped. The buffer is bounded:
-//! reading pauses while it is full.
+//! After a disconnect, the log is read again from its first byte, and lines that are already known are skipped. The
+//! buffer is bounded: while it is full, reading pauses.
 
 mod stream;
 
@@ -39,7 +39,7 @@ const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
 /// Initial and maximum delay before a log is opened again.
 const INITIAL_DELAY: Duration = Duration::from_millis(200);
 const MAX_DELAY: Duration = Duration::from_secs(10);
-/// Number of failed reads of a terminated container's log after which the log is considered lost.
+/// Number of failed attempts to read a terminated container's log after which the log is considered lost.
 const MAX_FAILURES: u32 = 8;
 
 /// The pod whose log is followed.
@@ -110,8 +110,8 @@ impl Follower {
         Self { source, shared, task }
     }
 
-    /// Records that the worker's container has terminated. Before the termination, the end of a connection does not
-    /// mean the end of the log.
+    /// Records that the worker's container has terminated. Until then, the end of a connection does not mean the end of
+    /// the log.
     pub(super) fn container_terminated(&self) {
         let mut state = self.shared.lock();
         if !state.terminated {
@@ -214,7 +214,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
         }
         {
             let mut state = shared.lock();
-            // A read has seen every line if it started after the termination of the container and reached the end of
+            // A read has received every line if it started after the container had terminated and reached the end of
             // the log.
             let complete = state.stream.is_finished() || (terminated_before && result.is_ok());
             if complete {
@@ -225,7 +225,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
                 return;
             }
         }
-        // The pod status shows the termination soon after the end of the log.
+        // The pod status reports the termination soon after the end of the log, so this wait is usually short.
         let terminated = until_terminated(&shared);
         let _ = timeout_at(Instant::now() + delay, terminated).await;
         delay = (delay * 2).min(MAX_DELAY);
@@ -238,7 +238,7 @@ async fn until_terminated(shared: &Shared) {
     }
 }
 
-/// Reads from one connection until it or the stream ends.
+/// Reads from one connection until the connection or the stream ends.
 async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send + Sync)) -> io::Result<()> {
     let mut bytes = pin!(bytes);
     let mut chunk = vec![0; CHUNK];
@@ -273,7 +273,8 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
     }
 }
 
-/// Waits until the lines that were due at `due_at` have been taken, so that `wake` is called only once for them.
+/// Waits until the lines that were due at `due_at` have been taken, so that `wake` is not called again for the same
+/// lines.
 async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
     while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;

@@ -1,5 +1,6 @@
-//! Collects what is known about one run from the caches and the in-memory session. Changes nothing except that
-//! [`run_policy`] stores the computed plan in the session. [`list_pods`] is the only function that sends a request.
+//! Collects what the caches and the in-memory session contain about one run. Nothing is changed, except that
+//! [`run_policy`] stores the computed legs of the plan in the session. [`list_pods`] is the only function that sends a
+//! request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,8 @@ pub struct ListError {
     source: kube::Error,
 }
 
-/// The part of the spec and of the plan that decisions depend on. Computes the plan unless the session holds its legs.
+/// Returns the part of the spec and of the plan that decisions depend on. Computes the plan, unless the session holds
+/// its legs.
 pub(super) fn run_policy(
     context: &Context,
     snapshot: &RunSnapshot<'_>,

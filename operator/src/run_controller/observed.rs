@@ -1,5 +1,5 @@
-//! Types for everything that a decision about one run may depend on, and their construction from API objects. Performs
-//! no I/O.
+//! Types for everything that a decision about one run may depend on, and conversions from API objects to these types.
+//! Performs no I/O.
 //!
 //! None of this state outlives a decision. After a restart, it is observed again.
 
@@ -107,15 +107,15 @@ pub struct StreamState {
 /// Result of checking whether enough nodes meet the requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode), or no gang is to
-    /// be created or scheduled.
+    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode) or because no gang
+    /// needs to be created or scheduled.
     Skipped,
     /// Enough nodes are eligible.
     Passed {
         /// Names of the eligible nodes.
         nodes: BTreeSet<String>,
     },
-    /// Too few nodes are eligible, but the gang is created nevertheless. The message is the same as for `Rejected`.
+    /// Too few nodes are eligible, but the gang is created anyway. The message is the same as for `Rejected`.
     Warned(String),
     /// Too few nodes are eligible. The message contains the nodes and the insufficient amounts.
     Rejected(String),

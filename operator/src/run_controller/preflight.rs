@@ -87,8 +87,8 @@ pub enum PreflightError {
 }
 
 impl PreflightError {
-    /// Whether the run waits because of this error or only reports a warning. Workers that are bound to the nodes of
-    /// earlier attempts wait for these nodes, because no other node can replace them.
+    /// Whether the run waits because of this error or only reports it as a warning. Workers that are bound to the nodes
+    /// of earlier attempts wait for these nodes, because no other node can replace them.
     pub fn mode(&self, requirements: &Requirements<'_>) -> PreflightMode {
         let placement = requirements.placement;
         let may_grow = placement.queue_name.is_some() || matches!(self, Self::NoLabels { .. });
@@ -180,7 +180,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
     })
 }
 
-/// Message about the first resource of a node that falls short of a worker's request.
+/// Describes the first resource of which the node has less than a worker requests.
 fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let count = |available: u64, requested: u32, name: &str| {
         (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))
@@ -206,7 +206,7 @@ fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> 
         .or_else(|| bytes(available.memory, requested.memory, "memory"))
 }
 
-/// Message about the first device type that an exclusive worker would leave partly unused.
+/// Describes the first type of device that an exclusive worker would leave partly unused.
 fn surplus(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let unused = |available: u64, requested: u32, name: &str, field: &str| {
         (available > u64::from(requested)).then(|| {
@@ -242,7 +242,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-/// Reduces the eligible nodes to those in zones with enough nodes, if the placement requires a single zone.
+/// If the placement requires a single zone, removes the eligible nodes in zones that do not have enough of them.
 fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, PreflightError> {
     let workers = placement.workers as usize;
     let mut zones: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();

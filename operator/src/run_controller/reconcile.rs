@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 16;
 /// Delay before the next reconciliation of a run that needed more than [`MAX_STEPS`] actions.
 const MAX_STEPS_DELAY: Duration = Duration::from_millis(100);
 
-/// Reconciles the run `key`, and reports a failure in metrics, log and events.
+/// Reconciles the run `key`, and reports a failure in the metrics, the log and an event.
 pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
     let span = info_span!("reconcile", run = %key);
     async {
@@ -53,8 +53,8 @@ pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
     .await
 }
 
-/// Publishes an event for a failed reconciliation, and releases the nodes that were reserved for a gang that the run
-/// could not create.
+/// Publishes an event for a failed reconciliation, and releases the nodes reserved for the gang that the run was unable
+/// to create.
 async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError) {
     let Some(cached) = context.runs.get(key) else {
         return;

@@ -35,7 +35,7 @@ pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
 /// SHA-256 digest.
 type Digest = [u8; 32];
 
-/// Error storing records or using stored records.
+/// Error storing records or reading stored records.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum ChainError {
@@ -84,7 +84,7 @@ pub enum ChainError {
     },
 }
 
-/// The end of a record chain, for appends. Does not hold the bytes of full parts.
+/// The end of a record chain, to which records are appended. Does not hold the bytes of full parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordChain {
     /// The last part. It may still be empty if the previous part is full. `None` before the first append.
@@ -205,7 +205,7 @@ fn next_digest(before: &Digest, member: &[u8]) -> Digest {
     hasher.finalize().into()
 }
 
-/// One gzip member without a modification time, so that equal lines give equal bytes.
+/// Compresses `lines` to one gzip member without a modification time, so that equal lines result in equal bytes.
 fn compress(lines: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzBuilder::new()
         .mtime(0)

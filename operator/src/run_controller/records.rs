@@ -40,8 +40,8 @@ pub enum RecordsError {
 }
 
 impl RecordsError {
-    /// Whether a retry cannot succeed, because the run has too many records, its record chain is invalid, or the API
-    /// server rejects the object.
+    /// Whether a retry cannot succeed: the run has too many records, its record chain is invalid, or the API server
+    /// rejects the object.
     pub(super) fn is_permanent(&self) -> bool {
         match self {
             Self::Api {
@@ -83,8 +83,8 @@ impl RecordStore {
         }
     }
 
-    /// Reads the stored records of `run`, and passes their lines to `consume`. The inner error means that the records
-    /// are unusable.
+    /// Reads the stored records of `run`, and passes their lines to `consume`. If the records are unusable, the inner
+    /// result is an error.
     ///
     /// # Errors
     /// If a request fails.

@@ -1,8 +1,8 @@
 //! The placement requests of all runs in progress. [`super::admission`] decides their order. Performs no I/O.
 //!
-//! An admitted run is in the stage `Placing` from the time of its admission, although no cache contains its Job yet.
-//! Only one process is active at a time, and it registers every run before its first action, so this state need not
-//! survive a restart.
+//! An admitted run is in the stage `Placing` from the time of its admission, even before its Job exists. Only one
+//! process is active at a time, and it registers every run before its first action, so this state need not survive a
+//! restart.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub(super) struct Reservations(Mutex<BTreeMap<RunKey, PlacementRequest>>);
 
 impl Reservations {
     /// Registers the request of a run, and admits the run if it requests a gang and nothing blocks it. Also returns the
-    /// runs that waited and may be admitted now.
+    /// waiting runs that may be admitted now.
     pub(super) fn register(&self, key: &RunKey, mut request: PlacementRequest) -> (Reservation, Vec<RunKey>) {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = requests.get(key).map(|before| before.stage);

@@ -99,7 +99,7 @@ fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gan
     let mut stage = PlacementStage::Idle;
     for job in active.filter(|job| !job.suspended) {
         let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);
-        // Pods that the cluster fails to create need no nodes, and may be missing indefinitely.
+        // Pods that the cluster fails to create do not need nodes, and may be missing indefinitely.
         let overdue_at = job.missing_pods_overdue_at(of_job().count(), workers);
         if overdue_at.is_some_and(|overdue_at| overdue_at <= now) {
             continue;

@@ -1,5 +1,5 @@
-//! In-memory state of a run between two reconciliations. All of it can be recovered from the cluster. To save memory,
-//! the session of a waiting run holds no plan, and a finished run has no session. Performs no I/O.
+//! In-memory state of a run between two reconciliations, which can be recovered from the cluster. To save memory, the
+//! session of a waiting run holds no plan, and a finished run has no session. Performs no I/O.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +54,7 @@ impl Sessions {
 /// In-memory state of one run.
 pub(super) struct Session {
     pub(super) uid: String,
-    /// What the legs of the run still need, or the reason why the run has no plan.
+    /// Blocks that each leg needs, or the reason why the run has no plan.
     pub(super) legs: Option<Result<PlannedLegs, String>>,
     /// The plan, while a log is followed.
     pub(super) plan: Option<Arc<HashedPlan>>,
@@ -71,17 +71,17 @@ pub(super) struct Session {
     pub(super) creation_rejected: Option<(CreationRejected, Instant)>,
 }
 
-/// What the legs of a run still need.
+/// Blocks that the legs of a run need, according to the analyses so far.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedLegs {
-    /// Number of needed blocks of each leg.
+    /// Number of blocks that each leg needs.
     pub(super) blocks: Vec<u32>,
     /// Hash of the plan.
     pub(super) plan_hash: String,
     /// The analyses so far.
     pub(super) stopping: Stopping,
     has_several_analyses: bool,
-    /// Number of persisted blocks when this was computed.
+    /// Number of persisted blocks at the time of the last computation.
     blocks_done: u32,
 }
 
@@ -120,8 +120,8 @@ impl Session {
         }
     }
 
-    /// What the legs of the run still need, or the reason why the run has no plan. Performs the analyses of the run for
-    /// which it has all records.
+    /// Returns the blocks that each leg needs, or the reason why the run has no plan. First performs every analysis for
+    /// which all records are persisted.
     pub(super) fn legs(
         &mut self,
         run: &BenchmarkRun,
@@ -184,7 +184,7 @@ impl Session {
         Ok(Arc::clone(self.plan.insert(Arc::new(planned))))
     }
 
-    /// Removes a rejected creation that is due to be retried.
+    /// Forgets a rejected creation that is due to be retried.
     pub(super) fn expire_rejection(&mut self) {
         self.creation_rejected
             .take_if(|(rejected, at)| !rejected.permanent && at.elapsed() >= REJECTION_RETRY);
@@ -200,7 +200,7 @@ impl Session {
         }
     }
 
-    /// Removes everything that can be recomputed and is not needed before the next change.
+    /// Drops everything that can be recomputed and is not needed until the next change.
     pub(super) fn shrink(&mut self) {
         if self.follower.is_none() {
             self.plan = None;

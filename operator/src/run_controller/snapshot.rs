@@ -28,7 +28,8 @@ impl<'a> RunSnapshot<'a> {
         session: &mut Session,
     ) -> Self {
         let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
-        // Resource versions of one resource are increasing numbers. Any other value is treated as the newest.
+        // The resource versions of a resource are increasing integers. A value that is not an integer is treated as the
+        // newest.
         let number = |version: &str| version.parse::<u64>().unwrap_or(u64::MAX);
         session
             .last_write

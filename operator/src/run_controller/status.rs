@@ -65,8 +65,8 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = context.warning {
-        // The warning is inserted first, because the last warning contains the number of omitted warnings if there are
-        // too many.
+        // The warning is inserted at the start, because if there are too many warnings, the last one contains the
+        // number of omitted ones.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }

@@ -1,4 +1,5 @@
-//! Caches of the required fields of runs, Jobs, pods and nodes. Watches keep the caches up to date. Performs I/O.
+//! Caches that hold the required fields of runs, Jobs, pods and nodes. Watches keep the caches up to date. Performs
+//! I/O.
 //!
 //! The absence of an object from a cache does not prove that the object is gone. Callers that need such proof send a
 //! request to the API server.

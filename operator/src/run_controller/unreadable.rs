@@ -1,5 +1,5 @@
-//! Handles an object that cannot be read as a run: reports the reason, and removes the finalizer on deletion. Performs
-//! I/O.
+//! Handles an object that cannot be read as a run: reports the reason, and removes the finalizer when the object is
+//! deleted. Performs I/O.
 //!
 //! The object may be a run that a newer release has started, so the results in its status are never overwritten.
 
@@ -90,7 +90,7 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
     }
     match context.writer.write(&version, &rejected).await {
         Ok(_) => Ok(()),
-        // The API server rejects the status of this object, too, so only an event can report the reason.
+        // The API server also rejects the status of this object, so only an event can report the reason.
         Err(StatusError::Invalid { .. }) => {
             publish().await;
             Ok(())

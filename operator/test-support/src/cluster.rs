@@ -1,4 +1,4 @@
-//! Access to the API server of the tests: installs the CRD and creates namespaces and runs.
+//! Access to the API server of the tests, including installation of the CRD and creation of namespaces and runs.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// Environment variable with the path of a kubeconfig for an API server on which tests have all permissions.
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
-/// Timeout of conditions that a test waits for.
+/// Maximum time to wait for a condition in a test.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Name of the CustomResourceDefinition.
 pub const NAME: &str = "benchmarkruns.fabricbench.dev";
@@ -88,7 +88,7 @@ pub async fn delete_namespace(client: &Client, namespace: &str) {
     api.delete(namespace, &DeleteParams::default()).await.unwrap();
 }
 
-/// A valid run named `name`. Its seed is fixed, so that the cases of several runs can be compared.
+/// A valid run named `name`. Its seed is fixed, so that the cases of different runs can be compared.
 pub fn run(name: &str) -> BenchmarkRun {
     let text = format!(
         r#"

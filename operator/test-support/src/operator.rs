@@ -15,7 +15,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator binary in `command` for the cluster in `kubeconfig`. Its workers use `runner_image`.
+    /// Starts the operator binary in `command` for the cluster in `kubeconfig`. Workers use `runner_image`.
     pub fn spawn(mut command: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -85,7 +85,7 @@ impl Operator {
         until(|| async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
-    /// Value of a field of `/proc/PID/status` in KiB: `VmRSS` is the resident memory, `VmHWM` its maximum.
+    /// Value of a field of `/proc/PID/status`, in KiB: `VmRSS` for the resident memory, `VmHWM` for its maximum.
     pub fn memory_kib(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let mut lines = status.lines().filter_map(|text| text.split_once(':'));

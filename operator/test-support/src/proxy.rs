@@ -1,5 +1,5 @@
-//! A proxy between the operator and the API server that records requests, can kill the operator at a write, and can
-//! answer with faults.
+//! A proxy between the operator and the API server that records requests, can kill the operator at a given write, and
+//! can inject faults.
 //!
 //! It forwards the credentials of the operator, so the API server authorizes its requests.
 
@@ -23,7 +23,7 @@ use tokio::time::sleep;
 
 use faults::{Fault, Faults};
 
-/// Time of the kill relative to the write.
+/// When the operator is killed, relative to the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Before the API server receives the write.
@@ -35,7 +35,7 @@ pub enum Moment {
 /// The write at which the operator is killed.
 #[derive(Clone, Copy, Debug)]
 pub struct KillPoint {
-    /// Number of the write, starting at 0.
+    /// Index of the write, starting at 0.
     pub write: usize,
     /// Whether the operator is killed before or after the write.
     pub moment: Moment,
@@ -48,9 +48,9 @@ pub struct KillPoint {
 pub struct ProxyOptions {
     /// Bearer token for the operator's kubeconfig; `None` if the client of the proxy has all permissions.
     pub token: Option<String>,
-    /// Restricts requests for the runs in all namespaces to this namespace.
+    /// Namespace to which requests for the runs in all namespaces are restricted; `None` for no restriction.
     pub namespace: Option<String>,
-    /// Whether streaming lists are rejected, as by older API servers.
+    /// Whether the proxy rejects streaming lists, as older API servers do.
     pub no_streaming_lists: bool,
     /// Seed and probability of faults; `None` for a proxy without faults.
     pub faults: Option<(u64, f64)>,

@@ -56,7 +56,7 @@ pub fn assert_rederived(directory: &Path) {
     }
 }
 
-/// Like [`assert_rederived`] for a run in memory. `file` is the name of the file with `records`.
+/// Like [`assert_rederived`], but for a run in memory. `file` is the name of the file in which to store `records`.
 #[track_caller]
 pub fn assert_run_rederived(run: &BenchmarkRun, file: &str, records: &[u8]) {
     let directory = tempfile::tempdir().unwrap();

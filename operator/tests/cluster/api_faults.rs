@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures::future::join_all;
 
-use super::kills::{LANES, env_number, random_seed, undisturbed};
+use super::kills::{LANES, env_number, random_seed, run_undisturbed};
 use super::lane::{CaseKey, Lane, Tally};
 use super::test_namespace::with_rounds;
 use test_support::proxy::{Proxy, ProxyOptions};
@@ -17,13 +17,13 @@ const CAMPAIGNS: &str = "FABRICBENCH_FAULT_CAMPAIGNS";
 const SEED: &str = "FABRICBENCH_FAULT_SEED";
 /// Probability that a request has a fault.
 const PROBABILITY: f64 = 0.2;
-/// Rounds of each campaign.
+/// Number of rounds in each campaign.
 const ROUNDS: u32 = 2;
-/// Maximum number of requests of a disturbed campaign, as a multiple of those of an undisturbed one. A loop that
-/// repeats a failed request without a delay exceeds it by far.
+/// Maximum number of requests in a disturbed campaign, as a multiple of the number in an undisturbed one. A loop that
+/// repeats a failed request without a delay would far exceed it.
 const MAX_REQUESTS: u64 = 6;
 
-/// Kinds of faults, each of which must occur.
+/// Kinds of faults, all of which must occur.
 const KINDS: [&str; 10] = [
     "Conflict",
     "InternalError",
@@ -37,8 +37,9 @@ const KINDS: [&str; 10] = [
     "watch expired",
 ];
 
-/// Runs `campaigns` campaigns with faults, one after another. Returns the counts, the requests and the faults.
-async fn with_faults(
+/// Runs `campaigns` campaigns with faults, one after another. Returns the counts, the number of requests and the number
+/// of faults of each kind.
+async fn run_with_faults(
     lane: &Lane,
     seed: u64,
     campaigns: u64,
@@ -60,18 +61,18 @@ async fn with_faults(
 }
 
 #[tokio::test]
-async fn campaigns_complete_with_faults_of_the_api_server() {
+async fn campaigns_complete_despite_api_server_faults() {
     let campaigns = env_number(CAMPAIGNS).unwrap_or(8);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes, requests) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
+    let (cases, writes, requests) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!(
         "an undisturbed campaign: {requests} requests, {} of them writes",
         writes.len()
     );
     let started = Instant::now();
     let disturbed = (0..LANES).zip(&lanes).map(|(number, lane)| {
-        with_faults(lane, seed.wrapping_add(number), campaigns.div_ceil(LANES), &cases)
+        run_with_faults(lane, seed.wrapping_add(number), campaigns.div_ceil(LANES), &cases)
     });
     let (mut total, mut sum, mut faults) = (Tally::default(), 0, BTreeMap::new());
     for (tally, requests, of_lane) in join_all(disturbed).await {
@@ -83,19 +84,19 @@ async fn campaigns_complete_with_faults_of_the_api_server() {
     }
     let each = sum / u64::from(total.campaigns);
     println!(
-        "{sum} requests in {:?}, {each} for each campaign; faults: {faults:?}",
+        "{sum} requests in {:?}, {each} per campaign; faults: {faults:?}",
         started.elapsed()
     );
     for kind in KINDS {
         assert!(
             faults.contains_key(kind),
-            "no fault of the kind \"{kind}\" occurred: {faults:?}"
+            "no fault of kind \"{kind}\" occurred: {faults:?}"
         );
     }
-    total.assert_undisturbed("with faults of the API server");
+    total.assert_undisturbed("with API server faults");
     assert!(
         each <= MAX_REQUESTS * requests,
-        "{each} requests for each campaign, but only {requests} without faults"
+        "{each} requests per campaign, but only {requests} without faults"
     );
     for lane in lanes {
         lane.close().await;

@@ -1,5 +1,5 @@
-//! Images without the runner, into which the operator injects it. An image based on another distribution, with its own
-//! C library and libfabric, is measured. If an image does not meet a requirement, the status names the requirement.
+//! Images without the runner, into which the operator installs it. An image based on another distribution, with its own
+//! C library and libfabric, can be measured. If an image does not meet a requirement, the status names the requirement.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn load_image(target: &str) -> String {
         .to_owned()
 }
 
-/// Final status of a campaign whose second variant uses `image`.
+/// Runs a campaign whose second variant uses `image`, and returns its final status.
 async fn run_with_image(namespace: &TestNamespace, name: &str, image: &str) -> BenchmarkRunStatus {
     let mut run = with_rounds(name, 1);
     run.spec.variants[1].image = Some(image.to_owned());
@@ -58,7 +58,7 @@ async fn measures_an_image_of_another_distribution_with_the_same_runner() {
     namespace.delete().await;
 }
 
-/// Reason for which the variant with `image` is invalid in a complete campaign.
+/// Runs a campaign to completion, and returns the reason why its variant with `image` is invalid.
 async fn invalid_reason(name: &str, image: &str) -> String {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();

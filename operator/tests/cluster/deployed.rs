@@ -1,4 +1,4 @@
-//! The operator in a pod that is deployed from the manifests for users, with its service account, limits and restricted
+//! The operator in a pod, deployed from the manifests that users apply, with its service account, limits and restricted
 //! security context.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
 use test_support::cluster::{create_namespace, root, run};
 
-/// An applied manifest, which is deleted when dropped.
+/// An applied manifest. When dropped, its objects are deleted.
 struct Applied(PathBuf);
 
 impl Applied {

@@ -1,5 +1,5 @@
 //! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are kept,
-//! missing ones are measured again, and the status contains the reason.
+//! missing ones are measured by another attempt, and the status contains the reason.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::test_namespace::{TestNamespace, condition, with_rounds};
 use super::testbed::{Restore, testbed};
 use test_support::cluster::kubeconfig;
 
-/// Rounds of a campaign that is disturbed after its first blocks are stored.
+/// Number of rounds in a campaign that is disturbed after its first blocks have been stored.
 const ROUNDS: u32 = 30;
 
 /// Starts a campaign and waits until at least one block is stored.
@@ -54,7 +54,7 @@ async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
     assert_eq!(status.execution.as_ref().unwrap().attempts.len(), 2);
 }
 
-/// Checks that the failure did not disturb the workers: the only attempt has measured all blocks.
+/// Checks that the failure did not disturb the workers, so that the first attempt has measured all blocks.
 fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
     let all = &status.execution.as_ref().unwrap().attempts;
     println!("{what}: {:#?}", attempts(status));
@@ -91,7 +91,7 @@ async fn completes_after_kubelet_restart() {
     let start = ["node", "start", &node];
     let restore = Restore(&start);
     testbed(&["node", "stop", &node]);
-    // The workers continue to measure; only their logs are unavailable.
+    // The workers have continued to measure. Only their logs were unavailable.
     drop(restore);
     let status = namespace.wait_for_completion("kubelet").await;
     assert_undisturbed("kubelet", &status);
@@ -158,7 +158,7 @@ async fn reports_deleted_records_as_lost() {
     maps.delete(&name.unwrap(), &DeleteParams::default())
         .await
         .unwrap();
-    // The next read of the records detects the loss, at the latest when a new operator starts.
+    // The loss is detected when the records are read again, at the latest by a new operator.
     drop(operator);
     let _next = namespace.operator();
     let status = namespace.wait_for_end("records").await;

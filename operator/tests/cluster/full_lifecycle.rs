@@ -1,5 +1,5 @@
-//! A short scenario that exercises every permission of the operator: an unreadable run, name collisions, a campaign
-//! that is suspended twice and deleted after its TTL, and one that is deleted while it runs.
+//! A short scenario that exercises every permission of the operator: an invalid run, name collisions, a campaign that
+//! is suspended twice and deleted after its TTL, and one that is deleted while it is running.
 
 use std::fmt::Debug;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::test_namespace::{TIMEOUT, TestNamespace, condition, with_rounds};
 use test_support::cluster::until_within;
 
-/// Rounds of a campaign that is long enough to be suspended twice.
+/// Number of rounds in a campaign that is long enough to be suspended twice.
 const ROUNDS: u32 = 24;
 
 /// Runs the whole scenario.
@@ -33,7 +33,7 @@ pub async fn full_lifecycle(namespace: &TestNamespace) {
     check_deletion(namespace).await;
 }
 
-/// Creates a run that the schema accepts although a scenario uses GPU memory without a GPU. The status must name its
+/// Creates a run with a scenario that uses GPU memory without a GPU, which the schema accepts. The status must name the
 /// field.
 async fn check_rejected(namespace: &TestNamespace) {
     let kind = ApiResource::erase::<BenchmarkRun>(&());

@@ -25,7 +25,7 @@ fn improved_or_regressed_verdicts<'a>(
 async fn variants_with_different_images_alternate_on_the_same_nodes() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    // Five gangs with a pilot and two rounds each, because the status keeps 16 attempts.
+    // A pilot and two rounds, each with five gangs, result in 15 attempts. The status keeps at most 16.
     let mut run = with_rounds("images", 2);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
@@ -63,7 +63,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
         .map(|attempt| attempt.image_digest.clone().unwrap())
         .collect();
     assert_eq!(digests.len(), 4, "{digests:?}");
-    // The other images declare a tuning that their variants do not have, so their cases fail.
+    // The other images declare a tuning that their variants do not request, so their cases fail.
     let mut iterations: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for arm in ["baseline", "fi-inject", "control-image"] {
         for result in status.results.iter().filter(|result| result.arm == arm) {

@@ -21,20 +21,20 @@ use test_support::proxy::{KillPoint, Moment, Proxy};
 const KILLS: &str = "FABRICBENCH_KILLS";
 /// Environment variable that sets the seed of the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
-/// Number of concurrent campaigns, which is the number of gangs that fit on two nodes with two CPUs each.
+/// Number of concurrent campaigns: as many as there are gangs that fit on two nodes with two CPUs each.
 pub(super) const LANES: u64 = 2;
-/// Number of writes for an attempt: ConfigMap, Service, Job and status.
+/// Number of writes to start an attempt: ConfigMap, Service, Job and status.
 const FIRST_WRITES: usize = 4;
-/// Rounds of a campaign whose operator is killed once.
+/// Number of rounds in a campaign whose operator is killed once.
 const ROUNDS: u32 = 2;
-/// Rounds of a campaign that is long enough for several writes of records.
+/// Number of rounds in a campaign that is long enough for records to be written several times.
 const LONG_ROUNDS: u32 = 8;
 
 pub(super) fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// Seed in the environment variable `name`, or else from the current time. Prints the seed.
+/// Returns and prints the seed in the environment variable `name`, or, if it is not set, a seed from the current time.
 pub(super) fn random_seed(name: &str) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = env_number(name).unwrap_or(now);
@@ -67,8 +67,8 @@ async fn wait_until_complete(namespace: &TestNamespace, name: &str) {
     .await;
 }
 
-/// Runs a campaign without disturbance. Returns its cases, and the writes and the number of requests of its operator.
-pub(super) async fn undisturbed(
+/// Runs a campaign without disturbing it. Returns its cases, and the writes and the number of requests of its operator.
+pub(super) async fn run_undisturbed(
     lane: &Lane,
     run: &crds::v1alpha1::BenchmarkRun,
 ) -> (BTreeSet<CaseKey>, Vec<String>, u64) {
@@ -107,7 +107,7 @@ async fn check_kill_at(
 #[tokio::test]
 async fn campaign_completes_after_a_kill_at_each_write() {
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes, _) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
+    let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
     let mut total = Tally::default();
     for write in 0.. {
@@ -122,7 +122,8 @@ async fn campaign_completes_after_a_kill_at_each_write() {
         }
     }
     total.assert_undisturbed("killed before and after each write");
-    // The last write is an event after the final status, so the campaign may be complete before it.
+    // The last write is the event after the final status, so the campaign may complete before the operator is killed at
+    // this write.
     assert!(
         total.kills as usize >= 2 * (writes.len() - 2),
         "{} kills at {} writes",
@@ -142,11 +143,11 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     let mut run = with_rounds("undisturbed", 1);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
-    let (cases, writes, _) = undisturbed(&lane, &run).await;
+    let (cases, writes, _) = run_undisturbed(&lane, &run).await;
     run.metadata.name = Some("disturbed".to_owned());
     lane.namespace.create(&run).await;
     let mut kills = 0;
-    // A new operator finds the objects of the previous one and must make progress beyond them.
+    // Each new operator finds the objects of the previous one, and must make progress beyond them.
     let kill_points = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
     for (write, moment) in kill_points.cycle() {
         let (_proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
@@ -181,7 +182,8 @@ async fn kill_at_random_times(
         let mut kills_of_campaign = 0;
         loop {
             let operator = lane.namespace.operator();
-            // Log-uniform from 30 ms, before the operator has started, to 8 s, after it has stored records.
+            // Log-uniform between 30 ms, when the operator has not started yet, and 8 s, when it has already stored
+            // records.
             let lifetime =
                 Duration::from_secs_f64(0.03 * (8.0_f64 / 0.03).powf(random.random_range(0.0..1.0)));
             tokio::select! {
@@ -203,7 +205,7 @@ async fn campaign_completes_after_kills_at_random_times() {
     let kills = env_number(KILLS).unwrap_or(10);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes, _) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
+    let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
     println!("{} writes of an undisturbed campaign", writes.len());
     let kills_per_lane = u32::try_from(kills.div_ceil(LANES)).unwrap();
     let campaigns = (0..)

@@ -44,7 +44,7 @@ pub struct Tally {
     pub lost: usize,
     /// Records that are stored twice.
     pub duplicated: usize,
-    /// Observed Jobs that belong to no attempt.
+    /// Observed Jobs that do not belong to any attempt.
     pub unknown_jobs: usize,
 }
 
@@ -60,8 +60,7 @@ impl Tally {
         self.unknown_jobs += other.unknown_jobs;
     }
 
-    /// Prints the counts. Fails if anything was lost or duplicated, or if a kill of the operator caused another
-    /// attempt.
+    /// Prints the counts. Fails if anything was lost or duplicated, or if killing the operator caused another attempt.
     pub fn assert_undisturbed(&self, what: &str) {
         println!(
             "{what}: {} kills in {} campaigns; {} attempts for {} legs; {} cases, {} lost; {} records \
@@ -83,7 +82,7 @@ impl Tally {
     }
 }
 
-/// A namespace in which campaigns run one after another, with all Jobs observed in it.
+/// A namespace in which campaigns run one after another, and all Jobs that were observed in it.
 pub struct Lane {
     pub namespace: TestNamespace,
     jobs: Arc<Mutex<BTreeMap<String, String>>>,
@@ -127,8 +126,8 @@ impl Lane {
             .collect()
     }
 
-    /// Waits until the campaign `name` is complete, compares it with an undisturbed one and deletes it. Needs a running
-    /// operator.
+    /// Waits until the campaign `name` is complete, compares it with an undisturbed one and deletes it. An operator
+    /// must be running.
     pub async fn finish(&self, name: &str, undisturbed: &BTreeSet<CaseKey>) -> Tally {
         let status = self.namespace.wait_for_completion(name).await;
         let run = self.namespace.runs.get(name).await.unwrap();

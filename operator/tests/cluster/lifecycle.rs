@@ -87,7 +87,7 @@ async fn spec_is_immutable_and_deletion_removes_all_objects() {
         .await
         .unwrap();
     until_within(TIMEOUT, || async {
-        // The run must exist as long as any of its pods exists.
+        // The run must continue to exist as long as any of its pods exists.
         let deleted = namespace.runs.get_opt("deleted").await.unwrap().is_none();
         let pods = namespace.pods.list(&Default::default()).await.unwrap().items;
         assert!(!deleted || pods.is_empty());

@@ -1,5 +1,5 @@
 //! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer data over TCP.
-//! `.ci/operator-test cluster` starts the cluster and loads the images. Every test fails without one.
+//! `.ci/operator-test cluster` starts the cluster and loads the images. Without a cluster, every test fails.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

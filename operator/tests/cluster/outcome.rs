@@ -1,5 +1,5 @@
-//! A run from `kubectl apply` to its verdicts: the five variants of the NIXL procedures on two nodes with EFA and GPU
-//! requests.
+//! Follows a run from `kubectl apply` to its verdicts. It has the five variants of the NIXL procedures, and its workers
+//! request EFA devices and GPUs of two nodes.
 
 use std::path::Path;
 use std::process::Command;

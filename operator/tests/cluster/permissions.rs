@@ -1,5 +1,5 @@
-//! Permissions that the manifests in `operator/deploy` grant to the operator, and service accounts with these or fewer
-//! permissions.
+//! Permissions that the manifests in `operator/deploy` grant to the operator, and service accounts with all or some of
+//! these permissions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use test_support::cluster::{root, until};
 
-/// Name of the service account in its namespace.
+/// Name of the service account in the namespace of each test.
 const ACCOUNT: &str = "operator";
 
 /// Permission for one verb on one resource.
@@ -169,7 +169,8 @@ where
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Whether the service account in `account_namespace` has `permission` in `namespace`, or in all namespaces if `None`.
+/// Whether the service account in `account_namespace` has `permission` in `namespace`, or, if that is `None`, in all
+/// namespaces.
 async fn is_allowed(
     client: &Client,
     account_namespace: &str,

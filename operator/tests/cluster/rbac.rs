@@ -1,5 +1,5 @@
-//! The operator's permissions are minimal: the permissions in the manifests are sufficient for the full lifecycle, and
-//! if any of them is missing, a request is forbidden and the log reports it.
+//! The operator's permissions are minimal: those in the manifests are sufficient for the full lifecycle, and if any one
+//! of them is missing, a request is forbidden and the log reports it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use test_support::cluster::{kubeconfig, until_within};
 use test_support::operator::Operator;
 use test_support::proxy::{Proxy, ProxyOptions};
 
-/// Maximum number of concurrent operators.
-const AT_ONCE: usize = 4;
+/// Maximum number of operators that run concurrently.
+const MAX_OPERATORS: usize = 4;
 
-/// An operator with its own service account and namespace.
-struct Limited {
+/// An operator with limited permissions, in its own namespace.
+struct LimitedOperator {
     namespace: TestNamespace,
     account: ServiceAccountUser,
     operator: Operator,
@@ -31,7 +31,7 @@ struct Limited {
     _directory: TempDir,
 }
 
-impl Limited {
+impl LimitedOperator {
     /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions watches all namespaces,
     /// but the proxy returns only the runs in its own namespace, because the other namespaces have their own operators.
     async fn new(permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
@@ -52,7 +52,7 @@ impl Limited {
             arguments.extend(["--namespace", &namespace.name]);
         }
         Self {
-            operator: start::logged(&proxy.kubeconfig, &arguments, &log),
+            operator: start::operator_with_log(&proxy.kubeconfig, &arguments, &log),
             namespace,
             account,
             log,
@@ -93,7 +93,7 @@ async fn anonymous_client() -> Client {
 }
 
 async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
-    let limited = Limited::new(&permissions_of(manifest), no_streaming_lists).await;
+    let limited = LimitedOperator::new(&permissions_of(manifest), no_streaming_lists).await;
     let start = Instant::now();
     full_lifecycle(&limited.namespace).await;
     let log = limited.log();
@@ -116,7 +116,7 @@ async fn permissions_of_the_namespaced_manifest_suffice() {
     check_permissions_suffice("namespaced", true).await;
 }
 
-/// Shows that the results for one manifest also hold for the other. Does not need a cluster.
+/// Ensures that the results for one manifest also apply to the other. Does not need a cluster.
 #[test]
 fn manifests_differ_only_in_permissions_for_nodes() {
     let without_scope = |manifest: &str| -> BTreeSet<Permission> {
@@ -146,7 +146,7 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
         .collect();
     // Newer API servers support streaming lists, which require only the permission to watch. The permission to list is
     // needed only for older servers, so it is tested without streaming lists.
-    let limited = Limited::new(&rest, permission.verb == "list").await;
+    let limited = LimitedOperator::new(&rest, permission.verb == "list").await;
     let start = Instant::now();
     let needed = tokio::select! {
         () = limited.wait_for_forbidden(permission) => true,
@@ -168,14 +168,14 @@ async fn every_permission_is_required_and_reported_in_the_log() {
         let permissions = &permissions;
         async move { (permission.to_string(), is_required(permissions, permission).await) }
     });
-    let checked: Vec<_> = checks.buffer_unordered(AT_ONCE).collect().await;
+    let checked: Vec<_> = checks.buffer_unordered(MAX_OPERATORS).collect().await;
     let unneeded: Vec<_> = checked
         .iter()
         .filter(|(_, needed)| !needed)
         .map(|(permission, _)| permission)
         .collect();
     println!(
-        "{} permissions, {} of them needed",
+        "{} permissions, {} of them required",
         checked.len(),
         checked.len() - unneeded.len()
     );

@@ -14,8 +14,8 @@ pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }
 
-/// Starts an operator with the default log level, which writes its log to the file `log`.
-pub fn logged(kubeconfig: &Path, arguments: &[&str], log: &Path) -> Operator {
+/// Starts an operator with the default log level that writes its log to the file `log`.
+pub fn operator_with_log(kubeconfig: &Path, arguments: &[&str], log: &Path) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env_remove("RUST_LOG").stderr(File::create(log).unwrap());
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)

@@ -102,7 +102,7 @@ impl TestNamespace {
         .await;
     }
 
-    /// Waits until a run is complete or failed.
+    /// Waits until a run is complete or has failed.
     pub async fn wait_for_end(&self, name: &str) -> BenchmarkRunStatus {
         until_within(TIMEOUT, || async {
             let status = self.status(name).await;
@@ -111,7 +111,7 @@ impl TestNamespace {
         .await
     }
 
-    /// Waits until a run is complete and checks that every block was measured once.
+    /// Waits until a run is complete, and checks that every block was measured exactly once.
     pub async fn wait_for_completion(&self, name: &str) -> BenchmarkRunStatus {
         let status = self.wait_for_end(name).await;
         assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
@@ -139,7 +139,7 @@ impl TestNamespace {
             let uid = job.metadata.uid.unwrap();
             assert!(
                 attempts.iter().any(|attempt| attempt.job_uid == uid),
-                "Job {uid} belongs to no attempt"
+                "Job {uid} does not belong to any attempt"
             );
         }
     }
@@ -174,7 +174,7 @@ impl TestNamespace {
         bytes
     }
 
-    /// A pod of the worker with rank `rank` that is not terminating, from any run in this namespace.
+    /// A pod with a worker of rank `rank`, from any run in this namespace, that is not terminating.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = ListParams::default().labels(&label);
@@ -186,7 +186,7 @@ impl TestNamespace {
     /// Deletes the runs and waits until they no longer exist, so that their pods no longer occupy the nodes. Then
     /// starts the deletion of the namespace. An operator must be running.
     pub async fn delete(self) {
-        // Dynamic objects, because some tests create runs that cannot be deserialized.
+        // Deleted as dynamic objects, because some tests create runs that cannot be deserialized.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &resource);
         let all = ListParams::default();
@@ -216,7 +216,7 @@ impl TestNamespace {
     }
 }
 
-/// Checks that each block has one record, so that a further attempt has measured only missing blocks.
+/// Checks that each block has one record, which means that every further attempt has measured only missing blocks.
 fn assert_no_block_was_measured_twice(lines: &str) {
     let mut blocks = BTreeSet::new();
     for line in lines.lines() {
@@ -236,7 +236,7 @@ pub fn planned(run: &BenchmarkRun) -> HashedPlan {
     plan(&validate(run).unwrap()).unwrap()
 }
 
-/// Collects the records.
+/// Collects the records in `lines`.
 pub fn reports(run: &BenchmarkRun, plan: &HashedPlan, lines: &str) -> Reports {
     let uid = run.metadata.uid.as_deref().unwrap();
     collect(plan, uid, lines.as_bytes())

@@ -1,4 +1,5 @@
-//! Number of writes from the creation of a run to its first Job, and no further writes without changes.
+//! Tests that the operator creates the first Job of a new run with few writes, and then does not write until something
+//! changes.
 
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     runs.create(&PostParams::default(), &run("first")).await.unwrap();
     let job = until(|| async { all::<Job>(&client, &namespace).await.pop() }).await;
     println!(
-        "first Job after {:?}; resident before: {idle} KiB",
+        "first Job after {:?}; resident memory before: {idle} KiB",
         start.elapsed()
     );
     let is_pending = |run: &BenchmarkRun| {
@@ -71,7 +72,7 @@ async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     assert_eq!(
         proxy.writes(),
         writes,
-        "a reconcile without changes must not write"
+        "a reconciliation without changes must not write"
     );
 
     runs.delete("first", &DeleteParams::default()).await.unwrap();

@@ -74,7 +74,8 @@ async fn applies_every_example_twice() {
             !first.is_empty() && first.iter().all(|line| line.ends_with(" created")),
             "{first:?}"
         );
-        // The second output is "configured" if list items have default values that the manifest lacks. Nothing changes.
+        // The second output is "configured" if list items have default values that the manifest does not contain. The
+        // object is unchanged in either case.
         assert_eq!(second.len(), first.len(), "{second:?}");
     }
     for run in all::<BenchmarkRun>(&client, &namespace).await {

@@ -16,7 +16,7 @@ fn apply(kubeconfig: &Path) -> Output {
     command.output().unwrap()
 }
 
-/// Standard error of a command that fails with exit status `code`.
+/// Runs the command, which must fail with exit status `code`, and returns its standard error.
 fn expect_failure(kubeconfig: &Path, code: i32) -> String {
     let output = apply(kubeconfig);
     let stderr = String::from_utf8(output.stderr).unwrap();

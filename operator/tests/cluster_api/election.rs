@@ -50,14 +50,14 @@ async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
     );
     assert!(
         killed.elapsed().as_secs() >= 10,
-        "no replica may lead before the Lease expires"
+        "no replica may become leader before the Lease expires"
     );
 }
 
-/// A container that the kubelet restarts after it was killed runs in the network namespace of its pod, as both
-/// processes of this test do.
+/// If a container is killed, the kubelet restarts it in the network namespace of the same pod. The two processes of
+/// this test also share a network namespace.
 #[tokio::test]
-async fn restarted_leader_continues_to_lead_at_once() {
+async fn restarted_leader_resumes_immediately() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;

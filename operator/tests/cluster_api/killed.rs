@@ -1,5 +1,5 @@
-//! Kills the operator at every write until the first Job is recorded, before and after the API server executes the
-//! write. The next operator completes the work without duplicating objects.
+//! Kills the operator at every write until the first Job is recorded, either before or after the API server executes
+//! the write. The next operator completes the work without duplicating objects.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -13,7 +13,7 @@ use test_support::cluster::{all, client, create_namespace, run, until};
 use test_support::proxy::{KillPoint, Moment, Proxy};
 
 /// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the
-/// Job comes first.
+/// Job is created first.
 const WRITES: usize = 5;
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! Tests of the operator with a real API server and no nodes: its writes, their number, and recovery after the operator
-//! is killed. `.ci/operator-test api` starts the API server. Every test fails without one.
+//! is killed. `.ci/operator-test api` starts the API server. Without an API server, every test fails.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Objects that are not valid runs, but that an older schema could have accepted. They must not affect other runs.
+//! Objects that are not valid runs, but that an older schema may have accepted. They must not affect other runs.
 
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
@@ -13,7 +13,7 @@ use test_support::cluster::{
 };
 use test_support::proxy::Proxy;
 
-/// Stores objects that are not valid runs, with a temporarily relaxed schema.
+/// Temporarily relaxes the schema to store objects that are not valid runs.
 async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> Api<DynamicObject> {
     let mut relaxed = definition();
     relaxed["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
@@ -23,7 +23,7 @@ async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> A
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
     for (name, data) in objects {
         let object = DynamicObject::new(name, &kind).data(data.clone());
-        // The API server may still use the previous schema for a moment.
+        // The API server may continue to use the previous schema for a moment.
         until(|| async { any.create(&PostParams::default(), &object).await.ok() }).await;
     }
     install(client, &definition()).await;
@@ -55,7 +55,7 @@ async fn unreadable_object_does_not_affect_other_runs() {
     any.delete("broken", &DeleteParams::default()).await.unwrap();
 }
 
-/// The API server stores objects with new values for old bounds until they are written again.
+/// When the schema becomes stricter, objects that violate it remain stored until they are written again.
 #[tokio::test]
 async fn status_identifies_the_field_of_an_invalid_size() {
     let client = client().await;

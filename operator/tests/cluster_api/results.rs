@@ -1,4 +1,4 @@
-//! Result metrics of runs, which the leader exports.
+//! Tests that the leader exports the result metrics of runs.
 
 use crds::v1alpha1::BenchmarkRun;
 use kube::Api;

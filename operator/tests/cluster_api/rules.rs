@@ -1,5 +1,5 @@
-//! Tests every CEL rule in the schema against a real API server, with a manifest that violates only this rule and a
-//! similar one that is valid.
+//! Tests every CEL rule in the schema with a real API server, a manifest that violates only this rule, and a similar
+//! manifest that is valid.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ struct Pair {
     at: String,
     /// Start of the rule's message.
     message: String,
-    /// Whether the rule compares a run with its previous version.
+    /// Whether the rule compares the run with its previous version.
     #[serde(default)]
     on_update: bool,
     rejected: Value,
@@ -35,7 +35,7 @@ fn rules() -> Rules {
     serde_yaml::from_str(include_str!("rules.yaml")).unwrap()
 }
 
-/// Adds the path and message of every rule in `schema`, which is at `path`, to `found`.
+/// Adds the path and message of every rule in `schema` to `found`. `path` is the path of `schema` itself.
 fn find_rules(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
     let rules = schema["x-kubernetes-validations"].as_array();
     for rule in rules.into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! Validation by a real API server: it accepts every example and rejects the same manifests as the schema check in this
-//! repository.
+//! Tests the validation by a real API server, which accepts every example and rejects the same manifests as the command
+//! line.
 
 use std::path::{Path, PathBuf};
 

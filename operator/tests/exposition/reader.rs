@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Metrics {
     metrics
 }
 
-/// Parses labels up to the closing brace, and returns them with the rest of the text.
+/// Parses labels up to the closing brace, and returns them together with the rest of the text.
 fn labels(mut text: &str) -> (Labels, &str) {
     let mut labels = Labels::new();
     loop {

@@ -11,7 +11,7 @@ import zlib
 
 COMPRESSED = 0x1C849314
 PLAIN = 0x1C849313
-# Significant figures of a histogram that has not been shortened.
+# Number of significant figures of a histogram that has not been shortened.
 FIGURES = 3
 
 

@@ -6,7 +6,7 @@ import statistics
 
 
 def walsh(values):
-    """The sorted means of each value with itself and with each later value."""
+    """The Walsh averages: the sorted means of each value with itself and with each later value."""
     return sorted((first + second) / 2 for index, first in enumerate(values) for second in values[index:])
 
 
@@ -66,7 +66,8 @@ def expectation(bounds, sign, least, margin):
 
 @functools.lru_cache(maxsize=None)
 def reach(count, level):
-    """Half width and reach of `count` rounds with a standard deviation of 1; None if there are too few."""
+    """Half width of the interval of `count` rounds with a standard deviation of 1, and the distance from the margin at
+    which a change is detected with a probability of 80 percent; None if there are too few rounds."""
     normal = statistics.NormalDist()
     bounds = interval([normal.inv_cdf((rank - 0.375) / (count + 0.25)) for rank in range(1, count + 1)], level)
     if bounds is None:
@@ -76,13 +77,13 @@ def reach(count, level):
 
 
 def detectable(bounds, count, level, margin):
-    """Smallest change in percent that is detected with a probability of 80 percent."""
+    """Smallest change, in percent, that is detected with a probability of 80 percent."""
     half, needed = reach(count, level)
     return percent(math.log1p(margin / 100) + (bounds[1] - bounds[0]) / 2 / half * needed)
 
 
 def rounds_to_settle(values, bounds, level, margin):
-    """Number of rounds at which an inconclusive verdict would be decided; None for more than 60."""
+    """Number of rounds after which an inconclusive verdict would be decided; None if more than 60 are needed."""
     minimum = math.ceil(math.log2(2 / level))
     least = max(minimum, len(values) + 1)
     if bounds:

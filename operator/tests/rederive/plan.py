@@ -11,7 +11,7 @@ CONTROLS = {"tuning": "control", "environment": "control-environment", "image": 
 
 
 def seed(run):
-    """Seed of the run: that of the spec, or the highest 53 bits of the hash of the uid."""
+    """Seed of the run: the seed in the spec, or else the highest 53 bits of the SHA-256 of the UID."""
     given = run["spec"].get("sampling", {}).get("seed")
     if given is not None:
         return given
@@ -42,7 +42,7 @@ class Plan:
         self.rounds = sampling.get("rounds") or stopping.default_rounds(sampling, self.alpha, largest)
 
     def level(self, comparisons):
-        """Level of one of these comparisons at one analysis."""
+        """Level of one of `comparisons` comparisons at one analysis."""
         return self.alpha / max(comparisons, 1) / len(self.analyses or [None])
 
     def expected_sizes(self, expectation):
@@ -52,7 +52,7 @@ class Plan:
         return [length for length in self.scenario(expectation["scenario"]).sizes if at_least <= length < below]
 
     def expected_change(self, expectation):
-        """Sign of an expected change, and its least percentage."""
+        """Sign of an expected change, and its minimum in percent."""
         if change := expectation.get("increasePercent"):
             return 1, change.get("min", 0)
         return -1, expectation["decreasePercent"].get("min", 0)
@@ -86,7 +86,7 @@ class Plan:
         return next(one for one in self.scenarios if one.name == name)
 
     def arm(self, name):
-        """The variant with this name, or the baseline for a control."""
+        """The variant with this name, or the baseline if the name is that of a control arm."""
         return next((one for one in self.variants if one.name == name), self.baseline)
 
     def control_names(self):

@@ -1,4 +1,4 @@
-"""Decides after which rounds each comparison ends, from the spec and the records."""
+"""Decides after how many rounds each comparison ends, from the spec and the records."""
 
 import functools
 import math
@@ -45,7 +45,7 @@ def half_up(value):
 
 
 def is_futile(bounds, center, count, later, level, decides):
-    """Whether no effect within the bounds is decided by one of the later analyses with at least ten percent."""
+    """Whether, for every effect within the bounds, the later analyses decide with a probability below ten percent."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / ESTIMATES) for index in range(ESTIMATES)]
     scale = (bounds[1] - bounds[0]) / 2 / inference.reach(count, level)[0]
@@ -63,7 +63,7 @@ def is_futile(bounds, center, count, later, level, decides):
 
 
 class Stopping:
-    """The analyses that the records allow, and the comparisons that they ended."""
+    """The analyses for which all records exist, and the comparisons that these analyses ended."""
 
     def __init__(self, run):
         self.run, self.plan = run, run.plan

@@ -10,8 +10,9 @@ RECORD = '"record":'
 
 
 def read(directory):
-    """Returns the text of the records and their digest in the status. A run directory has the file `records.jsonl`. The
-    records of a run in a cluster are the gzip members in its ConfigMaps, here joined in `records.jsonl.gz`."""
+    """Returns the text of the records, and the digest that the status must contain. A run directory contains the file
+    `records.jsonl`. The records of a run in a cluster are the gzip members in its ConfigMaps, which the test
+    concatenates in `records.jsonl.gz`."""
     plain = directory / "records.jsonl"
     if plain.exists():
         data = plain.read_bytes()
@@ -27,7 +28,7 @@ def read(directory):
 
 def lines(text):
     """Yields (sequence number, record) of each verified line. A line with the number 0 starts a stream; a line that does
-    not continue its chain ends the stream before it."""
+    not continue the chain ends the current stream."""
     chain = None
     for line in text.split("\n"):
         try:

@@ -30,7 +30,7 @@ use table::Row;
 /// Compare the ping-pong latency of the runner with that of fi_pingpong, and of fabtests if available.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Directory with another libfabric.so.1, measured after the system's library; may be repeated.
+    /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
     #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
     /// Directory with fi_rdm_tagged_pingpong from fabtests.
@@ -72,7 +72,7 @@ fn main() {
                 };
                 let mut row = Row::default();
                 for repetition in 0..arguments.repeats {
-                    // The order alternates, because the state of the machine may depend on it.
+                    // The order alternates, so that no tool always runs in the same position.
                     if repetition % 2 == 0 {
                         row.add_runner(runner::measure(&setting));
                     }

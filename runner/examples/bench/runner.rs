@@ -1,4 +1,4 @@
-//! Ping-pong of the runner, with two workers as in a campaign.
+//! Runs a ping-pong with the runner, using two workers as in a campaign.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crds::v1alpha1::{
 use crate::Setting;
 use crate::leg::{Leg, measurements};
 
-/// Inject limit of the runner. fi_pingpong injects up to the provider's limit; to make both comparable, no size between
-/// 1 KiB and this value is measured.
+/// Inject limit of the runner. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
+/// this value, so that both inject messages of the same sizes.
 const INJECT_MAX_BYTES: u64 = 2048;
 
 /// Result of one measurement of the runner.

@@ -66,7 +66,7 @@ fn latency(mut server: Command, mut client: Command) -> f64 {
         .unwrap_or_else(|| unreachable!("{client:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Value in the last line of the column `name`.
+/// Value of the column `name` in the last line.
 fn column(text: &str, name: &str) -> Option<f64> {
     let header = text.lines().find(|line| line.contains(name))?;
     let index = header.split_whitespace().position(|word| word == name)?;

@@ -35,7 +35,8 @@ fn open() -> (Loopback, LoopbackRegion) {
     (transport, region)
 }
 
-/// Median cost, in nanoseconds, of one write with immediate data, from post to completion and including both sides.
+/// Median cost, in nanoseconds, of one write with immediate data, from post to completion, including the work of both
+/// sides.
 pub fn median_nanos() -> f64 {
     let ((mut sender, region), (mut receiver, target_region)) = (open(), open());
     sender.connect(receiver.addresses()).unwrap();

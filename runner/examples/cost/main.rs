@@ -2,12 +2,12 @@
 //! transport or a libfabric provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
-//! is the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.
-//! The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
+//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and both clock
+//! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
 //! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
-//! 1 if it exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are measured
-//! with it.
+//! 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
+//! measured with it.
 
 #![allow(
     clippy::print_stdout,
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     match transport.as_deref().unwrap_or("loopback") {
         "loopback" => {
             let bare = bare::median_nanos();
-            println!("transport only, one thread for both ends {bare:26.1} ns median, limit {MAX_NANOS} ns");
+            println!("transport only, one thread for both sides {bare:25.1} ns median, limit {MAX_NANOS} ns");
             measure::<Loopback>(&TransportSpec::Loopback(LoopbackSpec { rails: 1 }), 1);
             if bare > MAX_NANOS {
                 println!("too slow: {bare:.1} ns exceeds the limit of {MAX_NANOS} ns");

@@ -45,8 +45,9 @@ impl Buffers {
         &self.layouts
     }
 
-    /// PCI address of the GPU whose memory `thread` uses; `None` without GPU memory, or if it cannot be allocated.
-    /// Allocates the GPU memory of the thread, whose location does not depend on the calling thread.
+    /// PCI address of the GPU whose memory `thread` uses; `None` if it uses no GPU memory, or the memory cannot be
+    /// allocated. Allocates the memory if necessary, which is possible on any thread, because the location of GPU
+    /// memory does not depend on the calling thread.
     pub fn gpu(&mut self, thread: usize) -> Option<String> {
         let kind = self
             .layouts
@@ -84,8 +85,8 @@ impl Buffers {
     }
 }
 
-/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages and is empty if
-/// they are unknown, which is not a problem here: the record then contains no position.
+/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages. It is empty if
+/// the nodes are unknown, which is not reported here: in this case, the record contains no position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.
@@ -99,7 +100,7 @@ fn node_problem(nodes: &BTreeSet<u32>, requested: Option<u32>) -> Option<String>
     (!others.is_empty()).then(|| {
         format!(
             "the kernel placed pages on NUMA node {}, but spec.devices.numaNode is {requested}: free memory or reserve huge \
-             pages on this node, or use another node",
+             pages on node {requested}, or choose another NUMA node",
             others.join(" and ")
         )
     })

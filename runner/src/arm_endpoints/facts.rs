@@ -1,4 +1,4 @@
-//! Combines the facts of the groups of rails: one group for each GPU. Performs no I/O.
+//! Combines the facts about the groups of rails. There is one group for each GPU. Performs no I/O.
 
 use crds::record::{FabricFacts, InjectLimits, OffloadFacts};
 use crds::v1alpha1::Answer;

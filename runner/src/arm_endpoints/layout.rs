@@ -17,7 +17,7 @@ use crds::v1alpha1::MemoryKind;
 /// Maximum number of control messages in flight on a rail.
 pub const CONTROL_TOKENS: usize = 16;
 
-/// Memory of one kind for one thread.
+/// Layout of the memory of one kind for one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Size of the source area in bytes, which is also the size of the landing area.
@@ -72,7 +72,7 @@ impl Layout {
     }
 }
 
-/// Number of posts in flight that an endpoint must support, across all scenarios.
+/// Maximum number of posts in flight on an endpoint, across all scenarios.
 pub fn depth(assignment: &Assignment) -> usize {
     let windows = assignment
         .scenarios
@@ -104,7 +104,7 @@ pub struct ReceiveLayout {
 }
 
 impl ReceiveLayout {
-    /// Layout of the receives for `in_flight` messages with these stripes on `rails` rails.
+    /// Creates the layout of the receives for `in_flight` messages, each divided into `stripes`, on `rails` rails.
     pub fn new(layout: Layout, stripes: Stripes, in_flight: u32, rails: u64) -> Self {
         let length = stripes
             .last_chunk_bytes

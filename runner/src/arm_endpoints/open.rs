@@ -1,5 +1,5 @@
-//! Opens the endpoints and registers the memory of an arm, and measures the costs. Each measuring thread's endpoints
-//! are opened on a separate pinned thread.
+//! Opens the endpoints and registers the memory of an arm, and measures the setup costs. Each measuring thread's
+//! endpoints are opened on a separate pinned thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,10 +15,10 @@ use crate::memory::Memory;
 use crate::topology::Location;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
-/// An opened endpoint thread and its costs.
+/// An opened endpoint thread and its setup costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Location near which the NICs were chosen.
+    /// Location to which the chosen NICs should be close.
     pub(super) near: Near,
     /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
@@ -29,7 +29,7 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
-/// Location near which the NICs of a thread are chosen; `None` if no location is known.
+/// Location to which the NICs of a thread should be close; `None` if no location is known.
 #[derive(Clone, Debug)]
 pub(super) struct Near(Option<Location>);
 
@@ -70,7 +70,7 @@ impl KindFacts {
     }
 }
 
-/// Locations of the kinds of memory of a thread, GPU memory first, because NICs are chosen near it.
+/// Locations of the memory of a thread, by kind. GPU memory comes first, because NICs are chosen near it.
 pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
     let of_kinds = |gpu: bool| memory.iter().filter(move |facts| facts.gpu.is_some() == gpu);
     of_kinds(true)
@@ -80,7 +80,8 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
 }
 
 /// Opens the endpoints of measuring thread `number` on a new thread that is pinned to `cpu` first, so that the library
-/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory.
+/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory if
+/// `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -198,13 +199,14 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location near which the NICs are chosen: that of the GPU memory if there is any, otherwise that of the host memory.
+/// Location to which the NICs should be close: that of the GPU memory if there is any, otherwise that of the host
+/// memory.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
-    // The node is read from the memory map of the process, so it is read only if it is used.
+    // Determining the node requires reading the memory map of the process, so this is done only if the node is used.
     let node = || {
         pinned
             .then(|| memory.clone().find_map(|memory| memory.numa_node()))

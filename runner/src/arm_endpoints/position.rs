@@ -1,4 +1,4 @@
-//! Positions of the NICs of an arm relative to the memory that they transfer. Reads sysfs.
+//! Positions of the NICs of an arm relative to the memory that they access. Reads sysfs.
 
 use crds::record::{FailureReason, Locality, RailFacts};
 use crds::v1alpha1::{Alignment, Devices};
@@ -6,11 +6,13 @@ use crds::v1alpha1::{Alignment, Devices};
 use crate::topology::{self, Device, DeviceClass, Location, SystemRoots};
 use crate::transport::TransportError;
 
-/// Completes the facts of the rails of a thread: `memory` contains the location of each kind of memory that the thread
-/// uses, `None` if it is unknown. The positions in the returned facts are relative to the first kind.
+/// Completes the facts about the rails of a thread. `memory` contains the location of each kind of memory that the
+/// thread uses, or `None` if the location is unknown. The positions in the returned facts are relative to the first
+/// kind.
 ///
 /// # Errors
-/// `NotAligned` if a rail and any kind of memory do not meet `align`. Without memory, there is no requirement.
+/// `NotAligned` if the position of any rail relative to any kind of memory does not meet `align`. If `memory` is empty,
+/// there is no requirement.
 pub(super) fn complete(
     rails: &[RailFacts],
     memory: &[Option<Location>],
@@ -37,7 +39,8 @@ pub(super) fn complete(
     Ok(first.unwrap_or_else(|| relative_to(None)))
 }
 
-/// Replaces the position of each rail by the position relative to the memory of another thread, if that is worse.
+/// Replaces the position of each rail with its position relative to the memory of another thread, if that position is
+/// worse.
 pub(super) fn keep_worst(rails: &mut [RailFacts], other: Vec<RailFacts>) {
     for (rail, other) in rails.iter_mut().zip(other) {
         if rank(other.locality) > rank(rail.locality) {
@@ -55,8 +58,8 @@ fn rank(locality: Option<Locality>) -> u8 {
     }
 }
 
-/// Describes the first RDMA device that rails of several GPUs use; `None` if there is none. `rails` contains the rails
-/// of each element of `devices.gpus`, in that order.
+/// Describes the first RDMA device that is used by rails of several GPUs; `None` if no device is. `rails` contains the
+/// rails of each element of `devices.gpus`, in that order.
 ///
 /// Transfers of these GPUs would share the device's bandwidth. Network interfaces may be shared: providers such as tcp
 /// use one interface for any number of endpoints.

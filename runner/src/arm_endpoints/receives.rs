@@ -1,8 +1,8 @@
 //! The receive queue of one thread. A receive is posted again as soon as a message consumes it, so that receives are
 //! always available.
 //!
-//! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. If a case
-//! needs receives of a different size or in different memory, the queue is therefore drained: the peer sends as many
+//! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. Therefore,
+//! if a case needs receives of a different size or in different memory, the queue is drained: the peer sends as many
 //! messages on each rail as there are old receives, and every consumed receive is posted again with the size and
 //! location that the case needs.
 
@@ -18,7 +18,7 @@ pub const CONTROL_RECEIVES: u32 = 8;
 pub enum ReceivePlan {
     /// Control messages only, in the thread's control memory.
     Control,
-    /// Control messages and payload, in the memory `region` of the thread.
+    /// Control messages and payload, in the thread's memory region `region`.
     Data {
         /// Index of the memory region.
         region: usize,
@@ -105,8 +105,7 @@ impl Receives {
         }
     }
 
-    /// Changes the plan to `plan`. Returns the number of messages needed on each rail to consume the receives of
-    /// earlier plans.
+    /// Switches to `plan`. Returns the number of messages needed on each rail to consume the receives of earlier plans.
     ///
     /// Missing receives are posted by [`Receives::post_deferred`]. This is the only method that allocates memory.
     pub fn change(&mut self, plan: ReceivePlan) -> u32 {

@@ -3,7 +3,7 @@
 //! A token is reused only after the completion of its post has been read. A completion that arrives after its case was
 //! aborted is therefore not attributed to the next case.
 
-/// Case and transfer of a post.
+/// Case and transfer that a post belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostOwner {
     /// Case number.

@@ -1,11 +1,11 @@
-//! Limits of the cgroup, version 1 or 2. Reads `/proc/self/cgroup` and `/sys/fs/cgroup`.
+//! Resource limits set by cgroups, version 1 or 2. Reads `/proc/self/cgroup` and `/sys/fs/cgroup`.
 
 use std::path::{Path, PathBuf};
 
 use super::read_text;
 use crate::topology::SystemRoots;
 
-/// Smallest value that is treated as "no limit": version 1 reports the largest page-aligned number.
+/// Smallest value that is treated as "no limit". If no limit is set, version 1 reports the largest page-aligned number.
 const V1_UNLIMITED: u64 = 1 << 62;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
 
 /// Existing directories from `path` up to the mount.
 ///
-/// In a container, the mount may be the cgroup itself while `path` is relative to the root of the host; in this case,
-/// only the mount exists.
+/// In a container, the mount may be the container's own cgroup, while `path` is relative to the root of the host's
+/// hierarchy. In this case, only the mount exists.
 fn groups(mount: &Path, path: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let inner = Path::new(path.trim_start_matches('/'));
     let directories: Vec<_> = inner.ancestors().map(|ancestor| mount.join(ancestor)).collect();

@@ -34,8 +34,8 @@ pub fn of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     parse_list(&list.unwrap_or_default())
 }
 
-/// Returns `cpus` with those on the NUMA node of the PCI device at `address` first, and otherwise in the same order.
-/// Returns `cpus` unchanged if the kernel does not know the node of the device.
+/// Reorders `cpus` so that those on the NUMA node of the PCI device at `address` come first. Returns `cpus` unchanged
+/// if the kernel does not report the NUMA node of the device.
 pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     let list = read_text(&sys.join(format!("bus/pci/devices/{address}/local_cpulist")));
     let local: BTreeSet<u32> = parse_list(&list.unwrap_or_default()).into_iter().collect();
@@ -44,7 +44,7 @@ pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     nearest
 }
 
-/// Model of the first CPU. On Arm, which has no `model name`, the implementer and part numbers.
+/// Model of the first CPU. On Arm, where the kernel reports no `model name`, the implementer and part numbers.
 pub(super) fn model(proc: &Path) -> String {
     let info = read_text(&proc.join("cpuinfo")).unwrap_or_default();
     let field = |name: &str| {

@@ -1,7 +1,7 @@
-//! Clocks of the GPUs, as `nvidia-smi` reports them. Starts a process; parsing performs no I/O.
+//! Clocks of the GPUs, as reported by `nvidia-smi`. Starts a process; parsing performs no I/O.
 //!
-//! The kernel driver does not show clocks in `/proc`. The NVIDIA container runtime adds `nvidia-smi` to containers that
-//! request GPUs.
+//! The kernel driver does not expose clocks in `/proc`. The NVIDIA container runtime adds `nvidia-smi` to containers
+//! that request GPUs.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::process;
 /// Queried properties, in the order of the columns.
 const QUERY: &str =
     "--query-gpu=pci.bus_id,clocks.current.sm,clocks.current.memory,clocks.max.sm,clocks.max.memory";
-/// Timeout of the query, which takes a few seconds on a machine without the persistence daemon.
+/// Timeout for the query, which takes a few seconds on a machine without the persistence daemon.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of bytes read from the output.
 const MAX_OUTPUT_BYTES: usize = 16 * 1024;
-/// Maximum number of GPUs.
+/// Maximum number of GPUs that are reported.
 const MAX_GPUS: usize = 16;
 
 /// Clocks of all GPUs that this process can use; empty if `nvidia-smi` does not exist or fails.

@@ -8,11 +8,11 @@ use crds::record::{HardwareFacts, NicFacts};
 use super::{rdma_core, read_text};
 use crate::topology::{Device, DeviceClass, SystemRoots};
 
-/// Vendor in the DMI table of EC2 instances, whose product name is the instance type.
+/// Vendor in the DMI table of an EC2 instance. Its DMI product name is the instance type.
 const EC2_VENDOR: &str = "Amazon EC2";
 
-/// Hardware of this machine. `libraries` are the directories in which libibverbs is searched for, and `efa_packages` is
-/// the file in which the EFA installer lists what it installed.
+/// Hardware of this machine. `libraries` are the directories to search for libibverbs, and `efa_packages` is the file
+/// in which the EFA installer lists what it installed.
 pub(super) fn facts(roots: &SystemRoots, libraries: &[&Path], efa_packages: &Path) -> HardwareFacts {
     let dmi = |name: &str| read_text(&roots.sys.join("class/dmi/id").join(name));
     let is_ec2 = dmi("sys_vendor").is_some_and(|vendor| vendor == EC2_VENDOR);

@@ -1,13 +1,14 @@
-//! Versions of the provider interface of rdma-core. Reads the directories of the installed libraries.
+//! Versions of rdma-core's provider interface: the one that libibverbs expects and those of the installed EFA
+//! providers. Reads the directories of the installed libraries.
 
 use std::fs;
 use std::path::Path;
 
 use crds::record::RdmaCoreFacts;
 
-/// Part of the file name of a provider library, and of a string in libibverbs, before the version.
+/// Text that precedes the version in the file name of a provider library and in a string in libibverbs.
 const MARK: &[u8] = b"-rdmav";
-/// Maximum size of libibverbs that is read, in bytes; the library of rdma-core has about 150 KB.
+/// Maximum size of a libibverbs that is read, in bytes. The library in rdma-core is about 150 KB.
 const MAX_LIBRARY_BYTES: u64 = 16 << 20;
 
 /// Facts about the libraries in `directory`; `None` if it does not contain libibverbs, or its version cannot be read.

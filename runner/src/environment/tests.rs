@@ -133,7 +133,7 @@ fn reads_a_namespaced_version_2_mount_at_its_root() {
 }
 
 #[test]
-fn reads_version_1_limits_and_ignores_unlimited() {
+fn reads_version_1_limits_and_ignores_unlimited_values() {
     let facts = Machine::new(&[
         ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n"),
         ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n"),

@@ -39,7 +39,7 @@ pub trait Arm {
     /// optimizations.
     ///
     /// # Errors
-    /// The failure of the case.
+    /// If the case fails on this side.
     fn run(
         &mut self,
         order: &CaseOrder,
@@ -51,7 +51,7 @@ pub trait Arm {
     fn cold(&self) -> ColdRecord;
 }
 
-/// An arm over transport `T`.
+/// An arm opened over transport `T`.
 pub(super) struct Opened<T: Transport> {
     pub(super) endpoints: ArmEndpoints<T>,
     pub(super) assigned: ArmAssignment,

@@ -1,4 +1,4 @@
-//! Opens the arms of one instrument process, configured by the assignment and the CPUs of the worker. Sets the CPU
+//! Opens the arms of one instrument process according to the assignment and the CPUs of the worker. Sets the CPU
 //! affinity.
 
 use std::time::Duration;
@@ -143,7 +143,7 @@ fn no_cpu_on(node: u32) -> CaseFailure {
         reason: FailureReason::NoDevice,
         message: format!(
             "NUMA node {node} (spec.devices.numaNode) does not exist or has no CPU that this worker may use; choose another \
-             node, or use nodes whose CPU manager policy allows this one"
+             NUMA node, or Kubernetes nodes whose CPU manager policy allows the use of this one"
         ),
     }
 }

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult, WorkerCpus};
 
-/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap, 1 MiB, and its serialization in
-/// a message can be longer.
+/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap (1 MiB), and may be longer when
+/// it is serialized in a message.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Request from the worker.
@@ -31,7 +31,7 @@ pub enum Request {
         arm: u32,
         /// Rank of the peer.
         peer: u32,
-        /// Offer of the peer's instrument.
+        /// Offer from the peer's instrument.
         offer: Box<RawValue>,
     },
     /// Exchange a message with a peer on every rail. The reply is [`Reply::Done`].

@@ -41,7 +41,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    /// Executes requests up to [`Request::Leave`], which closes all endpoints.
+    /// Executes requests until [`Request::Leave`], which closes all endpoints.
     pub(super) fn serve(mut self) -> Result<(), FrameError> {
         loop {
             let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;

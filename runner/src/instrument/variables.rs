@@ -1,4 +1,4 @@
-//! Selects the environment variables of fabric libraries to record. Performs no I/O.
+//! Selects which environment variables of fabric libraries are recorded. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,8 @@ use crate::output::bounded;
 
 /// Maximum number of recorded variables.
 const MAX_VARIABLES: usize = 48;
-/// Maximum length of a recorded value, in bytes. 48 values with their names occupy less than half of a record line.
+/// Maximum length of a recorded value, in bytes. 48 names and values of maximum length occupy less than half of a
+/// record line.
 const MAX_VALUE_BYTES: usize = 128;
 /// Maximum length of a recorded name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -25,7 +26,7 @@ pub fn utf8_variables(
     variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Variables of fabric libraries, with masked secrets.
+/// Variables of fabric libraries. Secrets are masked.
 pub struct FabricVariables(BTreeMap<String, String>);
 
 impl FabricVariables {
@@ -57,7 +58,7 @@ impl FabricVariables {
         hex(&digest.finalize())
     }
 
-    /// Limits the number of the variables, and the length of their names and values.
+    /// Limits the number of variables and the length of their names and values.
     pub fn bounded(self) -> BTreeMap<String, String> {
         let surplus = self.0.len().saturating_sub(MAX_VARIABLES);
         let kept = self.0.into_iter().take(MAX_VARIABLES);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_covers_truncated_values_but_no_secrets() {
+    fn hash_covers_truncated_values_but_not_secrets() {
         let long = "v".repeat(5000);
         let hash =
             |value: &str, key: &str| select(&[("FI_A", value), ("UCX_KEY", key), ("HOME", key)]).sha256();

@@ -27,7 +27,7 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
     })
 }
 
-/// Variant that corresponds to the tuning of an arm, as declared by images; `mixed` if no image exists for the tuning.
+/// Name that images declare for the tuning of `arm`; `mixed` if no image is built for this tuning.
 fn tuning(arm: &ArmAssignment) -> &'static str {
     let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
     match (

@@ -1,8 +1,9 @@
 //! Byte pattern of a transfer, and the poison byte. Performs no I/O.
 
-/// Byte with which landing memory is filled before a transfer.
+/// Byte that landing memory is filled with before a transfer.
 ///
-/// Its top bit is set, and that of every pattern byte is clear, so poison is never mistaken for a received byte.
+/// Its top bit is set and the top bit of every pattern byte is clear, so a poison byte is never mistaken for a received
+/// byte.
 pub const POISON: u8 = 0xa5;
 
 /// Mask of the bits that may be set in pattern bytes.

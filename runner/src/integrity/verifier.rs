@@ -146,8 +146,8 @@ fn memory_failure(error: &MemoryError) -> CaseFailure {
     }
 }
 
-/// Checks messages on arrival, because the receive of a message is reposted immediately afterwards, and another message
-/// may then overwrite its memory.
+/// Checks messages on arrival, because the receive of a message is reposted immediately afterwards, and the next
+/// message may then overwrite the memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 
@@ -197,7 +197,7 @@ mod tests {
 
     const LENGTH: u64 = 150_000;
 
-    /// Report on a transfer that `change` modifies before it is checked in two chunks.
+    /// Fills a transfer, modifies it with `change`, checks it in two chunks, and returns the report.
     fn check_after(change: impl Fn(&Memory)) -> IntegrityReport {
         let memory = Memory::allocate(MemoryKind::Heap, LENGTH as usize + 64).unwrap();
         fill(&memory, 64, 7, 3, LENGTH).unwrap();

@@ -1,8 +1,8 @@
 //! CPU throttling of this process's cgroup. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
 //! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
-//! container, the root of the mount is often the directory of the cgroup, regardless of the path in
-//! `/proc/self/cgroup`. The root is therefore tried last.
+//! container, the cgroup of the container is often mounted as the root, regardless of the path in `/proc/self/cgroup`.
+//! The root is therefore tried if the path has no counters.
 
 use std::fs;
 use std::path::{Path, PathBuf};

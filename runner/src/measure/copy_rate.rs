@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use super::clock;
 
-/// Size of the buffers in bytes. Both fit in the second-level cache of current server CPUs, because a copy between
-/// larger buffers is slower and would not be a bound.
+/// Size of the buffers in bytes. Both fit in the second-level cache of current server CPUs, because copies between
+/// larger buffers are slower, so their rate would not be an upper bound.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Number of copies in a batch.
 const COPIES: u32 = 16;

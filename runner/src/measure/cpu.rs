@@ -9,7 +9,7 @@ use snafu::Snafu;
 
 use crate::topology::SystemRoots;
 
-/// Error when a thread cannot be pinned to a CPU.
+/// Reason why a thread cannot be pinned to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
     "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the cgroup of this process allows"
@@ -41,7 +41,7 @@ pub fn current() -> u32 {
 /// Context switches of the threads of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Number of times a thread yielded its CPU.
+    /// Number of times a thread gave up its CPU, usually to wait.
     pub voluntary: u64,
     /// Number of times a thread was preempted.
     pub involuntary: u64,

@@ -72,7 +72,7 @@ impl Recorder {
 
     /// Adds a sample in nanoseconds.
     ///
-    /// Samples beyond the window's number of iterations are dropped, but callers never add more.
+    /// Callers never add more samples than the window has iterations; excess samples would be dropped.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         match self {

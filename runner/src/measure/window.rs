@@ -27,7 +27,7 @@ pub struct Window {
 }
 
 impl UsageCounters {
-    /// Locates the usage counters of this process, whose measuring threads run on `cpus`.
+    /// Locates the usage counters of this process, and the governors of `cpus`, where its measuring threads run.
     pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),

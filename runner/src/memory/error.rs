@@ -1,4 +1,4 @@
-//! Errors when allocating or accessing memory. Performs no I/O.
+//! Errors that occur when memory is allocated or accessed. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;

@@ -39,7 +39,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     }
 }
 
-/// State of the kernel's pool. Fields are `None` if the kernel has no pages of this size.
+/// State of the kernel's pool. Fields are `None` if the kernel has no pool for this page size.
 struct Pool {
     total: Option<u64>,
     free: Option<u64>,

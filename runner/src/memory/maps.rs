@@ -21,7 +21,7 @@ pub(super) fn page_bytes(range: Range<u64>) -> Option<u64> {
 
 /// Number of pages on each node.
 ///
-/// Sums the lines of `numa_maps` with an address in `range`, such as `7f00 default anon=5 N0=4 N1=1 …`.
+/// Sums the lines of `numa_maps` whose address is in `range`, such as `7f00 default anon=5 N0=4 N1=1 …`.
 fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
     let mut pages = BTreeMap::new();
     for line in text.lines() {

@@ -1,7 +1,7 @@
 //! Ordinary pages, private and shared. Calls the kernel.
 //!
-//! Transparent huge pages are disabled for both kinds, because whether the kernel uses huge pages depends on the
-//! address of the range, which differs between processes.
+//! Transparent huge pages are disabled for both kinds, because whether the kernel uses them depends on the address of
+//! the range. That address differs between processes, so measurements in different processes would not be comparable.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -29,7 +29,7 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
 
 /// Allocates shared pages in an anonymous file of fixed size.
 ///
-/// Because the file cannot be truncated, no process can cause a fault in another process that maps it.
+/// The file is sealed against truncation, so no process can cause a fault in another process that maps it.
 ///
 /// # Errors
 /// `Unavailable` if the machine or the cgroup has too little memory.

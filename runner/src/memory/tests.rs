@@ -73,7 +73,7 @@ fn shared_memory_can_be_opened_by_its_path() {
     memory.write_from(4_090, b"crosses a page").unwrap();
     let seen = std::fs::read(&path).unwrap();
     assert_eq!(&seen[4_090..4_104], b"crosses a page");
-    // No peer can truncate the file and make the owner fault.
+    // No peer can truncate the file and thereby cause a fault in the owner.
     let file = File::options().read(true).write(true).open(&path).unwrap();
     assert!(file.set_len(1).is_err());
 }

@@ -6,15 +6,16 @@ use crds::record::{CaseFailure, CaseResult, ChainWriter, FailureReason, LineErro
 
 use super::MAX_MESSAGE_BYTES;
 
-/// Number of bytes reserved for the mark at the end of a shortened string.
+/// Number of bytes reserved for the omission mark at the end of a shortened string.
 const MARK_BYTES: usize = 40;
 
-/// Maximum length of the domain of a rail in an oversized record, in bytes.
+/// Maximum length of the domain name of a rail in an oversized record, in bytes.
 const MAX_DOMAIN_BYTES: usize = 64;
 
-/// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces.
+/// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces, because
+/// each would occupy six bytes in JSON.
 ///
-/// Each control character would occupy six bytes in JSON. A shortened string ends with the number of omitted bytes.
+/// A shortened string ends with the number of omitted bytes.
 pub fn bounded(text: &str, max: usize) -> String {
     let clean: String = text
         .chars()
@@ -82,8 +83,8 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
             case.result = CaseResult::Failed(CaseFailure {
                 reason: FailureReason::Internal,
                 message: format!(
-                    "the record of this case is {length} bytes long, which exceeds the line limit of {MAX_LINE_BYTES} \
-                     bytes, and was dropped; this is a bug in the runner, please report it"
+                    "the record of this case was dropped because its {length} bytes exceed the line limit of \
+                     {MAX_LINE_BYTES} bytes; this is a bug in the runner, please report it"
                 ),
             });
         }
@@ -91,7 +92,7 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
             if let Some(fabric) = &mut endpoints.fabric {
                 let count = fabric.variables.len();
                 fabric.variables.clear();
-                let note = format!("{count} variables omitted: the record was {length} bytes long");
+                let note = format!("{count} variables omitted because the record was {length} bytes long");
                 fabric.variables.insert("[omitted]".into(), note);
                 for rail in &mut fabric.rails {
                     rail.address.clear();
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_short_strings() {
+    fn does_not_truncate_short_strings() {
         assert_eq!(bounded("line\nline\t", 64), "line\nline ");
     }
 }

@@ -3,9 +3,10 @@
 //! Invariants:
 //!
 //! - the last post of a burst on each rail, which the burst planner marks, never carries FI_MORE;
-//! - therefore no post waits for a doorbell when a window is full, a warm-up or an iteration ends, or a side sleeps:
-//!   each of these events occurs after the end of a burst, and within a burst, a thread polls but never sleeps;
-//! - exactly one thread owns an endpoint, because otherwise the last post would not be known;
+//! - therefore no post is left waiting for a doorbell when a window is full, a warm-up or an iteration ends, or a side
+//!   sleeps: each of these events occurs only after the end of a burst, and a thread polls but never sleeps within a
+//!   burst;
+//! - exactly one thread owns an endpoint, because a thread that shared it could not know which post is the last;
 //! - reads never carry FI_MORE: the read path of the `efa` fabric silently ignores flags, and NIXL removed FI_MORE from
 //!   reads because it reduced their performance by 15% to 20%;
 //! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is
@@ -26,7 +27,7 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// Creates the state of `rails` rails.
+    /// Creates the state for `rails` rails.
     ///
     /// At most `max_batch` posts share a doorbell; with `None`, every post rings the doorbell.
     pub fn new(max_batch: Option<u32>, rails: usize) -> Self {

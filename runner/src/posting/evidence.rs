@@ -20,7 +20,7 @@ pub fn lines(
 ) -> Vec<String> {
     let mut lines = Vec::new();
     if counters.injected > 0 {
-        // Of the other operations, only writes with immediate data are injected.
+        // Apart from sends, only writes with immediate data are injected.
         let call = match operation {
             TransferOperation::Send => "fi_injectdata",
             _ => "fi_inject_writedata",

@@ -51,7 +51,7 @@ impl InjectPolicy {
 
     /// Records that the provider rejected an inject call.
     ///
-    /// No further inject call is made in this phase, because each rejected call takes time.
+    /// No further inject calls are made until the next measured window starts, because each rejected call takes time.
     pub fn record_rejection(&mut self) {
         self.rejected = true;
     }

@@ -1,5 +1,5 @@
-//! Posts one chunk according to the arm's policy, with or without inject and FI_MORE, and counts the post. The caller
-//! waits for queue space.
+//! Posts one chunk according to the arm's policy, with or without inject and FI_MORE, and counts the post. Waiting for
+//! queue space is left to the caller.
 
 use crds::record::PostingCounters;
 
@@ -26,7 +26,7 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// Creates the policy of one case on `rails` rails.
+    /// Creates the policy of one case that uses `rails` rails.
     ///
     /// The striping rule of the case uses `rails_planned` rails per transfer.
     pub fn new(inject: InjectPolicy, doorbell: Doorbell, rails: usize, rails_planned: u64) -> Self {
@@ -53,7 +53,7 @@ impl Posting {
         self.inject.clear_rejection();
     }
 
-    /// Counts the completion of a post by this side.
+    /// Counts the completion of a post that this side made.
     #[inline]
     pub fn record_completion(&mut self) {
         self.counters.completions += 1;
@@ -86,7 +86,7 @@ impl Posting {
     ) -> Result<Accepted, PostError> {
         let choice = self.inject.choose(post.length);
         if choice == InjectChoice::Inject {
-            // An inject call takes no flags, so it always rings.
+            // An inject call takes no flags, so it always rings the doorbell.
             post.inject = true;
             post.more = false;
             match transport.post(&post) {

@@ -1,4 +1,4 @@
-//! Attempt to open a transport or to allocate memory, executed in a separate process. Performs I/O.
+//! Tries to open a transport or to allocate memory. Runs in a separate process. Performs I/O.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 /// Tries `target` and returns a description of it.
 ///
 /// # Errors
-/// The target is unavailable. The failure contains the reason and a remedy.
+/// Fails if the target is unavailable. The failure contains the reason and a remedy.
 pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
         Target::Transport(spec) => open_transport(selector, spec, None),
@@ -28,7 +28,7 @@ pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<Str
     }
 }
 
-/// Opens `spec`, and registers `memory` if it is given.
+/// Opens the transport that `spec` specifies, and registers `memory` if it is not `None`.
 fn open_transport(
     selector: &impl TransportSelector,
     spec: &TransportSpec,

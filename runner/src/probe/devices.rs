@@ -10,7 +10,7 @@ use crate::topology::{Device, Location, Machine, locality, nearest};
 /// Maximum number of devices listed for each GPU.
 const SHOWN: usize = 8;
 
-/// One finding for each RDMA device and each GPU. A container sees the devices of the whole machine.
+/// One finding for each RDMA device and each GPU. In a container, sysfs lists the devices of the whole machine.
 pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
     if machine.devices.is_empty() {
         return vec![Finding {
@@ -47,7 +47,7 @@ fn device(device: &Device) -> Finding {
     }
 }
 
-/// Describes the devices that the rails use with the memory of `gpu`, in this order.
+/// Describes the devices that rails use for the memory of `gpu`, in the order of the rails.
 fn nearest_devices(machine: &Machine, gpu: &str) -> String {
     let drivers: BTreeSet<&str> = machine
         .devices
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_devices_is_explained() {
+    fn reports_an_error_for_a_machine_without_devices() {
         let findings = findings(&Machine::default());
         assert_eq!(findings.len(), 1);
         assert!(findings[0].result.is_err());

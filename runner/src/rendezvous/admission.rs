@@ -15,7 +15,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates the admission for one attempt with `workers` workers, including the coordinator.
+    /// Creates the admission check for an attempt with `workers` workers, including the coordinator.
     pub fn new(identity: AttemptIdentity, workers: u32) -> Self {
         Self {
             identity,
@@ -65,7 +65,7 @@ impl Admission {
         let cause = match rejection {
             Rejection::OtherVersion => {
                 format!(
-                    "protocol version differs from {PROTOCOL_VERSION}; use the same runner version for all workers"
+                    "the protocol version is not {PROTOCOL_VERSION}; use the same runner version for all workers"
                 )
             }
             Rejection::OtherRun => "the worker belongs to another run".into(),

@@ -22,8 +22,8 @@ use crate::rank_list::rank_list;
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for sending a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum number of connections whose first message is being read: the maximum number of workers, plus as many unknown
-/// peers.
+/// Maximum number of connections whose first message is being read: twice the maximum number of workers, to leave room
+/// for unknown peers.
 const MAX_PENDING: usize = 128;
 /// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);

@@ -15,11 +15,11 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// Maximum length of the first message on a connection, in bytes. The message contains the environment of one worker.
 /// The limit is low because the sender may be unknown.
 pub const MAX_HELLO_BYTES: usize = 64 * 1024;
-/// Maximum length of a message between admitted workers, in bytes: four times the length of the offer of an arm with 64
-/// rails.
+/// Maximum length of a message between admitted workers, in bytes: four times the length of an offer from an arm with
+/// 64 rails.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// A message with its attempt and the rank of its sender.
+/// A message, the attempt that it belongs to, and the rank of its sender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope<M> {
@@ -27,7 +27,7 @@ pub struct Envelope<M> {
     pub identity: AttemptIdentity,
     /// Rank of the sender.
     pub rank: u32,
-    /// Payload.
+    /// Content of the message.
     pub message: M,
 }
 
@@ -95,7 +95,7 @@ pub enum Rejection {
     TooLong,
     /// No complete message arrived in time.
     TooSlow,
-    /// Too many connections were waiting for their first message.
+    /// Too many connections had not sent their first message yet.
     TooMany,
 }
 
@@ -150,8 +150,8 @@ pub struct PeerCase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Case number, unique per coordinator. It prevents late messages from a failed case from being attributed to this
-    /// case.
+    /// Case number. Only cases that run at the same time on different pairs have the same number. The number prevents
+    /// late messages from a failed case from being attributed to this case.
     pub number: u32,
     /// Arm, peer and role of the worker.
     pub with: PeerCase,
@@ -161,7 +161,7 @@ pub struct CaseOrder {
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
-    /// Number or duration of the measured operations. Replaces that of the scenario.
+    /// Number or duration of the measured operations. Replaces the value in the scenario.
     pub measured: Extent,
     /// Seed of the byte pattern, the same on both sides.
     pub seed: u64,
@@ -216,7 +216,7 @@ pub enum Report {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Opened {
-    /// Addresses and keys for peers, which only instruments parse.
+    /// Addresses and keys for peers. Only instruments parse this value.
     pub offer: Box<RawValue>,
     /// Facts reported by the library.
     pub facts: FabricFacts,

@@ -12,9 +12,9 @@ use snafu::{ResultExt, Snafu};
 use super::message::{Envelope, HelloResponse, MAX_HELLO_BYTES, Rejection, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Interval between attempts to connect. Retries are needed because the coordinator's pod may still be starting.
+/// Interval between connection attempts. Retries are needed because the coordinator's pod may still be starting.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// Timeout of one attempt to connect.
+/// Timeout for one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Additional time, after the rendezvous timeout, to wait for the coordinator's message that the rendezvous failed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ pub enum JoinError {
         address: String,
         /// Rendezvous timeout in seconds.
         seconds: u32,
-        /// Error of the last attempt.
+        /// Error from the last connection attempt.
         source: io::Error,
     },
     /// The connection failed, or the other side does not follow the protocol.
@@ -156,11 +156,11 @@ pub fn join(
 }
 
 fn connect(rendezvous: &Rendezvous) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("the host name has no address");
+    let mut last = io::Error::other("the host name did not resolve to an address");
     for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
-                // Messages are small, and the sender waits for each response.
+                // Disables Nagle's algorithm, because messages are small and the sender waits for each response.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }

@@ -54,7 +54,8 @@ pub struct Case<'a> {
 pub struct CaseReport {
     /// Report of the measurement or the integrity check.
     pub outcome: SideOutcome,
-    /// Evidence lines required by the test procedures, except for lines that an earlier case of this size has reported.
+    /// Evidence lines required by the test procedures, except for lines that an earlier case of the same size has
+    /// already reported.
     pub evidence: Vec<String>,
 }
 

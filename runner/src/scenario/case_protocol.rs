@@ -1,8 +1,8 @@
 //! The steps of a measured case, executed jointly by the threads of both sides.
 //!
 //! Thread 0 is the leader: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window
-//! of its process, and reads the interface counters before and after the window. The other threads serve
-//! their peers until the leader opens the window.
+//! of its process, and reads the interface counters before and after the window. The other threads serve their peers
+//! until the leader opens the window.
 
 use crds::assignment::Extent;
 use crds::record::{CaseFailure, PostingCounters, RailFacts, SideReport};
@@ -42,7 +42,7 @@ pub trait Work<T: Transport> {
     }
 }
 
-/// Measurement of one thread in the window.
+/// Measurement of one thread during the window.
 #[derive(Debug)]
 pub struct ThreadMeasurement {
     /// Number of completed round trips or transfers.
@@ -97,8 +97,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for `extent`, starting at `now`. A window that no pilot has measured gets its minimum number
-    /// of operations.
+    /// Creates the budget for `extent`, starting at `now`. For [`Extent::FillWindow`], which remains only if no pilot
+    /// has determined the number of operations, the budget is the minimum number.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
             Extent::Iterations(count)

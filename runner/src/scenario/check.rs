@@ -2,9 +2,9 @@
 //!
 //! Transfers are checked in groups. A group contains as many transfers as can be in flight without sharing memory. The
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
-//! group and signals when all transfers are complete. Only then is every byte checked. Messages that arrive in posted
-//! receives are checked on arrival. If both sides post, the two directions are checked one after the other. A ping-pong
-//! is checked message by message.
+//! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
+//! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after the
+//! other. A ping-pong is checked message by message.
 
 mod ping_pong;
 mod transfer;

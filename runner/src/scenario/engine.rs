@@ -40,7 +40,7 @@ pub struct Engine<'a, T: Transport> {
     /// Index of the case's memory on this thread.
     pub(super) region: usize,
     pub(super) geometry: Geometry,
-    /// Whether payload arrives in posted receives at this side.
+    /// Whether payload arrives in posted receives on this side.
     pub(super) receives_payload: bool,
     /// Whether posts and completions are timestamped. The samples of transfers are computed from these timestamps; a
     /// ping-pong measures round trips instead.
@@ -74,8 +74,8 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Waits after a poll without completions, according to the polling mode. `activity` describes the wait in an
-    /// error.
+    /// Waits after a poll without completions, according to the polling mode. `activity` describes the wait in error
+    /// messages.
     ///
     /// # Errors
     /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.

@@ -1,5 +1,5 @@
-//! Synchronizes the threads of one side within a case. Uses only atomics, so that waiting threads can serve their
-//! peers.
+//! Synchronizes the threads of one side within a case. Uses only atomics, so that threads can continue to serve their
+//! peers while they wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

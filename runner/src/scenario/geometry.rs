@@ -1,4 +1,4 @@
-//! Source and landing offsets of the transfers of one case, and the number of transfers in flight. Performs no I/O.
+//! Source and landing offsets of the transfers in one case, and the number of transfers in flight. Performs no I/O.
 //! Both sides compute the same values.
 
 use crds::assignment::{Pass, ScenarioAssignment, Workload};
@@ -20,11 +20,11 @@ pub struct Geometry {
     pub window: u32,
     /// Number of transfers posted together.
     pub batch: u32,
-    /// Offset of each slot of the source area in the memory.
+    /// Memory offset of each slot in the source area.
     pub source: Box<[u64]>,
-    /// Offset of each slot of the landing area in the memory. Not used for transfers into posted receives.
+    /// Memory offset of each slot in the landing area. Not used for transfers into posted receives.
     pub landing: Box<[u64]>,
-    /// Offset of the landing area in the memory.
+    /// Memory offset of the landing area.
     pub landing_base: u64,
     /// Layout of the posted receives; `None` if the payload does not arrive in receives.
     pub receives: Option<ReceiveLayout>,

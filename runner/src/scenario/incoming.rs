@@ -58,7 +58,7 @@ impl Incoming {
     /// # Errors
     /// Fails if the chunk has already arrived or cannot belong to this case.
     #[inline]
-    pub fn chunk(&mut self, chunk: u32, transfer: u64) -> Result<u64, ArrivalError> {
+    pub fn record_chunk(&mut self, chunk: u32, transfer: u64) -> Result<u64, ArrivalError> {
         let ahead = transfer.wrapping_sub(self.arrived) & VALUE_MASK;
         let bit = 1u64 << (chunk & 63);
         if bit & self.complete == 0 {
@@ -124,28 +124,28 @@ mod tests {
     #[test]
     fn counts_a_transfer_after_all_its_chunks_have_arrived() {
         let mut incoming = Incoming::new(3, 4, 1, true);
-        assert_eq!(incoming.chunk(2, 0), Ok(0));
-        assert_eq!(incoming.chunk(0, 0), Ok(0));
-        assert_eq!(incoming.chunk(0, 1), Ok(1));
+        assert_eq!(incoming.record_chunk(2, 0), Ok(0));
+        assert_eq!(incoming.record_chunk(0, 0), Ok(0));
+        assert_eq!(incoming.record_chunk(0, 1), Ok(1));
         assert_eq!(incoming.arrived(), 0);
-        assert_eq!(incoming.chunk(1, 0), Ok(0));
+        assert_eq!(incoming.record_chunk(1, 0), Ok(0));
         assert_eq!(incoming.arrived(), 1);
     }
 
     #[test]
     fn detects_duplicates_before_and_after_the_transfer_is_complete() {
         let mut incoming = Incoming::new(2, 4, 1, true);
-        incoming.chunk(0, 0).unwrap();
-        assert_eq!(incoming.chunk(0, 0), Err(ArrivalError::Duplicate));
-        incoming.chunk(1, 0).unwrap();
-        assert_eq!(incoming.chunk(1, 0), Err(ArrivalError::Duplicate));
+        incoming.record_chunk(0, 0).unwrap();
+        assert_eq!(incoming.record_chunk(0, 0), Err(ArrivalError::Duplicate));
+        incoming.record_chunk(1, 0).unwrap();
+        assert_eq!(incoming.record_chunk(1, 0), Err(ArrivalError::Duplicate));
     }
 
     #[test]
     fn rejects_chunks_and_transfers_out_of_range() {
         let mut incoming = Incoming::new(2, 4, 1, true);
-        assert_eq!(incoming.chunk(2, 0), Err(ArrivalError::OutOfRange));
-        assert_eq!(incoming.chunk(0, 100), Err(ArrivalError::OutOfRange));
+        assert_eq!(incoming.record_chunk(2, 0), Err(ArrivalError::OutOfRange));
+        assert_eq!(incoming.record_chunk(0, 100), Err(ArrivalError::OutOfRange));
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let mut incoming = Incoming::new(1, 8, 1, true);
         let owed: Vec<u64> = (0..10)
             .filter(|transfer| {
-                incoming.chunk(0, *transfer).unwrap();
+                incoming.record_chunk(0, *transfer).unwrap();
                 let owes = incoming.owes_credit();
                 if owes {
                     incoming.record_credit_sent();
@@ -172,9 +172,9 @@ mod tests {
     fn request_that_overtakes_the_last_transfer_is_not_lost() {
         let mut incoming = Incoming::new(1, 8, 1, true);
         incoming.request_credit(2);
-        incoming.chunk(0, 0).unwrap();
+        incoming.record_chunk(0, 0).unwrap();
         assert!(!incoming.owes_credit());
-        incoming.chunk(0, 1).unwrap();
+        incoming.record_chunk(0, 1).unwrap();
         assert!(incoming.owes_credit());
     }
 
@@ -184,7 +184,7 @@ mod tests {
             let mut incoming = Incoming::new(1, window, batch, true);
             let mut credited = 0;
             for transfer in 0..u64::from(window) {
-                incoming.chunk(0, transfer).unwrap();
+                incoming.record_chunk(0, transfer).unwrap();
                 if incoming.owes_credit() {
                     incoming.record_credit_sent();
                     credited = incoming.arrived();
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn credit_is_due_for_each_transfer_in_a_window_of_one() {
         let mut incoming = Incoming::new(1, 1, 1, true);
-        incoming.chunk(0, 0).unwrap();
+        incoming.record_chunk(0, 0).unwrap();
         assert!(incoming.owes_credit());
     }
 
@@ -222,7 +222,7 @@ mod tests {
             all.sort_by_key(|(transfer, _, key)| (transfer / u64::from(window), *key));
             for (transfer, chunk, _) in all {
                 let number = start + transfer;
-                prop_assert_eq!(incoming.chunk(chunk, number & VALUE_MASK), Ok(number));
+                prop_assert_eq!(incoming.record_chunk(chunk, number & VALUE_MASK), Ok(number));
             }
             prop_assert_eq!(incoming.arrived(), start + transfers);
         }

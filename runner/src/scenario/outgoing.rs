@@ -1,11 +1,12 @@
 //! Tracks the transfers in flight: free slots, outstanding chunks and credits, and completion times. Performs no I/O.
 //!
-//! A transfer occupies a slot and its memory until the transfer is complete:
+//! A transfer occupies a slot and its memory until it is complete:
 //!
-//! - `Write`, `Read`: the completion of each of its chunks has been read;
-//! - `Send`, `WriteImmediate`: in addition, a credit from the target has confirmed the arrival of the transfer;
-//! - an injected chunk has no completion and is considered complete immediately, because a credit or an echo confirms
-//!   its arrival.
+//! - A `Write` or `Read` is complete when the completions of all its chunks have been read.
+//! - For `Send` and `WriteImmediate`, a credit from the target must also have confirmed the arrival of the transfer.
+//!
+//! An injected chunk has no completion. It is considered complete immediately, because a credit or an echo confirms its
+//! arrival.
 
 use std::collections::VecDeque;
 
@@ -140,7 +141,7 @@ impl Outgoing {
     }
 
     /// Records a credit from the target for the first `count` (modulo 2^15) transfers.
-    pub fn credit(&mut self, count: u64, now: u64) {
+    pub fn record_credit(&mut self, count: u64, now: u64) {
         let oldest = self.posted - self.uncredited.len() as u64;
         let newly_credited = count.wrapping_sub(oldest) & VALUE_MASK;
         // A difference larger than the number in flight means that a later credit has overtaken this one.
@@ -204,7 +205,7 @@ mod tests {
         let second = outgoing.assign_slot(1, 0).unwrap();
         outgoing.chunk_done(first.slot, 5);
         assert_eq!(outgoing.completed(), 0);
-        outgoing.credit(2, 9);
+        outgoing.record_credit(2, 9);
         assert_eq!(outgoing.completed(), 1);
         outgoing.chunk_done(second.slot, 12);
         assert_eq!((outgoing.completed(), outgoing.last_completion()), (2, 12));
@@ -217,11 +218,11 @@ mod tests {
             let assigned = outgoing.assign_slot(1, 0).unwrap();
             outgoing.chunk_done(assigned.slot, 0);
         }
-        outgoing.credit(3, 1);
+        outgoing.record_credit(3, 1);
         assert_eq!(outgoing.completed(), 3);
         outgoing.assign_slot(1, 0).unwrap();
-        outgoing.credit(2, 2);
-        outgoing.credit(100, 2);
+        outgoing.record_credit(2, 2);
+        outgoing.record_credit(100, 2);
         assert_eq!(outgoing.completed(), 3);
     }
 

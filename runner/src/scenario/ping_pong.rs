@@ -2,10 +2,10 @@
 //!
 //! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target posts
 //! a message of the same size back, according to the same policy. The timed region of a sample begins before the first
-//! chunk is posted and ends when the last chunk of the echo has arrived. The sample is half of that time: the one-way
-//! latency, which does not require synchronized clocks. An injected message is timed in the same way, because the time
-//! until the inject call returns would only measure a copy. Completions of local posts are read as they arrive. A side
-//! waits for them only if it needs the slot of an earlier message.
+//! chunk is posted and ends when the last chunk of the echo has arrived. The sample is half of that time. This is the
+//! one-way latency, measured without synchronized clocks. An injected message is timed in the same way, because the
+//! time until the inject call returns would only measure a copy. Completions of local posts are read as they arrive. A
+//! side waits for them only if it needs the slot of an earlier message.
 
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;

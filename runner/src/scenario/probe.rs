@@ -19,8 +19,8 @@ use crate::transport::Transport;
 /// this function.
 ///
 /// # Errors
-/// Fails with `FabricUnreachable` and lists the rails on which no message arrived within `deadline`, or fails with the
-/// library's error.
+/// Fails with `FabricUnreachable` and a list of the rails on which no message arrived within `deadline`, or with the
+/// error from the library.
 pub fn probe<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     role: Role,

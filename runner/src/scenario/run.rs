@@ -60,7 +60,7 @@ pub fn run_case<T: Transport>(
     }
     if endpoints.threads.len() < thread_count as usize {
         let message = format!(
-            "the scenario needs {thread_count} threads, but endpoints are open for {}",
+            "the scenario needs {thread_count} threads, but endpoints are open for only {}",
             endpoints.threads.len()
         );
         return Err(failure(FailureReason::InvalidAssignment, message));

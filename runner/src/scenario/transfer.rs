@@ -1,8 +1,8 @@
 //! Keeps many transfers in flight, from the initiator to the target or in both directions.
 //!
-//! A thread keeps a window of transfers in flight and posts them in bursts, each burst as soon as it has a free slot
-//! for every transfer. The timed region of a sample begins before the first chunk of the transfer is posted and ends at
-//! the poll that observes that the transfer is complete:
+//! A thread keeps a window of transfers in flight and posts them in bursts, each as soon as there is a free slot for
+//! every transfer in the burst. The timed region of a sample begins before the first chunk of the transfer is posted
+//! and ends at the poll that observes that the transfer is complete:
 //!
 //! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
 //!   are never injected, because the arrival of an injected write cannot be observed.
@@ -25,14 +25,14 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// Work of one thread of a side that posts.
+/// Work of one thread on a side that posts.
 #[derive(Debug)]
 pub struct Poster {
     workload: TransferWorkload,
     recorder: Option<Recorder>,
 }
 
-/// Work of one thread of a side that does not post.
+/// Work of one thread on a side that does not post.
 #[derive(Debug)]
 pub struct PassiveTarget;
 

@@ -53,7 +53,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     /// Runs all rounds, notifies the workers that the attempt has ended, and writes the end record.
     ///
     /// # Errors
-    /// If the records cannot be written. The workers are notified in this case as well.
+    /// If the records cannot be written. The workers are notified even in this case.
     pub fn run(mut self) -> Result<EndRecord, OutputError> {
         let halt = match self.run_rounds() {
             Ok(()) => None,
@@ -129,7 +129,8 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// Time within which a worker must finish a case. It is longer than the worker's own timeout.
+    /// Time within which a worker must finish a case. It is longer than the worker's own timeout, so that the worker
+    /// can still report that it timed out.
     fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
     }

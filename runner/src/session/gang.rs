@@ -28,7 +28,7 @@ pub enum GangEvent {
         /// Connection error.
         cause: String,
     },
-    /// This process received the signal with this name.
+    /// This process received a signal. Contains its name.
     Stop(&'static str),
 }
 

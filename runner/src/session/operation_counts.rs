@@ -1,5 +1,5 @@
-//! Numbers of operations of the measured cases, determined from the pilot cases of this and earlier attempts. Performs
-//! no I/O.
+//! Determines the number of operations in measured cases from the pilot cases of this attempt and of earlier legs and
+//! attempts. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crds::record::CaseResult;
 #[derive(Debug)]
 pub struct OperationCounts {
     case_deadline_seconds: u32,
-    /// Numbers from earlier legs and attempts.
+    /// Counts from earlier legs and attempts.
     earlier: BTreeMap<(u32, u64), u32>,
     /// Pilot cases of this attempt.
     pilots: PilotCounts,
 }
 
 impl OperationCounts {
-    /// Starts with the numbers from earlier legs and attempts.
+    /// Creates the counts, starting with those from earlier legs and attempts.
     pub fn new(assignment: &Assignment) -> Self {
         let counts = assignment.operation_counts.iter();
         Self {
@@ -30,7 +30,7 @@ impl OperationCounts {
         }
     }
 
-    /// Adds the workers of a case. Has no effect unless `block` belongs to the pilot.
+    /// Adds the result of a pilot case. Has no effect unless `block` belongs to the pilot.
     pub fn add(&mut self, block: &BlockAssignment, workload: &Workload, result: &CaseResult) {
         let (Pass::Pilot, CaseResult::Measured(measurement)) = (block.pass, result) else {
             return;

@@ -1,4 +1,5 @@
-//! Finds the interface that has an address. Queries the kernel for the addresses; matching performs no I/O.
+//! Finds the interface that has a given address, and the address of a given interface. Queries the kernel for the
+//! addresses; matching performs no I/O.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -32,8 +33,8 @@ fn matching_interface(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> 
     found.map(|(name, _)| name.split(':').next().unwrap_or(name).to_owned())
 }
 
-/// Parses the IP address in an endpoint address as libraries print it: `10.0.0.1`, `10.0.0.1:7471`, `[::1]:7471`, and
-/// `fi_sockaddr_in://10.0.0.1:7471`.
+/// Parses the IP address in an endpoint address, in the forms that libraries print: `10.0.0.1`, `10.0.0.1:7471`,
+/// `[::1]:7471`, and `fi_sockaddr_in://10.0.0.1:7471`.
 pub(super) fn parse_ip(text: &str) -> Option<IpAddr> {
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);
     let bare = text.trim_start_matches('[').trim_end_matches(']');
@@ -86,7 +87,7 @@ mod tests {
         let own = interface_with(ip("127.0.0.1"));
         assert!(own.is_some());
         assert_eq!(interface_with(ip("127.0.0.4")), own);
-        // The address is reserved for documentation, so no machine has it.
+        // This address is reserved for documentation, so no machine has it.
         assert_eq!(interface_with(ip("192.0.2.1")), None);
     }
 

@@ -2,7 +2,7 @@
 //! performs no I/O.
 //!
 //! Readings are taken outside the measured window, before and after it. The kernel refreshes the hardware counters of
-//! RDMA devices at most once per interval, so a reading covers earlier traffic only after a wait of
+//! RDMA devices at most once per interval, so a reading is certain to include all earlier traffic only after a wait of
 //! [`refresh_interval`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,21 +25,21 @@ pub struct Reading {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counters {
     /// Bytes on the wire.
-    wire: Bytes,
-    /// Bytes of the operations that the port executed for this machine and for peers; `None` if the port has no
-    /// per-operation counters.
-    operations: Option<Bytes>,
+    wire: TrafficBytes,
+    /// Bytes of all operations that this machine or its peers requested and the port executed; `None` if the port has
+    /// no per-operation counters.
+    operations: Option<TrafficBytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Bytes {
+struct TrafficBytes {
     sent: u64,
     received: u64,
 }
 
-impl Bytes {
+impl TrafficBytes {
     fn since(self, before: Self) -> Self {
         // A counter that decreased was reset, so the difference is unknown and reported as 0.
         Self {
@@ -81,11 +81,11 @@ impl Reading {
 const DEFAULT_LIFESPAN_MILLIS: u64 = 10;
 const MAX_LIFESPAN_MILLIS: u64 = 10_000;
 
-/// Time by which the kernel may exceed the interval, because it counts timer ticks: it rounds the interval up to whole
+/// Maximum time by which the kernel exceeds the interval. It counts timer ticks: it rounds the interval up to whole
 /// ticks and waits for one more. A tick takes at most 10 ms.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// Time to wait until a reading of the counters of `rails` includes all traffic before the wait.
+/// Time to wait so that a reading of the counters of `rails` includes all traffic from before the wait.
 ///
 /// It is zero if no counter is cached.
 pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
@@ -194,7 +194,7 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
         &["port_rcv_data"],
     )?;
     Some(Counters {
-        wire: Bytes {
+        wire: TrafficBytes {
             sent: words.sent.saturating_mul(4),
             received: words.received.saturating_mul(4),
         },
@@ -203,13 +203,13 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
 }
 
 /// Sums of the existing counters in a directory; `None` if the first counter of either direction does not exist.
-fn read_byte_counters(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
+fn read_byte_counters(directory: &Path, sent: &[&str], received: &[&str]) -> Option<TrafficBytes> {
     let sum = |names: &[&str]| {
         let mut values = names.iter().map(|name| read_number(&directory.join(name)));
         let first = values.next()??;
         Some(values.flatten().fold(first, u64::saturating_add))
     };
-    Some(Bytes {
+    Some(TrafficBytes {
         sent: sum(sent)?,
         received: sum(received)?,
     })
@@ -220,14 +220,14 @@ fn read_number(path: &Path) -> Option<u64> {
 }
 
 /// Parses the line of an interface in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
-fn parse_interface_line(text: &str, name: &str) -> Option<Bytes> {
+fn parse_interface_line(text: &str, name: &str) -> Option<TrafficBytes> {
     let columns = text
         .lines()
         .find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     let mut columns = columns.split_ascii_whitespace();
     let received = columns.next()?.parse().ok()?;
     let sent = columns.nth(7)?.parse().ok()?;
-    Some(Bytes { sent, received })
+    Some(TrafficBytes { sent, received })
 }
 
 #[cfg(test)]

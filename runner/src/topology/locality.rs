@@ -1,4 +1,4 @@
-//! Position of a NIC relative to the memory that it transfers. Performs no I/O.
+//! Position of a NIC relative to the memory that it accesses. Performs no I/O.
 //!
 //! A transfer between a NIC and a GPU below different PCI root complexes passes through the CPU, which limits its
 //! throughput.
@@ -11,7 +11,7 @@ use super::{Device, Location, Machine, PciPath};
 /// Position of `nic` relative to the memory at `location`.
 ///
 /// Some virtual machines show all devices below one root complex. A common root complex is therefore ignored if the
-/// NUMA nodes differ, or if all of several GPUs are below the same root complex.
+/// NUMA nodes differ, or if the machine has several GPUs and all of them are below it.
 pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Locality {
     match location {
         Location::NumaNode(node) => compare_nodes(Some(*node), nic.numa_node),
@@ -41,7 +41,7 @@ fn compare_nodes(memory: Option<u32>, nic: Option<u32>) -> Locality {
 
 /// Describes the first rail that does not meet `align`, and the remedy; `None` if all rails meet it.
 ///
-/// A rail without a PCI device, or in an unknown position, does not meet a requirement.
+/// A rail without a PCI device, or with a device in an unknown position, meets only `Alignment::None`.
 pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String> {
     let (number, rail) = rails.iter().enumerate().find(|(_, rail)| !meets(rail, align))?;
     let nic = rail.interface.as_deref().unwrap_or(&rail.domain);
@@ -50,7 +50,7 @@ pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String
         None => "the host memory".to_owned(),
     };
     let position = match rail.locality {
-        None => format!("rail {number} ({nic}) uses no PCI device"),
+        None => format!("rail {number} ({nic}) does not use a PCI device"),
         Some(Locality::Unknown) => {
             format!("the kernel does not report the positions of {nic} (rail {number}) and {memory}")
         }
@@ -58,8 +58,8 @@ pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String
             format!("{nic} (rail {number}) and {memory} are on different NUMA nodes")
         }
         Some(Locality::NumaNode | Locality::PciRoot) => format!(
-            "{nic} (rail {number}) and {memory} are on one NUMA node, but no PCI root complex is known to contain both \
-             and to exclude other GPUs"
+            "{nic} (rail {number}) and {memory} are on the same NUMA node, but they are not known to share a PCI root \
+             complex that excludes other GPUs"
         ),
     };
     let weaker = match align {

@@ -34,7 +34,8 @@ impl Machine {
         self.gpus.iter().find(|gpu| gpu.pci.address() == address)
     }
 
-    /// Reads the devices of this machine. A container sees all of them, even those that it must not open.
+    /// Reads the devices of this machine. In a container, sysfs lists all of them, even those that the container cannot
+    /// open.
     pub fn read(roots: &SystemRoots) -> Self {
         let entries = fs::read_dir(roots.sys.join("bus/pci/devices"));
         let mut gpus: Vec<Gpu> = entries

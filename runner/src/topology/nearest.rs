@@ -1,10 +1,11 @@
-//! Order in which the RDMA devices of a machine are used for transfers to and from given memory. Performs no I/O.
+//! Order in which the RDMA devices of a machine are used for transfers to and from memory at a given location. Performs
+//! no I/O.
 //!
 //! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and
-//! of these the devices on the GPU's NUMA node. Several GPUs may be equally near to the same devices, because they are
-//! behind one switch, or because a virtual machine does not expose its switches. These GPUs then share the devices: the
-//! first GPU by address starts with the first part of them, and so on, so that GPUs that are used at the same time do
-//! not start with the same device.
+//! among these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, because they are
+//! behind one switch, or because a virtual machine does not expose its switches. The devices are then divided among
+//! these GPUs in the order of the PCI addresses, and each GPU starts with its own part, so that GPUs that are used at
+//! the same time start with different devices if there are enough.
 
 use super::{Device, Gpu, Machine, PciPath};
 
@@ -31,7 +32,7 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
                 .is_some_and(|driver| drivers.contains(&driver))
         })
         .collect();
-    devices.sort_by_key(|device| address(device));
+    devices.sort_by_key(|device| sort_key(device));
     match location {
         Location::NumaNode(node) => devices.sort_by_key(|device| device.numa_node != Some(*node)),
         Location::Gpu(gpu) => {
@@ -46,7 +47,7 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
                             .pci
                             .as_ref()
                             .map_or(u64::MAX, |path| gpu.bus_distance(path)),
-                        address(device),
+                        sort_key(device),
                     )
                 });
             }
@@ -55,8 +56,8 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
     devices
 }
 
-/// Key that sorts devices by PCI address, and devices without one last, by name.
-fn address(device: &Device) -> (bool, String) {
+/// Sort key that orders devices by PCI address, followed by the devices without one, by name.
+fn sort_key(device: &Device) -> (bool, String) {
     match &device.pci {
         Some(path) => (false, path.address().to_owned()),
         None => (true, device.name.clone()),
@@ -70,21 +71,21 @@ fn hops(gpu: &PciPath, device: &Device) -> usize {
 }
 
 /// Names of the devices that are nearest to `gpu`.
-fn local<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
+fn nearest_names<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
     let all = devices.iter().map(|device| hops(gpu, device));
     let least = all.min().filter(|least| *least < usize::MAX);
     let near = devices.iter().filter(|device| Some(hops(gpu, device)) == least);
     near.map(|device| device.name.as_str()).collect()
 }
 
-/// Names of the devices with which `gpu` starts: its part of the devices that it shares with equally near GPUs.
+/// Names of the devices that `gpu` starts with: its part of the devices that it shares with equally near GPUs.
 fn preferred_devices(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
-    let own = local(gpu, devices);
+    let own = nearest_names(gpu, devices);
     let sharing: Vec<&PciPath> = machine
         .gpus
         .iter()
         .map(|gpu: &Gpu| &gpu.pci)
-        .filter(|other| local(other, devices) == own)
+        .filter(|other| nearest_names(other, devices) == own)
         .collect();
     let Some(index) = sharing.iter().position(|other| *other == gpu) else {
         return Vec::new();

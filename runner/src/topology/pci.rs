@@ -40,8 +40,8 @@ impl PciPath {
 
     /// Difference between the bus numbers of two devices.
     ///
-    /// Virtual machines do not expose the bridges, but they number the buses of one switch consecutively: on a p5
-    /// instance, the four NICs of a GPU have the four bus numbers before the GPU's.
+    /// Some virtual machines do not expose the bridges, but number the buses behind one switch consecutively: on a p5
+    /// instance, the four NICs next to a GPU have the four bus numbers before that of the GPU.
     pub fn bus_distance(&self, other: &Self) -> u64 {
         match (bus_number(self.address()), bus_number(other.address())) {
             (Some(own), Some(others)) => own.abs_diff(others),

@@ -1,11 +1,18 @@
 //! The libfabric transport: one reliable-datagram endpoint per rail, each with its own fabric, domain, address vector
-//! and completion queue. The library is opened at run time, so one binary can measure the library in any image.
+//! and completion queue. The library is opened at run time, so one binary can measure the library of any container
+//! image.
 //!
-//! | module | purpose | |---|---| | `rules` | requirements and restrictions of each provider; performs no I/O | |
-//! `discovery` | opens the library and selects the device of each rail | | `open` | opens the rails and describes them
-//! | | `peer` | connects peers | | `memory` | registers memory on every rail | | `posting` | posts operations and
-//! receives | | `completion` | polls the completion queues | | `error` | errors of this transport | | `ffi` | all calls
-//! to the library |
+//! | module | purpose |
+//! |---|---|
+//! | `rules` | requirements and restrictions of each provider; performs no I/O |
+//! | `discovery` | opens the library and selects the device of each rail |
+//! | `open` | opens the rails and describes the endpoints |
+//! | `peer` | connects peers |
+//! | `memory` | registers memory on every rail |
+//! | `posting` | posts operations and receives |
+//! | `completion` | polls the completion queues |
+//! | `error` | converts failures to transport errors |
+//! | `ffi` | all calls to the library |
 
 mod completion;
 mod discovery;
@@ -38,7 +45,7 @@ pub struct Libfabric {
     facts: FabricFacts,
     /// Rail that the next poll reads first. It changes with every poll, so that a busy rail does not starve the others.
     next_rail: Rail,
-    /// Failed completion that was read after successful completions in the same poll. The next poll returns it.
+    /// Failed completion that was read in the same poll as earlier successful ones. The next poll returns it.
     failure: Option<TransportError>,
 }
 

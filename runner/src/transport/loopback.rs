@@ -1,7 +1,8 @@
 //! The built-in transport: rings in shared memory between processes on one machine, or within one process. Opening and
-//! connecting use system calls; posting and polling access only shared memory.
+//! connecting use system calls. Posting and polling access only shared memory, except to wake a sleeping peer and to
+//! check whether a peer still exists.
 //!
-//! It is used by campaigns that need no fabric library, and by the tests of all code that is generic over the
+//! It is used by campaigns that run without a fabric library, and by the tests of all code that is generic over the
 //! transport. It behaves like a software provider of libfabric with manual progress: each side executes the posts of
 //! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically.
 //!
@@ -9,13 +10,13 @@
 //!   and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
 //! * A completion means that the peer has executed the post: the data of a write is in its memory, and the data of a
 //!   send is in its receive. An injected post has no completion.
-//! * Posts with `more` reach no peer until a post without `more` on the same rail, or until a post on the rail is
-//!   refused with `Again`; both ring the doorbell.
+//! * Posts with `more` are held back until a post without `more` follows on the same rail, or a post on that rail
+//!   returns `Again`; both ring the doorbell.
 //! * After several thousand polls without progress, or after a wait that times out, the transport checks whether a peer
 //!   has closed its endpoint or its process has exited.
 //! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
-//!   answers. This side and a peer cannot wake each other until this side has connected to that peer. Until then, each
-//!   sleep lasts at most one millisecond.
+//!   answers. A side can wake only the peers that it has connected to, so each sleep lasts at most one millisecond
+//!   while a connection exists in only one direction.
 
 mod completion;
 mod error;
@@ -56,7 +57,8 @@ use crate::memory::Memory;
 
 /// Number of polls without progress after which the peers are checked: about 100 microseconds of spinning.
 const IDLE_POLLS: u32 = 4096;
-/// Maximum sleep while a connection with a peer exists in only one direction.
+/// Maximum sleep while a connection to a peer exists in only one direction, because one of the two sides cannot wake
+/// the other yet.
 const MAX_UNCONNECTED_SLEEP: Duration = Duration::from_millis(1);
 
 /// Endpoints of the built-in transport, one per rail.
@@ -163,7 +165,7 @@ impl Transport for Loopback {
         }
         let claim = segment.claim(self.own.segment.nonce()).ok_or_else(|| {
             let message = format!(
-                "the peer was opened for {} peers, which have already connected",
+                "the peer was opened for {} peers, all of which have already connected",
                 segment.segment.layout().peers
             );
             refused(FailureReason::OperationRejected, message)

@@ -1,5 +1,5 @@
-//! Selects the transport type for a specification. This is the only dynamic dispatch over transports, and it never
-//! substitutes another transport. Performs no I/O.
+//! Selects the transport type for a specification. This is the only place where the transport is chosen at run time,
+//! and the requested transport is never replaced by another one. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::TransportSpec;
@@ -61,8 +61,8 @@ impl TransportSelector for BuiltInTransports {
     }
 }
 
-/// Environment variables, with their values, to set for an instrument process with `spec` and `peers` peers unless the
-/// user has set them.
+/// Environment variables and their values for an instrument process that uses `spec` with `peers` peers. Variables that
+/// the user has set keep their values.
 pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
     match spec {
         TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),

@@ -43,7 +43,7 @@ pub struct Agent<'a> {
     coordinator: CoordinatorLink,
     events: Receiver<WorkerEvent>,
     sender: SyncSender<WorkerEvent>,
-    /// Commands that arrived while the agent waited for a reply.
+    /// Commands that arrived while the agent was waiting for a reply.
     backlog: VecDeque<Command>,
     next_heartbeat: Instant,
     next_serial: u64,
@@ -85,12 +85,12 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Executes commands until the attempt ends. No instrument is running on return.
+    /// Executes commands until the attempt ends. When this function returns, no instrument is running.
     pub fn run(mut self) -> Departure {
         loop {
             if let Err(departure) = self.execute_command() {
                 if let Departure::Failed(failure) = &departure {
-                    // The send fails if the coordinator is lost.
+                    // The send fails if the connection to the coordinator is lost.
                     let _ = self.coordinator.send(&Report::Leaving(failure.clone()));
                 }
                 return departure;

@@ -35,7 +35,7 @@ pub struct Instrument {
     child: Child,
     socket: UnixStream,
     tail: Option<Tail>,
-    /// Whether the process group was killed. Its ID may be reused after that.
+    /// Whether the process group has been killed. After that, its ID may be reused.
     killed: bool,
 }
 
@@ -119,7 +119,7 @@ impl Instrument {
         }
     }
 
-    /// Kills the process and its group, reaps it, and removes its shared memory. Does nothing on later calls.
+    /// Kills the process and its group, reaps it, and removes its shared memory. Later calls have no effect.
     fn kill(&mut self) {
         if std::mem::replace(&mut self.killed, true) {
             return;
@@ -129,7 +129,7 @@ impl Instrument {
             let _ = kill_process_group(group, Signal::KILL);
         }
         // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not
-        // exit even if it is killed. An error cannot be handled.
+        // exit even if it is killed. An error is ignored, because nothing more can be done.
         let _ = process::wait_until(&mut self.child, Instant::now() + EXIT_TIMEOUT);
         shared_memory::remove_endpoints(self.child.id());
     }

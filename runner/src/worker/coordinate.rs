@@ -1,4 +1,4 @@
-//! Runs the coordinator: rendezvous, attempt and record stream. The coordinator is a worker as well.
+//! Runs the coordinator: rendezvous, attempt and record stream. The coordinator is also a worker.
 
 use std::io;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn write_hellos(
     stream.warn(None, WarningReason::UnknownPeerRefused, &message)
 }
 
-/// Runs the attempt after the rendezvous. All worker threads in this process have exited on return.
+/// Runs the attempt after the rendezvous. When this function returns, all worker threads in this process have exited.
 fn run_attempt(
     assignment: &Assignment,
     hello: &WorkerHello,
@@ -140,7 +140,7 @@ fn run_attempt(
     })
 }
 
-/// Starts a thread that reads from an admitted peer, and returns the link for commands to the peer.
+/// Starts a thread that reads from an admitted peer, and returns the link for sending commands to the peer.
 fn connect(
     peer: JoinedPeer,
     assignment: &Assignment,

@@ -3,7 +3,7 @@
 //! The kernel places the environment at the start of the stack, so its size determines the alignment of the stack,
 //! which can change the speed of a program by several percent (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing Wrong
 //! Data Without Doing Anything Obviously Wrong!, ASPLOS 2009). Without padding, arms with different variables would
-//! also differ in the alignment.
+//! also differ in the alignment of their stacks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,11 +13,11 @@ use crds::names::ENV_PADDING;
 
 use crate::transport::select::required_environment;
 
-/// Size in bytes to a multiple of which environments are padded, so that the workers of legs whose images have slightly
+/// Environments are padded to a multiple of this size, in bytes, so that the workers of legs whose images have slightly
 /// different environments usually reach the same size.
 const STEP: usize = 4096;
 
-/// Variables by name.
+/// Values of environment variables, by name.
 type Variables = BTreeMap<OsString, OsString>;
 
 /// Returns the complete environment of `process`, which inherits the variables in `inherited`. The environments of all
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_process_prevail_over_inherited_and_required_ones() {
+    fn process_overrides_inherited_and_inherited_overrides_required_variables() {
         let processes = vec![process(&[("FI_A", "process")])];
         let assignment = assignment(LibfabricProvider::Efa, processes);
         let required = required_environment(&assignment.transport, 1);

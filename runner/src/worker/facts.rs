@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_divide_too_few_or_unequal_cpus() {
+    fn does_not_divide_cpus_that_are_too_few_or_unequal() {
         assert_eq!(
             assigned(&[worker("a", &[0]), worker("a", &[0])]),
             [(vec![0], 2), (vec![0], 2)]

@@ -1,4 +1,4 @@
-//! Small leg with two workers, executed by the runner binary.
+//! A small leg with two workers, which are processes of the runner binary.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Both workers of one arm, in the test process.
+//! Runs both workers of one arm in the test process.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use fabricbench_runner::scenario::{Case, Role, SideOutcome, run_case};
 use fabricbench_runner::transport::Transport;
 
-/// Pair of workers of one arm.
+/// Two connected workers that run one arm.
 pub struct Pair<T: Transport> {
     arm: ArmAssignment,
     initiator: ArmEndpoints<T>,
@@ -21,7 +21,7 @@ pub struct Pair<T: Transport> {
     number: u32,
 }
 
-/// Returns the arm for all scenarios of a pair.
+/// Returns an arm that injects messages of up to `inject` bytes and rings the doorbell after at most `doorbell` posts.
 pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
     ArmAssignment {
         name: "arm".to_owned(),
@@ -103,7 +103,7 @@ impl<T: Transport> Pair<T> {
     pub fn measure(&mut self, scenario: &ScenarioAssignment, size_bytes: u64) -> SideReport {
         match self.run(scenario, size_bytes, Pass::Measure).0 {
             SideOutcome::Measured(side) => *side,
-            SideOutcome::Checked(_) => unreachable!("a measured case is not checked"),
+            SideOutcome::Checked(_) => unreachable!("a measured case returned an integrity report"),
         }
     }
 

@@ -14,7 +14,8 @@ fn run(assignment: &Assignment) -> Finished {
     Gang::start(assignment, 0..assignment.workers, &[]).finish()
 }
 
-/// Asserts that the stream contains every case of every pair exactly once, valid and with the expected number of bytes.
+/// Asserts that the stream contains every case of every pair exactly once, and that every case succeeded with the
+/// expected number of bytes.
 fn assert_complete(assignment: &Assignment, finished: &Finished) {
     assert!(
         finished.end().complete,
@@ -70,7 +71,7 @@ fn assert_complete(assignment: &Assignment, finished: &Finished) {
     );
 }
 
-fn completes(workers: u32, transport: TransportSpec) -> Finished {
+fn run_and_assert_complete(workers: u32, transport: TransportSpec) -> Finished {
     let assignment = assignment(workers, transport, 2);
     let finished = run(&assignment);
     assert_complete(&assignment, &finished);
@@ -79,7 +80,7 @@ fn completes(workers: u32, transport: TransportSpec) -> Finished {
 
 #[test]
 fn completes_with_two_workers_over_loopback() {
-    let finished = completes(2, loopback());
+    let finished = run_and_assert_complete(2, loopback());
     let injected = finished.warnings(WarningReason::Evidence);
     assert_eq!(injected, ["Using fi_injectdata for small message size=64"]);
     // The arms of a block run back to back, in the order that the assignment specifies.
@@ -94,7 +95,7 @@ fn completes_with_two_workers_over_loopback() {
     assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
 }
 
-/// All arms, pairs and rounds use the number of operations that the fastest case of the pilot needs.
+/// All arms, pairs and rounds use the number of operations that the fastest pilot case needs to fill the window.
 #[test]
 fn pilot_determines_the_number_of_operations_of_all_cases() {
     let mut assignment = assignment(3, loopback(), 2);
@@ -104,7 +105,7 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
             min_window_nanos: 5_000_000,
         });
     }
-    // The second scenario has been run by an earlier attempt.
+    // The pilot of the second scenario was run by an earlier attempt.
     assignment.rounds[0].blocks.truncate(1);
     assignment.rounds[0].blocks[0].pass = Pass::Pilot;
     assignment.operation_counts = vec![OperationCount {
@@ -140,17 +141,17 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
 
 #[test]
 fn completes_with_three_workers_over_loopback() {
-    completes(3, loopback());
+    run_and_assert_complete(3, loopback());
 }
 
 #[test]
 fn completes_with_four_workers_over_loopback() {
-    completes(4, loopback());
+    run_and_assert_complete(4, loopback());
 }
 
 #[test]
 fn completes_with_two_workers_over_libfabric_tcp() {
-    let finished = completes(2, libfabric(LibfabricProvider::Tcp));
+    let finished = run_and_assert_complete(2, libfabric(LibfabricProvider::Tcp));
     for record in &finished.records {
         if let Record::Endpoints(endpoints) = record {
             let fabric = endpoints.fabric.as_ref().unwrap();
@@ -167,7 +168,7 @@ fn completes_with_two_workers_over_libfabric_tcp() {
 
 #[test]
 fn completes_with_three_workers_over_libfabric_shm() {
-    completes(3, libfabric(LibfabricProvider::Shm));
+    run_and_assert_complete(3, libfabric(LibfabricProvider::Shm));
 }
 
 /// Arms with different environments run in separate processes. Each process records its environment.
@@ -194,7 +195,7 @@ fn runs_arms_of_two_environments_in_separate_processes() {
     }
 }
 
-/// The output of a library is not written to the stream. A warning contains its last lines.
+/// The output of a library is not copied to the stream. Instead, a warning contains its last lines.
 #[test]
 fn records_library_output_as_warnings() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Shm), 1);
@@ -203,7 +204,7 @@ fn records_library_output_as_warnings() {
     let finished = run(&assignment);
     assert_complete(&assignment, &finished);
     let printed = finished.warnings(WarningReason::LibraryOutput);
-    // One warning for each process in each round.
+    // Two workers, each with one instrument process per round, in two rounds.
     assert_eq!(printed.len(), 4, "{printed:?}");
     for text in printed {
         assert!(

@@ -41,7 +41,7 @@ pub struct WorkerExit {
 }
 
 impl Gang {
-    /// Starts the workers with these ranks, each with `variables` added to its environment.
+    /// Starts the workers with the given ranks, each with `variables` added to its environment.
     pub fn start(
         assignment: &Assignment,
         ranks: impl Iterator<Item = u32>,
@@ -236,7 +236,7 @@ impl Finished {
         self.records.iter().filter(|record| predicate(record)).count()
     }
 
-    /// Returns the end record. It is the last record in the stream and equals the termination message.
+    /// Returns the end record, after asserting that it is the last record and equals the termination message.
     pub fn end(&self) -> &EndRecord {
         let Some(Record::End(end)) = self.records.last() else {
             panic!("no end record: {:?}", self.records.last());

@@ -1,4 +1,4 @@
-/* Keeps a pod's namespaces: exits on SIGINT or SIGTERM, and reaps orphaned processes. */
+/* Keeps a pod's namespaces alive until SIGINT or SIGTERM, and reaps orphaned processes. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

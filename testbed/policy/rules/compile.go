@@ -43,8 +43,9 @@ type Ruleset struct {
 	Node     Node
 	Sets     Sets
 	Isolated []Isolated
-	// KnownSet is the name of the set with the addresses of the node's pods, or empty if there are none. While any policy
-	// exists, addresses without a known pod are blocked, so that a new pod is isolated even before it is observed.
+	// KnownSet is the name of the set that contains the addresses of the node's pods, or empty if the node has no pods.
+	// While any policy exists, other addresses in the node's pod range are blocked, so that a new pod is isolated even
+	// before it is observed.
 	KnownSet string
 	// Active reports whether any policy exists.
 	Active bool
@@ -110,7 +111,7 @@ func (c *compiler) checkPeers(policy *networkingv1.NetworkPolicy) error {
 	return nil
 }
 
-// isolate combines all policies that select the pod for a direction; it returns nil if there are none.
+// isolate combines all policies that select the pod for a direction. It returns nil if there are no such policies.
 func (c *compiler) isolate(pod endpoint, direction Direction, policies []*networkingv1.NetworkPolicy) (*Isolated, error) {
 	var isolated *Isolated
 	for _, policy := range policies {

@@ -46,7 +46,7 @@ func TestVerdicts(t *testing.T) {
 		packet   packet
 		passes   bool
 	}{
-		{"everything passes without a policy", nil, tcp(client, server, 8080), true},
+		{"all packets pass without a policy", nil, tcp(client, server, 8080), true},
 		{"a policy without rules isolates the pods it selects",
 			[]*networkingv1.NetworkPolicy{ingressPolicy("server")}, tcp(client, server, 8080), false},
 		{"an ingress policy does not affect egress",
@@ -64,7 +64,7 @@ func TestVerdicts(t *testing.T) {
 		{"a namespace selector allows the pods in a namespace",
 			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{{NamespaceSelector: inNamespace("kube-system")}}})},
 			tcp(dns, server, 1), true},
-		{"namespace and pod selector must both match",
+		{"the namespace selector and the pod selector must both match",
 			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{
 				{NamespaceSelector: inNamespace("kube-system"), PodSelector: byApp("client")}}})},
 			tcp(client, server, 1), false},
@@ -137,7 +137,7 @@ func TestUnsupportedFieldsAreReported(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			// The policy selects no pod on this node but is checked nevertheless.
+			// The policy does not select any pod on this node, but is checked nevertheless.
 			_, err := Compile(testSnapshot(c.policy), Node{Name: "node-3", PodRange: nodeTwo.PodRange})
 			if err == nil || !strings.Contains(err.Error(), "run/for-") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v does not contain the policy and %q", err, c.want)

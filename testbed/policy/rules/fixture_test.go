@@ -89,7 +89,8 @@ type packet struct {
 func tcp(from, to string, port int) packet { return packet{from, to, "tcp", port} }
 func udp(from, to string, port int) packet { return packet{from, to, "udp", port} }
 
-// passes reports whether both nodes accept a forwarded packet, with a simplified model of iptables.
+// passes reports whether the rules of both nodes accept a forwarded packet, according to a simplified model of
+// iptables.
 func passes(t *testing.T, snapshot Snapshot, packet packet) bool {
 	t.Helper()
 	for _, node := range []Node{nodeOne, nodeTwo} {

@@ -12,7 +12,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// SetPrefix is the prefix of all set names. The rest is a digest of the contents: sets are never modified, only replaced.
+// SetPrefix is the prefix of all set names. The rest of a name is a digest of the set's contents, so sets are replaced
+// and never modified.
 const SetPrefix = "fbt-"
 
 // Sets maps names to sets of addresses. An entry is an address, a range, or "RANGE nomatch" for an exception.

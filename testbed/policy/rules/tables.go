@@ -16,8 +16,8 @@ const (
 	chainInput   = chainPrefix + "INPUT"
 )
 
-// Hooks maps iptables' built-in chains to those that they jump to. Packets sent by the node itself, such as the
-// kubelet's probes, pass through neither of them.
+// Hooks maps iptables' built-in chains to the enforcer's chains, to which they jump. Packets that the node itself
+// sends, such as the kubelet's probes, pass through neither of the built-in chains.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
 // Chains returns the names of the enforcer's chains in the output of iptables-save.
@@ -86,7 +86,7 @@ func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	}
 }
 
-// unknown returns a condition that matches packets whose address at the given end belongs to no known pod.
+// unknown returns a condition that matches packets whose address at the given end does not belong to a known pod.
 func (r Ruleset) unknown(end string) string {
 	if r.KnownSet == "" {
 		return ""

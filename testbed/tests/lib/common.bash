@@ -12,7 +12,8 @@ export PATH=$PATH:/usr/sbin:/sbin
 use_cluster
 
 PROBE_IMAGE=fabricbench.dev/probe:dev
-# Timeout in seconds for a condition, generous enough for a busy machine. Passing tests usually wait much less.
+# Timeout in seconds for a condition, long enough for a busy machine. Tests that pass usually wait for a much shorter
+# time.
 TIMEOUT=180
 
 # fresh_namespace NAME: creates an empty namespace that admits only restricted pods.
@@ -32,7 +33,8 @@ apply() {
 # pods_ready NAMESPACE: waits until all pods are Ready.
 pods_ready() { kubectl -n "$1" wait pod --all --for=condition=Ready --timeout="${TIMEOUT}s"; }
 
-# job_completes NAMESPACE JOB: waits until the Job ends. Prints details and fails if it failed or did not end in time.
+# job_completes NAMESPACE JOB: waits until the Job ends. If the Job failed or did not end in time, prints details and
+# fails.
 job_completes() {
     await "$TIMEOUT" "the end of job $2" job_ended "$1" "$2" || true
     if job_condition "$1" "$2" Complete; then return 0; fi
@@ -56,8 +58,8 @@ reaches() { await "$TIMEOUT" "$5 at $4 ($3) to respond to $2" response_is "$5" "
 
 response_is() { [ "$(probe "${@:2}")" = "$1" ]; }
 
-# services_serve NAMESPACE POD...: waits until each pod reaches the services of all pods, because kube-proxy updates its
-# rules with a delay.
+# services_serve NAMESPACE POD...: waits until each pod reaches the services of all pods. Services do not work
+# immediately, because kube-proxy updates its rules with a delay.
 services_serve() {
     local from to
     for from in "${@:2}"; do
@@ -71,7 +73,7 @@ services_serve() {
 machine_listing() {
     local hierarchy
     echo "== processes"
-    # Zombies are excluded, because the machine's init process reaps them at an unknown time.
+    # Zombies are excluded, because it is not known when the machine's init process reaps them.
     pgrep -af "$STATE|^$CACHE/tools|containerd-shim|^/pause" | cut -d' ' -f2- | grep -v '<defunct>' | sort || true
     marked_pids
     echo "== links, routes, rules"

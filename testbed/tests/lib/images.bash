@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Inspects the archives of the product's images, runs these images, and builds the probe image. An image is named as
-# in the arguments of `load`: NAME or NAME:TARGET.
+# Inspects the archives of the project's images, runs these images, and builds the probe image. IMAGE is NAME or
+# NAME:TARGET, as in the arguments of `load`.
 
 # product_images: prints all images that do not need a base image from the user.
 product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
@@ -72,7 +72,7 @@ pod_output() {
 
 pod_ended() { pod_phase_is Succeeded "$@" || pod_phase_is Failed "$@"; }
 
-# pod_phase_is PHASE NAMESPACE POD
+# pod_phase_is PHASE NAMESPACE POD: whether the pod is in this phase.
 pod_phase_is() { [ "$(kubectl -n "$2" get pod "$3" -o 'jsonpath={.status.phase}')" = "$1" ]; }
 
 # records: prints the record stream of the last leg, from worker 0.

@@ -1,5 +1,5 @@
 // helm-unittest, pinned, with the same helm as ../helm. Runs the unit tests of the chart. Built only on request.
-// Go applies only the replace directives of the main module, so that of helm-unittest is repeated here.
+// Go applies only the replace directives of the main module, so the replace directive of helm-unittest is repeated here.
 module fabricbench.dev/testbed/tools/helm-unittest
 
 go 1.26.0

@@ -1,4 +1,4 @@
-//! Checks whether the worker of a pod has started, so that its log is available. Performs no I/O.
+//! Checks whether the worker of a pod has started. Its log is not available before that. Performs no I/O.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_why_a_container_waits() {
+    fn reports_why_a_container_is_waiting() {
         let creating = pod(json!({"waiting": {"reason": "ContainerCreating"}}));
         assert_eq!(check_started(&creating), Err("ContainerCreating".to_owned()));
         let pulling = pod(json!({"waiting": {"reason": "ImagePullBackOff", "message": "back-off"}}));

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use operator::run_controller::{RecordStore, RunKey};
 
-use super::{StoredRun, Unread};
+use super::{StoredRun, UnreadRun};
 use crate::commands::Failure;
 use crate::commands::cluster::{self, Cluster};
 
@@ -15,7 +15,7 @@ pub(super) fn load(key: &RunKey) -> Result<StoredRun, Failure> {
 async fn read(key: &RunKey) -> Result<StoredRun, Failure> {
     let failure = |why: &dyn Display| Failure::incomplete(format!("{key}: {why}"));
     let cluster = Cluster::connect(key).await?;
-    let unread = Unread::new(cluster.run(key).await?, key.to_string())?;
+    let unread = UnreadRun::new(cluster.run(key).await?, key.to_string())?;
     let mut collector = unread.collector();
     let read = RecordStore::read(&cluster.client, key, &unread.run, |piece| collector.feed(piece)).await;
     read.map_err(|error| failure(&error))?

@@ -6,7 +6,7 @@ use crds::record::hex;
 use crds::v1alpha1::BenchmarkRun;
 use sha2::{Digest, Sha256};
 
-use super::{StoredRun, Unread, status_check};
+use super::{StoredRun, UnreadRun, status_check};
 use crate::commands::Failure;
 use crate::local::{RECORDS_FILE, RunDirectory};
 
@@ -22,7 +22,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
             directory.run_path().display()
         )));
     }
-    // Every output directory contains the file, even before the first record.
+    // An output directory contains this file even before the first record is written.
     let records = directory.records_path();
     if !records.is_file() {
         return Err(Failure::invalid_input(format!(
@@ -31,7 +31,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         )));
     }
     let measured = measured_digest(&run).map(str::to_owned);
-    let unread = Unread::new(run, directory.run_path().display().to_string())?;
+    let unread = UnreadRun::new(run, directory.run_path().display().to_string())?;
     let mut collector = unread.collector();
     let mut digest = Sha256::new();
     let read = directory.read_records(|piece| {
@@ -57,11 +57,12 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
 /// killed, or ran in a cluster.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
-    // For a run in a cluster, the hash covers the records in a different format.
+    // The hash of a run in a cluster does not cover the bytes of this file.
     (records.reference == RECORDS_FILE).then_some(&records.sha256)
 }
 
-/// Returns the only run in `directory`, or `None` if the directory is itself the output directory of a run.
+/// Returns the only run in `directory`, or `None` if there is no run in it or the directory is itself the output
+/// directory of a run.
 ///
 /// # Errors
 /// The directory contains several runs.

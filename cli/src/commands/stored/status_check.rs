@@ -1,4 +1,4 @@
-//! Compares the status in `run.json` with the status that follows from the records. Performs no I/O.
+//! Compares the status in `run.json` with the status computed from the records. Performs no I/O.
 
 use campaign::status::{Phase, StatusInput, fit, status};
 use crds::v1alpha1::{BenchmarkRunStatus, Reason, State};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::StoredRun;
 use crate::json_difference::{JsonDifference, json_differences};
 
-/// Fields of the status that follow from the spec and the records alone.
+/// Fields of the status that are computed only from the spec and the records.
 const DERIVED: [&str; 10] = [
     "progress",
     "environment",
@@ -23,7 +23,7 @@ const DERIVED: [&str; 10] = [
 
 /// Describes the first value in the stored status that differs from the records. Returns `None` if all values agree.
 ///
-/// A run that has no values in its status yet, because no block is finished, does not differ.
+/// For a run that is not finished, compares only the number of measured blocks.
 pub(super) fn difference(stored: &StoredRun) -> Option<String> {
     let written = stored.run.status.as_ref()?;
     if !is_finished(written) {
@@ -59,7 +59,8 @@ fn is_finished(status: &BenchmarkRunStatus) -> bool {
     matches!(status.state, Some(State::Complete | State::Failed))
 }
 
-/// Phase from which the status was computed. The reason and message of a failure affect only the conditions.
+/// Returns the phase from which the status was computed. The reason and message of a failure are omitted, because they
+/// affect only the conditions, which are not compared.
 fn phase(status: &BenchmarkRunStatus) -> Phase {
     match status.state {
         Some(State::Failed) => Phase::Failed {
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_described_with_its_path() {
+    fn describes_the_first_difference_with_its_path() {
         let written = json!({"a": [{"p50": 1}, {"p50": 2}], "b": null});
         assert_eq!(first_difference("results", &written, &written), None);
         let derived = json!({"a": [{"p50": 1}, {"p50": 3}]});

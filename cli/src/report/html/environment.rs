@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::verdicts::arm_name;
 use crate::report::Report;
 
-/// Section with the costs before the first measured operation.
+/// Section with the setup costs before the first measured operation.
 pub(super) fn cold(report: &Report<'_>) -> Markup {
     html! {
         section #cold aria-labelledby="cold-title" {
@@ -164,7 +164,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Describes the machine, its devices and their software.
+/// Describes the machine, its devices and the software that drives them.
 fn hardware(hardware: &HardwareFacts) -> Vec<String> {
     let iommu = hardware.iommu.as_ref().map(|kind| format!("IOMMU {kind}"));
     let installer = hardware
@@ -200,7 +200,7 @@ fn hardware(hardware: &HardwareFacts) -> Vec<String> {
     }
 }
 
-/// Describes which work the provider executes in software.
+/// Describes the work that the provider executes in software and the inline limit of the device.
 fn offload(offload: &OffloadFacts) -> Vec<String> {
     let answers = [
         ("emulated reads", offload.emulated_reads),

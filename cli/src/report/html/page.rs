@@ -54,7 +54,7 @@ fn header(report: &Report<'_>) -> Markup {
         ),
         RunOutcome::Suspect => (
             ResultClass::Suspect,
-            "Complete, but a control shows a change, so the verdicts at its size are withheld: repeat the run."
+            "Complete, but a control shows a change, so the verdicts at that size are withheld. Repeat the run."
                 .to_owned(),
         ),
         RunOutcome::Untrusted => (
@@ -132,14 +132,14 @@ fn method(report: &Report<'_>) -> Markup {
             ul {
                 li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
                 li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
-                li { b { "Inconclusive" } ": any other interval. The number is the estimated number of rounds that a verdict needs." }
+                li { b { "Inconclusive" } ": any other interval. The cell states the estimated number of rounds that a verdict needs." }
                 li { b { "n/a" } ": no optimization of the arm applies. If the arm is identical to the baseline, its interval shows only noise and serves as a control." }
                 li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
                 li { b { "suspect" } ": a control, which is identical to the baseline, shows a change at this size. Repeat the run." }
                 li { b { "invalid" } ": the results cannot be trusted, for the reason given." }
             }
             p {
-                "An optimization is Confirmed if there is evidence that it took effect, beyond the fact that it was requested. "
+                "An optimization is Confirmed if there is evidence, beyond the request itself, that it took effect. "
                 "It is RequestedOnly if the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
                 "for the payload."
             }

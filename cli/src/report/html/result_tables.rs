@@ -28,7 +28,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         details {
             summary { "Results of every arm and size" }
             p.note {
-                "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
+                "Latency is " @if ping_pong { "half the round-trip time" } @else { "the time from post to completion" }
                 ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
                 "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
                 "the window: 100 is one CPU. A value in brackets is the median, over the rounds, of the quantile computed from "
@@ -58,7 +58,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     };
     let tail = |quantile: f64| match cell.latency.tail_quantile(quantile) {
         Some(nanos) => format::nanos(nanos as f64),
-        None if cell.latency.count() > 0 => "n too small".to_owned(),
+        None if cell.latency.count() > 0 => "too few samples".to_owned(),
         None => "no valid case".to_owned(),
     };
     let exact = |nanos: Option<u64>| {

@@ -14,7 +14,7 @@ use crate::report::{Report, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
-/// Maximum number of rounds of all arms and sizes that a plot shows as dots. More dots would make the page too large.
+/// Maximum number of dots for rounds in a plot, over all arms and sizes. More dots would make the page too large.
 const MAX_ROUND_DOTS: u64 = 3000;
 
 /// Section of the scenario with index `index`.
@@ -82,7 +82,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 }
             }
             @if scenario.sizes.len() > MAX_TAILS {
-                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table has the quantiles for all sizes." }
+                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table contains the quantiles for all sizes." }
             }
             (result_tables::results(report, index))
             @if let Some(variance) = overview::variance(report, index) {
@@ -155,7 +155,7 @@ fn effect_plot(
     let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
     plot::effects(&EffectPlot {
         description: &format!(
-            "Change at each size in scenario {}. The verdict table has the same values",
+            "Change at each size in scenario {}. The verdict table contains the same values",
             scenario.assignment.name
         ),
         rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
@@ -197,7 +197,9 @@ fn curve_plot(
     sizes.sort_unstable();
     let name = &scenario.assignment.name;
     plot::curves(&Curves {
-        description: &format!("{metric} by size in scenario {name}. The results table has the same values"),
+        description: &format!(
+            "{metric} by size in scenario {name}. The results table contains the same values"
+        ),
         sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         upper_bound: (metric == Metric::Throughput)
@@ -230,13 +232,13 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
         })
         .collect();
     let description = format!(
-        "Latency quantiles at {}. The results table has the same values",
+        "Latency quantiles at {}. The results table contains the same values",
         format::size(size)
     );
     plot::tails(&description, &tails)
 }
 
-/// Whether each optimization took effect, with the evidence.
+/// Table that shows whether each optimization took effect, with the evidence.
 fn evidence(report: &Report<'_>, index: usize) -> Markup {
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
         let cells = report.evaluation.summary.cells.iter();

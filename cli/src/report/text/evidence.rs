@@ -23,7 +23,7 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
             .collect();
         for optimization in OPTIMIZATIONS {
             let kinds = overview::engagements(&cells, optimization);
-            // The baseline and its copies are not expected to have the optimizations of the variants.
+            // For the baseline and the control arms, only optimizations that apply are listed.
             let is_baseline = index == report.plan.baseline || arm.control.is_some();
             if is_baseline
                 && kinds

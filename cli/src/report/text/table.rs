@@ -1,4 +1,4 @@
-//! Verdicts of one scenario: one column for each variant, or one row for each variant if the columns are too wide.
+//! Verdicts of one scenario: one column for each variant, or one row for each variant if the columns do not fit.
 
 use campaign::format;
 use campaign::plan::PlannedScenario;

@@ -1,4 +1,5 @@
-//! One case of one pair in compact form: indexes into the plan, and histograms as bucket counts.
+//! One case of one pair in compact form: with indexes into the plan instead of names, and with histograms as bucket
+//! counts.
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
@@ -64,7 +65,7 @@ impl Measured {
         std::iter::once(&self.initiator).chain(target)
     }
 
-    /// Posts of the sides whose posts are measured.
+    /// Posts of the [`posting_sides`](Self::posting_sides).
     pub fn posters(&self, workload: &Workload) -> impl Iterator<Item = &SidePosts> {
         self.posting_sides(workload)
             .filter_map(|side| side.posted.as_ref())

@@ -36,7 +36,7 @@ pub struct Collector {
 enum StreamState {
     /// No stream is open; only line 0 of a stream can follow.
     Outside,
-    /// The input is within a stream.
+    /// A stream is open.
     Inside(Box<OpenStream>),
     /// A fault occurred; lines are skipped until the next line 0.
     Broken,
@@ -49,9 +49,9 @@ struct OpenStream {
     index: usize,
     chain: Chain,
     bytes: u64,
-    /// Cases since the last block.
+    /// Cases since the last block record.
     pending: Vec<Case>,
-    /// Fault of the open block, which is therefore rejected.
+    /// First fault in the open block, which is therefore rejected.
     block_fault: Option<BlockFault>,
     ended: bool,
 }
@@ -81,14 +81,14 @@ impl Collector {
     /// Reads the next bytes of the input, which may end anywhere within a line.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
-        framing.feed(bytes, |line| self.raw_line(line));
+        framing.feed(bytes, |line| self.process_line(line));
         self.framing = framing;
     }
 
     /// Ends the input, possibly within a line. Another stream may follow.
     pub fn end_of_input(&mut self) {
         let mut framing = std::mem::take(&mut self.framing);
-        framing.rest(|line| self.last_line(line));
+        framing.rest(|line| self.process_last_line(line));
         self.state = StreamState::Outside;
     }
 
@@ -103,13 +103,13 @@ impl Collector {
         self.reports
     }
 
-    /// Reads the last line if no newline follows it. The line may nevertheless be complete.
-    fn last_line(&mut self, line: RawLine<'_>) {
+    /// Processes the last line of an input that does not end with a newline. The line may still be complete.
+    fn process_last_line(&mut self, line: RawLine<'_>) {
         let RawLine::Whole(bytes) = line else {
-            return self.raw_line(line);
+            return self.process_line(line);
         };
         let faults = self.reports.faults.len();
-        self.raw_line(line);
+        self.process_line(line);
         if let Some(fault) = self.reports.faults.get_mut(faults)
             && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::NotText)
         {
@@ -117,12 +117,12 @@ impl Collector {
         }
     }
 
-    fn raw_line(&mut self, line: RawLine<'_>) {
+    fn process_line(&mut self, line: RawLine<'_>) {
         self.line += 1;
         match line {
             RawLine::Whole([]) => {}
             RawLine::Whole(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => self.text_line(text),
+                Ok(text) => self.process_text(text),
                 Err(_) => self.abort_stream(FaultKind::NotText),
             },
             RawLine::TooLong => {
@@ -139,23 +139,23 @@ impl Collector {
         }
     }
 
-    fn text_line(&mut self, text: &str) {
+    fn process_text(&mut self, text: &str) {
         let error = match std::mem::replace(&mut self.state, StreamState::Broken) {
             StreamState::Inside(mut open) => {
                 open.bytes += text.len() as u64 + 1;
                 match open.chain.read(text) {
                     Ok(_) if open.bytes > MAX_STREAM_BYTES => FaultKind::StreamTooLong,
                     Ok(record) => return self.next_record(open, record),
-                    Err(LineError::Sequence { found: 0, .. }) => return self.first_line(text),
+                    Err(LineError::Sequence { found: 0, .. }) => return self.process_first_line(text),
                     Err(error) => {
                         self.state = StreamState::Inside(open);
                         FaultKind::from(error)
                     }
                 }
             }
-            StreamState::Outside => return self.first_line(text),
+            StreamState::Outside => return self.process_first_line(text),
             StreamState::Broken => match Chain::default().read(text) {
-                Ok(_) => return self.first_line(text),
+                Ok(_) => return self.process_first_line(text),
                 Err(_) => {
                     if let Some(fault) = self.reports.faults.last_mut() {
                         fault.lines_skipped += 1;
@@ -167,7 +167,7 @@ impl Collector {
         self.abort_stream(error);
     }
 
-    fn first_line(&mut self, text: &str) {
+    fn process_first_line(&mut self, text: &str) {
         let mut chain = Chain::default();
         match chain.read(text) {
             Ok(Record::Hello(hello)) if hello.rank == 0 => self.begin(*hello, chain, text.len() as u64 + 1),

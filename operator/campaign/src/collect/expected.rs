@@ -91,7 +91,7 @@ impl Expected {
         let arm = self.arms.iter().position(|name| *name == record.arm);
         let Some(arm) = arm.filter(|arm| block.arms.contains(arm)) else {
             return Err(contradiction(format!(
-                "the plan has no arm \"{}\"",
+                "the plan has no arm \"{}\" in this block",
                 clipped(&record.arm)
             )));
         };
@@ -118,7 +118,8 @@ impl Expected {
         })
     }
 
-    /// Checks that `cases` contains all cases of block `block` of `leg`. Any arms suffice in a stage after the first.
+    /// Checks that `cases` contains all cases of block `block` of `leg`. In a stage after the first, a block may omit
+    /// arms, because comparisons that have ended are no longer measured.
     pub(super) fn check(&self, leg: u32, block: u32, claimed: u32, cases: &[Case]) -> Result<(), BlockFault> {
         let shape = self.blocks.get(&(leg, block)).ok_or(BlockFault::Unknown)?;
         if claimed as usize != cases.len() {

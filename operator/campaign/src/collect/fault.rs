@@ -57,13 +57,13 @@ pub enum FaultKind {
     /// The whole stream is rejected.
     #[snafu(display("{why}"))]
     Refused {
-        /// Reason.
+        /// Reason for the rejection.
         why: RefusedStream,
     },
     /// The record is not allowed at this position.
     #[snafu(display("{reason}"))]
     Misplaced {
-        /// Description of the record and the reason.
+        /// Description of the record, and the reason why it is not allowed.
         reason: String,
     },
     /// The block is rejected.
@@ -71,7 +71,7 @@ pub enum FaultKind {
     Block {
         /// Number of the block.
         block: u32,
-        /// Reason.
+        /// Reason for the rejection.
         why: BlockFault,
     },
 }
@@ -99,7 +99,7 @@ impl From<LineError> for FaultKind {
 /// Reason why a whole stream is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum RefusedStream {
-    /// The stream was written by another version of the runner.
+    /// The stream has a record version that this binary does not read.
     #[snafu(display("the stream has record version {found}; this binary reads version {RECORD_VERSION}"))]
     Version {
         /// Version of the stream.
@@ -143,7 +143,7 @@ pub enum BlockFault {
     /// The plan assigns the block to another leg or does not contain it.
     #[snafu(display("the plan does not contain this block in this leg"))]
     Unknown,
-    /// Some cases of the block are missing.
+    /// The number of case records differs from the number in the `block` record.
     #[snafu(display("its block record states {claimed} cases, but there are {found}"))]
     Count {
         /// Number of cases that the `block` record states.

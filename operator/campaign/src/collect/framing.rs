@@ -7,11 +7,11 @@ use crds::record::MAX_LINE_BYTES;
 pub enum RawLine<'a> {
     /// A complete line without its newline.
     Whole(&'a [u8]),
-    /// A line above the maximum length, whose bytes were dropped.
+    /// A line that exceeds the maximum length, so its bytes were dropped.
     TooLong,
 }
 
-/// Splits the input into lines and holds the input after the last newline.
+/// Splits the input into lines and keeps the bytes after the last newline until more input follows.
 #[derive(Debug, Default, Clone)]
 pub struct Framing {
     rest: Vec<u8>,
@@ -35,7 +35,7 @@ impl Framing {
         self.keep(bytes);
     }
 
-    /// Calls `consume` with the text after the last newline, if there is any.
+    /// Calls `consume` with the bytes after the last newline, if any.
     pub fn rest(&mut self, consume: impl FnOnce(RawLine<'_>)) {
         let rest = std::mem::take(&mut self.rest);
         match (std::mem::take(&mut self.too_long), rest.is_empty()) {

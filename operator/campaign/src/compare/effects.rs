@@ -44,8 +44,8 @@ pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseK
     keyed.collect()
 }
 
-/// Estimates every comparison of `plan`, with the verdict that follows from its interval. The module `withhold` then
-/// removes the verdicts that must not be reported.
+/// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The module `withhold`
+/// then removes the verdicts that must not be reported.
 pub(super) fn estimate(
     plan: &Plan,
     reports: &Reports,

@@ -98,7 +98,7 @@ pub(crate) fn expected_change(
         (None, Some(change)) => {
             stats::ExpectedChange::increase(percent(change.min), change.max.map(percent), margin)
         }
-        // `validate` rejects a spec with neither of them. Any improvement would meet such an expectation.
+        // `validate` rejects an expectation with neither. As a fallback, any improvement meets it.
         (None, None) if expectation.metric.higher_is_better() => {
             stats::ExpectedChange::increase(0.0, None, margin)
         }
@@ -163,7 +163,7 @@ fn evaluate_at_size(
 
 fn reason(outcome: ExpectationOutcome, sizes: &[SizeOutcome]) -> String {
     if sizes.is_empty() {
-        return "the scenario has no size in the expected range".to_owned();
+        return "no size of the scenario is in the range of the expectation".to_owned();
     }
     let deciding = sizes.iter().filter(|size| size.outcome == outcome);
     let reasons = deciding.map(|size| format!("{}: {}", format::size(size.size_bytes), size.reason));

@@ -8,7 +8,7 @@ use crate::summarize::Summary;
 
 /// Summarizes the verdicts of each variant on the primary metrics, as the number of sizes with each verdict. Sizes at
 /// which a variant is identical to the baseline are not counted. The verdicts of an incomplete run are marked, because
-/// its intervals are valid only if it was not stopped because of them.
+/// its intervals are valid only if what they showed was not the reason to stop the run.
 pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
     if let Some(reason) = summary.nothing_measured() {
         return format!("nothing was measured: {reason}");

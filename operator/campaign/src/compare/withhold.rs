@@ -30,7 +30,7 @@ pub(super) fn withhold_verdicts(
     Ok(())
 }
 
-/// Comparisons to which a control applies: all that share the baseline of a scenario at a size in bytes.
+/// Scenario, and size in bytes, to which a control applies: all comparisons there share the baseline.
 type ControlScope = (usize, u64);
 
 fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
@@ -119,7 +119,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner does not know this, for example if the memory is on a device.
+/// this size, according to the evidence. The planner cannot always predict this, for example for memory on a device.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));

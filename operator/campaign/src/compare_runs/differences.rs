@@ -126,9 +126,9 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
     }),
 ];
 
-/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`] and those
-/// that not every host reports, then [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that
-/// both runs have.
+/// Finds every difference between the runs that could be mistaken for an effect of an arm. Compares [`PROPERTIES`], the
+/// properties that not every host reports, and then the [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios
+/// and variants that both runs have.
 pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
     let runs = (first, second);
     let properties = PROPERTIES.iter();
@@ -216,7 +216,7 @@ fn limit(value: Option<u64>, unit: &str) -> String {
     value.map_or_else(|| "none".to_owned(), |value| format!("{value} {unit}"))
 }
 
-/// Describes the link that carries a rail. The address is omitted because it may change with every run, and the domain
+/// Describes the network link of a rail. The address is omitted because it may change with every run, and the domain
 /// because it may identify a process.
 fn rail(rail: &RailFacts) -> String {
     let interface = rail.interface.as_deref().unwrap_or("no interface");

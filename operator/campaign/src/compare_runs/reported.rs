@@ -9,7 +9,7 @@ use super::difference::{Difference, join};
 
 /// A property of a host.
 enum Reported {
-    /// The host has nothing with this property.
+    /// The host has no device with this property.
     NotApplicable,
     /// The worker could not read the property.
     Unknown,
@@ -48,7 +48,7 @@ struct Values {
 }
 
 impl Values {
-    fn of(run: &FinishedRun<'_>, describe: fn(&HostEnvironment) -> Reported) -> Self {
+    fn new(run: &FinishedRun<'_>, describe: fn(&HostEnvironment) -> Reported) -> Self {
         let mut values = Self::default();
         for worker in &run.evaluation.summary.environment.workers {
             match describe(&worker.hello.environment) {
@@ -71,7 +71,7 @@ impl Values {
 /// Properties in which the known values of the runs differ.
 pub(super) fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
     let difference = |(name, describe): &Property| {
-        let (first, second) = (Values::of(first, *describe), Values::of(second, *describe));
+        let (first, second) = (Values::new(first, *describe), Values::new(second, *describe));
         (first.contradict(&second) || second.contradict(&first)).then(|| Difference {
             property: (*name).to_owned(),
             first: join(first.known.into_iter()),
@@ -81,12 +81,12 @@ pub(super) fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> 
     PROPERTIES.iter().filter_map(difference).collect()
 }
 
-/// Names of the properties that a host of one of the runs does not report, so that the runs may differ in them.
+/// Names of the properties that some host of either run does not report, so the runs may differ in them unnoticed.
 pub fn unreported(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<&'static str> {
     let is_unknown = |(_, describe): &&Property| {
         [first, second]
             .iter()
-            .any(|run| Values::of(run, *describe).has_unknown)
+            .any(|run| Values::new(run, *describe).has_unknown)
     };
     let unknown = PROPERTIES.iter().filter(is_unknown);
     unknown.map(|(name, _)| *name).collect()

@@ -17,7 +17,7 @@ impl Draw {
         Self { seed }
     }
 
-    /// Draws the order of `items` for `subject`. The names of the items must be unique.
+    /// Draws an order of `items`. Orders for different subjects are independent. The names of the items must be unique.
     pub(super) fn order<T>(
         self,
         subject: &str,
@@ -78,7 +78,7 @@ mod tests {
                 .entry(order(7, &round.to_string(), &names))
                 .or_insert(0_u32) += 1;
         }
-        // 6 orders, 1000 each expected; standard deviation 29.
+        // Each of the 6 orders is expected 1000 times, with a standard deviation of 29.
         assert_eq!(counts.len(), 6);
         assert!(
             counts.values().all(|count| (880..=1120).contains(count)),

@@ -16,9 +16,9 @@ const POSTED_BYTES: u64 = 512;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
 const RAIL_BYTES: u64 = 448;
-/// Size in bytes of a case record of the integrity pass, which has about a dozen numbers.
+/// Size in bytes of a case record of the integrity pass, which contains about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
-/// Number of samples assumed for a case with a fixed duration, for the length of its histogram.
+/// Number of samples assumed for a case with a fixed duration, to estimate the length of its histogram.
 const TIMED_SAMPLES: u64 = 100_000;
 /// Size in bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
@@ -277,7 +277,8 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     }
 }
 
-/// Number of operations of one thread in `extent` and their duration in seconds, if each takes `operation` seconds.
+/// Number of operations that one thread performs in `extent`, and their duration in seconds, if each takes `operation`
+/// seconds.
 fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, operation: f64) -> (u64, f64) {
     let count = match extent {
         Extent::Iterations(count) => count,
@@ -423,7 +424,7 @@ mod tests {
             let seconds = case_seconds(&plan, &plan.scenarios[0], 4096);
             assert!((seconds - 0.025).abs() < 0.0005, "{threads} threads: {seconds} s");
         }
-        // The minimum number of operations takes longer.
+        // A million operations take longer than the minimum window.
         let plan = plan_with_threads(8, 1_000_000);
         assert!(case_seconds(&plan, &plan.scenarios[0], 4096) > 1.0);
     }

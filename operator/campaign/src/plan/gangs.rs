@@ -17,8 +17,8 @@ pub(super) struct Gang {
     pub arms: Vec<(usize, u32)>,
 }
 
-/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The first gang is that of the
-/// baseline.
+/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The gang of the baseline
+/// comes first.
 pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
     let mut gangs: Vec<Gang> = Vec::new();
     let first = arms.get(baseline).map(|arm| (baseline, arm));

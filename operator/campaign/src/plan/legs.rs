@@ -9,7 +9,8 @@ use super::estimate::{block_stream_bytes, leg_overhead_bytes, round_overhead_byt
 use super::gangs::{self, Gang};
 use super::{Leg, Plan, PlanError, PlannedScenario};
 
-/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds and the pilot with 17 images.
+/// Maximum number of gangs of pods that one run creates in succession: 17 (one for each of 16 images, and one for the
+/// image control arm) in each of 60 rounds and in the pilot.
 const MAX_LEGS: usize = 1037;
 /// Bytes reserved in an assignment for everything except its rounds: at most 16 variants with 32 variables of 1 KiB.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
@@ -69,7 +70,7 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
         let drawn = draw.order(subject, arms(), |(_, (arm, _))| arm_name(*arm));
         drawn.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
     };
-    // A process is identified by its first arm.
+    // A process has no name, so the name of its first arm identifies it in the draw.
     let processes = (0_u32..).zip(&gang.processes).map(|(process, _)| process);
     let process_order = draw.order(&format!("round {round} processes"), processes, |process| {
         let first = gang.arms.iter().find(|(_, arm_process)| arm_process == process);
@@ -111,7 +112,7 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
 }
 
 /// Appends the rounds to `legs` as one leg, or as several if its record stream or assignment would be too long. A round
-/// may be split between blocks, but never within a block.
+/// may be split between two blocks, but never within a block.
 fn split(
     plan: &Plan,
     gang: &Gang,

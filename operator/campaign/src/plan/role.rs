@@ -6,7 +6,7 @@ use super::{Arm, Separation};
 use crate::posting::Posting;
 
 /// Purpose of the comparison between an arm and the baseline at one size. The planner decides it before anything is
-/// measured, so the comparisons that get verdicts do not depend on the results.
+/// measured, so the results cannot influence which comparisons get verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
@@ -14,7 +14,7 @@ pub enum Role {
     Variant,
     /// Compares a variant that posts exactly what the baseline posts, but opens its endpoints with other attributes: a
     /// different inject limit changes what a provider inlines and the depth of its queue even for larger messages. The
-    /// optimization does not apply, and an effect is not certain to be noise.
+    /// optimization does not apply, but an effect is not necessarily noise.
     NotApplicable,
     /// Compares a variant that does exactly what the baseline does at this size, so that any effect is noise.
     NegativeControl,
@@ -37,7 +37,7 @@ impl Role {
         }
     }
 
-    /// Whether any effect is noise.
+    /// Whether any effect in the comparison is noise by construction.
     pub fn is_control(self) -> bool {
         matches!(self, Self::NegativeControl | Self::ControlArm)
     }

@@ -68,7 +68,7 @@ fn count(cells: &[Cell], has_role: impl Fn(Role) -> bool) -> u32 {
 }
 
 /// Family of the comparisons of a scenario, or of the controls of a run. An empty family has the level of a single
-/// comparison: its intervals are only descriptive.
+/// comparison, since its intervals are only descriptive.
 fn family(run: &ValidatedRun, comparisons: u32) -> Result<Family, PlanError> {
     Family::new(comparisons.max(1), run.sampling.confidence_percent.into()).map_err(|error| {
         PlanError::Confidence {

@@ -1,4 +1,4 @@
-//! Tests the plans of small runs: control arms, processes, orders, and the orders that must stay the same if the run
+//! Tests the plans of small runs: control arms, processes, random orders, and which orders stay the same when the run
 //! changes.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Finds the settings under which an optimization cannot show an effect. Performs no I/O.
+//! Finds settings under which an optimization cannot show an effect. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::units::Size;
@@ -78,7 +78,7 @@ fn check_delivery(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
             Severity::Notice,
             format!(
                 "scenario {}: over verbs, a write is complete when the target's NIC has acknowledged it, which may be \
-                 before the data is in memory; use WriteImmediate to include its arrival",
+                 before the data is in memory; use WriteImmediate to measure until the data arrives",
                 scenario.assignment.name
             ),
         );
@@ -171,8 +171,8 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {}: efa-direct sends at most one packet (about {}) and will reject {}: use Write, or provider \
-                 efa",
+                "scenario {}: efa-direct sends at most one packet per message (about {}) and will reject {}: use Write, \
+                 or provider efa",
                 scenario.assignment.name,
                 Size(EFA_DIRECT_MESSAGE_BYTES),
                 Size(longest)

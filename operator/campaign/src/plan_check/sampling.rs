@@ -82,7 +82,7 @@ fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {name}: iterations {iterations} does not ensure the {P999_SAMPLES} samples below which \
+                "scenario {name}: iterations {iterations} does not ensure {P999_SAMPLES} samples, and with fewer, \
                  LatencyP99_9 is close to the maximum: use {P999_SAMPLES} or more"
             ),
         );

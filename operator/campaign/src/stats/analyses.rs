@@ -4,11 +4,11 @@
 use super::futility::Futility;
 use super::{Family, Interval};
 
-/// Approximate ratio of the rounds of successive analyses. Each analysis costs a share of the level, so a comparison
-/// that an analysis does not decide is analyzed again only after considerably more rounds.
+/// Approximate ratio between the numbers of rounds at successive analyses. Each analysis costs a share of the level, so
+/// a comparison that an analysis does not decide is analyzed again only after considerably more rounds.
 const GROWTH: f64 = 1.6;
 
-/// Result of an analysis for one question that a comparison asks about its interval.
+/// Result of an analysis for one question about the interval of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuestionState {
     /// The interval decides the question.
@@ -19,21 +19,21 @@ pub enum QuestionState {
     Open,
 }
 
-/// An analysis of comparisons of one family before the last round.
+/// An analysis of the comparisons of one family, before the last round.
 pub struct InterimAnalysis {
     futility: Futility,
 }
 
 impl InterimAnalysis {
-    /// Creates an analysis of comparisons of `family`.
+    /// Creates an analysis of the comparisons of `family`.
     pub fn new(family: Family) -> Self {
         Self {
             futility: Futility::new(family),
         }
     }
 
-    /// Answers a question with the `interval` of `rounds` rounds. `decides` returns whether an interval decides the
-    /// question, and `later` contains the numbers of rounds of the later analyses.
+    /// Answers a question from the `interval` of `rounds` rounds. `decides` returns whether an interval decides the
+    /// question, and `later` contains the number of rounds at each later analysis.
     pub fn answer(
         &mut self,
         interval: &Interval,
@@ -55,7 +55,8 @@ impl InterimAnalysis {
 /// `rounds`. The first is the recommended number for `largest`, the family with the most comparisons, at the level of
 /// one analysis. Each further number is about [`GROWTH`] times the one before.
 pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
-    // More analyses need more rounds for the first one, and more rounds for the first one need fewer analyses.
+    // More analyses make the level of each one stricter, so the first one needs more rounds, which leaves room for
+    // fewer analyses. The loop finds the smallest consistent number.
     let mut count = 1;
     while analyses_from(first(largest, count), rounds) > count {
         count += 1;

@@ -1,7 +1,7 @@
-//! Latencies as counts of histogram buckets, which can be merged and queried for quantiles. Performs no I/O.
+//! Latencies as counts per histogram bucket, which can be merged and queried for quantiles. Performs no I/O.
 //!
 //! The histogram in a record allocates its whole range (a quarter of a megabyte), although a case fills only a few
-//! hundred buckets. This type has the same buckets, so merging and quantiles lose no precision.
+//! hundred buckets. This type stores the same buckets sparsely, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Distribution of a histogram whose largest sample is `max_nanos`.
+    /// Creates the distribution of a histogram whose largest sample is `max_nanos`.
     ///
     /// The last bucket ends at this sample, so that no quantile exceeds the maximum. A maximum that is not in the last
     /// bucket is ignored.
@@ -61,7 +61,7 @@ impl Distribution {
         })
     }
 
-    /// Quantile in the tail, in nanoseconds; `None` if there are too few samples, so that it would be the maximum.
+    /// Quantile in the tail, in nanoseconds; `None` if there are so few samples that it would be the maximum.
     pub fn tail_quantile(&self, quantile: f64) -> Option<u64> {
         let rank = (quantile * self.count as f64).ceil();
         self.quantile(quantile).filter(|_| rank < self.count as f64)

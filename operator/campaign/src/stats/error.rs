@@ -47,8 +47,8 @@ pub enum StatsError {
     },
     /// The expected range is empty.
     #[snafu(display(
-        "no change can be at least {min:.2} and at most {max:.2} percent: the minimum (the margin of the run \
-         if it is 0) must not exceed the maximum"
+        "no change can be at least {min:.2} and at most {max:.2} percent: the minimum (or the margin of the \
+         run, if the minimum is 0) must not exceed the maximum"
     ))]
     ExpectedRange {
         /// Minimum expected change, in percent.

@@ -1,4 +1,4 @@
-//! Compares an effect with the change that a run expects. Performs no I/O.
+//! Compares an interval with the change that an expectation states. Performs no I/O.
 
 use crds::v1alpha1::ExpectationOutcome;
 use snafu::ensure;
@@ -10,7 +10,7 @@ use super::{Interval, Margin};
 /// An expected change, such as "10 to 20 percent lower" or "up to twice as much".
 ///
 /// It is stored as gains, which are logarithms of the ratio in the expected direction, so that both directions are
-/// compared in the same manner.
+/// compared in the same way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpectedChange {
     direction: ExpectedDirection,
@@ -275,7 +275,7 @@ mod tests {
             let decrease = ExpectedChange::decrease(min, None, margin()).unwrap();
             let of_inverse = 100.0 * min / (100.0 - min);
             let increase = ExpectedChange::increase(of_inverse, None, margin()).unwrap();
-            // The two minima agree up to rounding.
+            // The two minima agree only up to rounding, so bounds that lie on the minimum are excluded.
             prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assert_eq!(decrease.evaluate(&interval), increase.evaluate(&interval.inverse()));

@@ -11,13 +11,14 @@ use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 pub const SPARE_ROUNDS: u32 = 4;
 
 /// All comparisons of one scenario (each arm at each size) on its primary metric. The intervals of a family hold
-/// simultaneously: the probability of any false verdict in it is at most `1 - confidence`.
+/// simultaneously: the probability of any false verdict in the family is at most `1 - confidence`.
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
 /// analyses of the run. Of the usual corrections, it is the one that yields simultaneous intervals, and verdicts are
-/// derived from intervals. With several analyses, they are repeated confidence intervals: by the union bound they hold
-/// at all analyses together, so they hold at whichever analysis a comparison ends, for any reason. Source: Jennison and
-/// Turnbull, *Group Sequential Methods with Applications to Clinical Trials*, 2000, chapter 9.
+/// derived from intervals. With several analyses, the intervals are repeated confidence intervals: by the union bound,
+/// they hold at all analyses together, so they hold at whichever analysis a comparison ends, and for whatever reason it
+/// ends there. Source: Jennison and Turnbull, *Group Sequential Methods with Applications to Clinical Trials*, 2000,
+/// chapter 9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     comparisons: NonZeroU32,
@@ -46,7 +47,7 @@ impl Family {
         })
     }
 
-    /// Divides the level among `analyses` (at least 1) of the same comparisons.
+    /// Divides the level equally among `analyses` analyses (at least 1) of the same comparisons.
     #[must_use]
     pub fn with_analyses(self, analyses: usize) -> Family {
         let analyses = u32::try_from(analyses).unwrap_or(u32::MAX);
@@ -67,13 +68,13 @@ impl Family {
     }
 
     /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m K / alpha))`,
-    /// since the smallest two-sided level of `n` rounds is `2 / 2^n`.
+    /// since the smallest two-sided level with `n` rounds is `2 / 2^n`.
     pub fn minimum_rounds(&self) -> u32 {
         (2.0 / self.level()).log2().ceil() as u32
     }
 
-    /// Recommended number of rounds, at which one outlier does not decide the verdict: [`SPARE_ROUNDS`] more than the
-    /// minimum.
+    /// Recommended number of rounds, with which a single outlier cannot decide the verdict: [`SPARE_ROUNDS`] more than
+    /// the minimum.
     pub fn recommended_rounds(&self) -> u32 {
         self.minimum_rounds() + SPARE_ROUNDS
     }

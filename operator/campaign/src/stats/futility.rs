@@ -11,22 +11,22 @@ use super::{Family, Interval};
 /// Probability below which a decision is considered unlikely.
 pub const FUTILITY_POWER: f64 = 0.1;
 
-/// Number of effects that are tried, from one bound of the interval to the other.
+/// Number of effects to try, evenly spaced from one bound of the interval to the other.
 const EFFECTS: u32 = 41;
-/// Number of equally likely estimates that are tried for each effect.
+/// Number of equally likely estimates to try for each effect.
 const ESTIMATES: u32 = 100;
 
 /// Decides whether comparisons of a family are futile.
 ///
-/// A comparison is futile if no effect inside its interval has a probability of at least [`FUTILITY_POWER`] to be decided
-/// by any later analysis. The rounds measured so far remain part of the later intervals. If the effect is `e`, the
-/// estimate of `n'` rounds, of which `n` resulted in the estimate `x`, has about the mean `(n x + (n' - n) e) / n'` and
-/// the variance `scale^2 pi (n' - n) / (3 n'^2)`; its interval has the half width `scale * k(n')`, with the scale and `k`
-/// of the module `power`. The probabilities of several later analyses are added, which overestimates the probability
-/// that any of them decides.
+/// A comparison is futile if, whichever effect inside its interval is the true one, the probability that a later
+/// analysis decides the comparison is below [`FUTILITY_POWER`]. The rounds measured so far remain part of the later
+/// intervals. If the effect is `e` and the first `n` of `n'` rounds gave the estimate `x`, then the estimate from all
+/// `n'` rounds has approximately the mean `(n x + (n' - n) e) / n'` and the variance `scale^2 pi (n' - n) / (3 n'^2)`;
+/// its interval has the half width `scale * k(n')`, with the scale and `k` from the module `power`. The probabilities
+/// of several later analyses are added, which overestimates the probability that any of them decides.
 pub(super) struct Futility {
     family: Family,
-    /// `k` for each number of rounds that was needed so far.
+    /// `k` for each number of rounds, computed on first use.
     half_widths: BTreeMap<u32, Option<f64>>,
     /// Equally likely values of a standard normal variable.
     scores: Vec<f64>,
@@ -43,8 +43,8 @@ impl Futility {
         }
     }
 
-    /// Whether a comparison with this `interval` of `rounds` rounds is futile. `later` contains the numbers of rounds of
-    /// the later analyses, and `decides` returns whether an interval decides the comparison.
+    /// Whether a comparison with this `interval` of `rounds` rounds is futile. `later` contains the number of rounds at
+    /// each later analysis, and `decides` returns whether an interval decides the comparison.
     pub(super) fn is_futile(
         &mut self,
         interval: &Interval,
@@ -99,7 +99,7 @@ impl Futility {
         decided.sum::<usize>() as f64 / f64::from(ESTIMATES)
     }
 
-    /// Half width of the interval of normal scores; `None` if there are too few rounds for an interval.
+    /// Half width of the interval for normal scores; `None` if there are too few rounds for an interval.
     fn half_width(&mut self, rounds: u32) -> Option<f64> {
         let family = &self.family;
         let computed = self.half_widths.entry(rounds);
@@ -109,7 +109,7 @@ impl Futility {
 
 /// A later analysis, on the log scale of effects.
 struct LaterAnalysis {
-    /// Share of its rounds that are not measured yet.
+    /// Share of its rounds that have not been measured yet.
     weight: f64,
     /// Standard deviation of its estimate, given the rounds measured so far.
     deviation: f64,
@@ -123,7 +123,8 @@ mod tests {
     use crate::stats::{BetterDirection, Margin, decide_verdict};
     use crds::v1alpha1::Verdict;
 
-    /// Whether a verdict is futile after `rounds` of at most 60 rounds with this interval, in percent.
+    /// Whether a comparison is futile after `rounds` of at most 60 rounds if its interval goes from `lower` to `upper`
+    /// percent.
     fn futile(rounds: u32, lower: f64, upper: f64) -> bool {
         let family = Family::new(6, 95.0).unwrap().with_analyses(4);
         let margin = Margin::from_percent(2.0).unwrap();
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_decided_without_later_analyses() {
+    fn comparison_without_later_analyses_is_futile() {
         let mut futility = Futility::new(Family::new(1, 95.0).unwrap());
         let interval = Interval {
             estimate: 0.5,

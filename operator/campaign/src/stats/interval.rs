@@ -11,8 +11,8 @@ pub struct Interval {
     pub lower: f64,
     /// Upper bound.
     pub upper: f64,
-    /// Probability, over both sides, that an interval computed this way misses the effect. It is at most the requested
-    /// level, and usually below it because the levels of the method are discrete.
+    /// Probability that an interval computed this way misses the effect on either side. It is at most the requested
+    /// level, and usually below it because the achievable levels are discrete.
     pub level: f64,
 }
 

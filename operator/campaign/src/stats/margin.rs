@@ -7,8 +7,8 @@ use super::ratio::log_ratio_of_increase;
 
 /// The equivalence margin: the largest change that is considered no change, symmetric on the log scale.
 ///
-/// A margin of 2 percent spans the ratios from 1/1.02 to 1.02, printed as -1.96 to +2 percent. It is
-/// symmetric in this sense, and not in percent, so that exchanging arm and baseline mirrors every verdict.
+/// A margin of 2 percent spans the ratios from 1/1.02 to 1.02, printed as -1.96 to +2 percent. It is symmetric as a
+/// ratio rather than in percent, so that exchanging arm and baseline mirrors every verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
     log_ratio: f64,

@@ -19,8 +19,8 @@ pub struct PairedResult {
     pub verdict: Verdict,
     /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
-    /// Smallest absolute effect that this many rounds with this spread detect with a power of 80 percent; `None`
-    /// without an interval.
+    /// Smallest absolute effect that the comparison detects with a power of 80 percent, given its number of rounds and
+    /// their spread; `None` without an interval.
     pub minimum_detectable_effect: Option<f64>,
     /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
     pub rounds_to_settle: Option<RoundsToSettle>,
@@ -29,7 +29,7 @@ pub struct PairedResult {
 /// Reason why a comparison has no interval.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum NoInterval {
-    /// The exact interval at the family's level does not exist for so few rounds.
+    /// With so few rounds, no exact interval exists at the family's level.
     #[snafu(display(
         "too few rounds ({rounds}) for a verdict: at least {minimum} are needed, and {recommended} are recommended"
     ))]
@@ -40,16 +40,16 @@ pub enum NoInterval {
         comparisons: u32,
         /// Minimum number of rounds for an interval.
         minimum: u32,
-        /// Recommended number of rounds, at which one outlier does not decide the verdict.
+        /// Recommended number of rounds, with which a single outlier cannot decide the verdict.
         recommended: u32,
     },
-    /// The run is analyzed only after several stages, and the first of them is not complete.
+    /// The run has several analyses, and the first one has not taken place yet.
     #[snafu(display("the first analysis takes place after {rounds} rounds"))]
     BeforeFirstAnalysis {
-        /// Number of rounds of the first analysis.
+        /// Number of rounds at the first analysis.
         rounds: u32,
     },
-    /// The effect of a round is not a number.
+    /// The effect of a round is not finite.
     #[snafu(display("round {round} has no finite effect: exclude it as invalid"))]
     NotFinite {
         /// Index of the round in the input.

@@ -15,8 +15,8 @@
 //!
 //! The scale is the half width of the measured interval divided by `k(n)`, so heavy tails have the same weight as in
 //! the interval. If there are too few rounds for an interval, the scale is their robust spread: the median absolute
-//! deviation from the median times 1.4826. The simulated coverage also reports the power for an effect of the
-//! detectable size.
+//! deviation from the median times 1.4826. `docs/simulated-coverage.md` reports the simulated power for an effect of
+//! the minimum detectable size.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -25,7 +25,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Family, Interval, Margin, median_of, signed_rank};
 
-/// Power: probability that an effect of the minimum detectable size results in `Improved` or `Regressed`.
+/// Power: the probability that an effect of the minimum detectable size results in `Improved` or `Regressed`.
 pub const POWER: f64 = 0.8;
 
 /// Maximum number of rounds of a run.
@@ -34,7 +34,7 @@ pub const MAX_ROUNDS: u32 = 60;
 /// Factor that makes the median absolute deviation of normal values a consistent estimate of their standard deviation.
 const NORMAL_CONSISTENCY: f64 = 1.4826;
 
-/// Minimum number of rounds from which a spread is computed.
+/// Minimum number of rounds to compute a spread.
 const MIN_ROUNDS_FOR_SPREAD: usize = 3;
 
 /// Total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
@@ -66,8 +66,8 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// Smallest effect, as the absolute logarithm of the ratio, for which this number of rounds and this interval width
-/// result in `Improved` or `Regressed` with a power of 80 percent.
+/// Smallest effect, as the absolute logarithm of the ratio, that results in `Improved` or `Regressed` with a
+/// probability of 80 percent, given this number of rounds and this interval width.
 pub(super) fn minimum_detectable_effect(
     interval: &Interval,
     rounds: usize,
@@ -123,7 +123,7 @@ impl UnitReach {
     pub(super) fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);
-        // Expected order statistics of normal values, as Blom (1958) approximates them.
+        // Expected order statistics of normal values, in the approximation of Blom (1958).
         let scores: Vec<f64> = (1..=rounds)
             .map(|rank| normal.inverse_cdf((f64::from(rank) - 0.375) / (n + 0.25)))
             .collect();
@@ -187,7 +187,9 @@ mod tests {
         let family = Family::new(1, 95.0).unwrap();
         let about = |center: f64| match settle(&rounds(10, center, 0.05), &family) {
             RoundsToSettle::About(count) => count,
-            RoundsToSettle::MoreThan(_) => panic!("{center} is not settled within the projection"),
+            RoundsToSettle::MoreThan(_) => {
+                panic!("{center} is not settled within the maximum number of rounds")
+            }
         };
         assert!(about(0.035 + margin().log_ratio()) > about(0.04 + margin().log_ratio()));
         assert_eq!(

@@ -1,16 +1,16 @@
 //! The interval based on the Wilcoxon rank-sum test for two independent samples. Performs no I/O.
 //!
 //! The median of all differences between a value of the second sample and one of the first is the Hodges-Lehmann
-//! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval that the test does not
-//! reject, where `c` is the largest value such that the Mann-Whitney count is at most `c` with a probability of at most
-//! `level / 2`. The samples must be independent and differ only by a shift.
+//! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval of shifts that the
+//! test does not reject, where `c` is the largest value such that the Mann-Whitney count is at most `c` with a
+//! probability of at most `level / 2`. The samples must be independent and differ only by a shift.
 //!
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections 4.1 to 4.3.
 
 use super::Interval;
 use super::median_of;
 
-/// Maximum size of a sample, which is more than the maximum number of rounds of a run.
+/// Maximum size of a sample. A run has fewer rounds.
 pub const MAX_SAMPLE: usize = 200;
 
 /// The interval of the shift from `first` to `second` (all finite) at the two-sided `level`. `None` if the samples are
@@ -62,7 +62,7 @@ fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
 /// left in it. Each value of the second sample adds the number of values of the first sample that were drawn before it
 /// to the count.
 fn distribution(first: usize, second: usize) -> Vec<f64> {
-    // Indexed by the number of values drawn from the first sample: probability of each count.
+    // Probability of each count, indexed by the number of values drawn from the first sample.
     let mut drawn: Vec<Vec<f64>> = vec![vec![1.0]];
     for values in 1..=first + second {
         let most = values.min(first);

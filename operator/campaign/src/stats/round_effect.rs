@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_median_of_the_log_ratios() {
+    fn round_effect_is_the_median_of_the_log_ratios() {
         let effect = |pairs: &[Pair]| round_effect(pairs).unwrap();
         assert_eq!(effect(&[]), None);
         let odd = effect(&[pair(2.0, 1.0), pair(90.0, 100.0), pair(1.0, 7.0)]).unwrap();

@@ -2,12 +2,12 @@
 //!
 //! The Walsh averages of `n` values are the `n (n + 1) / 2` means of each value with itself and with each other value.
 //! Their median is the Hodges-Lehmann estimate. Their `(c + 1)`-th smallest and largest are the bounds of the interval
-//! that the signed-rank test does not reject, where `c` is the largest value such that the signed-rank sum is at most
-//! `c` with a probability of at most `level / 2`.
+//! of effects that the signed-rank test does not reject, where `c` is the largest value such that the signed-rank sum
+//! is at most `c` with a probability of at most `level / 2`.
 //!
 //! The values must be independent and symmetric about the effect; they need not be normal or have the same spread.
-//! Unlike the test, the interval needs no special treatment of ties and zeros: it is closed, and with tied or rounded
-//! values it misses the effect with at most the probability of its level.
+//! Unlike the test, the interval needs no special treatment of ties and zeros: it is closed, and even with tied or
+//! rounded values, the probability that it misses the effect is at most its level.
 //!
 //! Sources: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections
 //! 3.1 to 3.3; Lehmann, *Nonparametrics: Statistical Methods Based on Ranks*, revised edition 2006,
@@ -27,7 +27,7 @@ impl Cutoff {
     /// The cutoff for `count` values at the two-sided `level`. `None` if even the full range of the values misses the
     /// effect with a higher probability, that is, if `2 / 2^count` is above `level`.
     ///
-    /// The null distribution is exact for every count. Its cost grows with the third power of the count: less than a
+    /// The null distribution is exact for every count. Its cost grows with the cube of the count: less than a
     /// millisecond for the maximum of 60 rounds.
     pub fn at(count: usize, level: f64) -> Option<Cutoff> {
         let mut below = 0.0;
@@ -45,7 +45,7 @@ impl Cutoff {
         cutoff
     }
 
-    /// Probability, over both sides, that the interval misses the effect; at most the requested level.
+    /// Probability that the interval misses the effect on either side; at most the requested level.
     pub fn level(&self) -> f64 {
         self.level
     }

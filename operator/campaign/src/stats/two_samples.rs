@@ -2,7 +2,8 @@
 //!
 //! It is the smallest interval that contains two others: the rank-sum interval, which is exact if the samples differ
 //! only by a shift and is not sensitive to outliers, and Welch's interval, which holds if they also differ in spread.
-//! Either one alone misses the shift too often in the other's case; `docs/simulated-coverage.md` has the numbers.
+//! Each one alone misses the shift too often in the situation that only the other handles; `docs/simulated-coverage.md`
+//! has the numbers.
 
 use super::{Interval, rank_sum, welch};
 

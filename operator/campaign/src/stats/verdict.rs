@@ -28,8 +28,8 @@ impl From<Metric> for BetterDirection {
 pub enum NullCheck {
     /// Part of the interval lies inside the margin: the interval is the noise floor.
     Holds,
-    /// The whole interval lies beyond the margin. Something other than the arms' settings differs, and every comparison
-    /// that this one controls is invalid.
+    /// The whole interval lies beyond the margin. Something other than the arms' settings may differ, so the
+    /// comparisons that this one controls get no verdict.
     Violated,
 }
 

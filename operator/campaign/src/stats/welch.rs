@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Lower and upper bound of the difference from the mean of `first` to the mean of `second` (all finite) at the
 /// two-sided `level`. `None` if a sample has fewer than two values.
 pub(super) fn bounds(first: &[f64], second: &[f64], level: f64) -> Option<(f64, f64)> {
-    let (first, second) = (Mean::of(first)?, Mean::of(second)?);
+    let (first, second) = (Mean::new(first)?, Mean::new(second)?);
     let difference = second.mean - first.mean;
     let variance = first.variance + second.variance;
     if variance == 0.0 {
@@ -32,7 +32,7 @@ struct Mean {
 }
 
 impl Mean {
-    fn of(values: &[f64]) -> Option<Self> {
+    fn new(values: &[f64]) -> Option<Self> {
         if values.len() < 2 {
             return None;
         }

@@ -1,15 +1,17 @@
 //! Limits the size of a status by omitting detail in a fixed order. Performs no I/O.
 //!
-//! Every client that watches runs receives every status. The records and reports contain all details; a warning in the
-//! status lists what was omitted. In this order, and only as far as needed:
+//! Every client that watches runs receives every status, so a status must stay small. The records and reports contain
+//! all details; a warning in the status lists what was omitted. These steps are taken in order until the status fits:
 //!
-//! 1. strings are truncated after [`SHORT_TEXT`] characters;
-//! 2. the reasons of optimizations are omitted;
-//! 3. comparisons lose their minimum detectable change and the rounds that would settle them;
-//! 4. results lose all values except p50, p99 and throughput;
-//! 5. pairs and nodes are omitted;
-//! 6. results are omitted, the last first;
-//! 7. comparisons are omitted: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
+//! 1. Strings are truncated after [`SHORT_TEXT`] characters.
+//! 2. The reasons of optimizations are omitted.
+//! 3. Comparisons lose their minimum detectable change and the rounds that would settle them.
+//! 4. Results lose their numbers of operations.
+//! 5. Results lose all values except p50, p99 and throughput.
+//! 6. Pairs and nodes are omitted.
+//! 7. Results are omitted, starting with the last.
+//! 8. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
+//!    verdict, then the others. Each group starts with its last comparison.
 
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
@@ -18,7 +20,7 @@ use crate::format::clipped;
 
 /// Maximum size of a status as JSON, in bytes: 64 KiB minus a reserve for the fields that the API server adds.
 pub const MAX_STATUS_BYTES: usize = 62 * 1024;
-/// Length of a truncated string, in characters.
+/// Maximum length of a truncated string, in characters.
 pub const SHORT_TEXT: usize = 120;
 /// Maximum number of warnings, and of entries in each list of the environment, in a reduced status.
 const MAX_REDUCED_LIST: usize = 16;
@@ -233,7 +235,7 @@ fn drop_pairs(status: &mut BenchmarkRunStatus) {
     status.nodes.clear();
 }
 
-/// Omits results, the last first, until the status is smaller by `excess_bytes`.
+/// Omits results, starting with the last, until the status is smaller by `excess_bytes`.
 fn drop_results(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     let mut freed_bytes = 0;
     while freed_bytes < excess_bytes {
@@ -244,8 +246,8 @@ fn drop_results(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     }
 }
 
-/// Omits comparisons, the least informative first, until the status is smaller by `excess_bytes`. The others keep their
-/// order.
+/// Omits comparisons, starting with the least informative, until the status is smaller by `excess_bytes`. The remaining
+/// ones keep their order.
 fn drop_comparisons(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
     order.sort_by_key(|index| {

@@ -1,5 +1,5 @@
-//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not state whether
-//! its results are good.
+//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not indicate
+//! whether its results can be trusted.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 

@@ -1,4 +1,5 @@
-//! Converts results, comparisons and expectations to their form in the status: integers whose names contain the unit.
+//! Converts results, comparisons and expectations to their form in the status, in which values are integers and the
+//! names of the fields contain the unit.
 
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, ExpectationResult, Metric, NodeResult,
@@ -63,7 +64,7 @@ impl<T> Bounded<T> {
     }
 }
 
-/// Results of all arms that were measured.
+/// Results of every arm at every size at which it was measured.
 pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
     let (scenarios, arms) = names(plan);
     let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
@@ -181,7 +182,7 @@ pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> 
     comparisons.expectations.iter().map(result).collect()
 }
 
-/// Pairs of nodes that deviate most.
+/// The [`MAX_PAIRS`] pairs of nodes that deviate most.
 pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
     let (scenarios, _) = names(plan);
     let result = |pair: &PairDeviation| PairResult {

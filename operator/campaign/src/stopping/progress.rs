@@ -1,4 +1,4 @@
-//! Which of the needed blocks are measured.
+//! Determines which of the needed blocks have been measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::plan::{Leg, Plan};
 /// Progress of a run: its blocks, and the part of the plan that it does not need.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Number of needed blocks that are measured.
+    /// Number of needed blocks that have been measured.
     pub done: u32,
     /// Number of needed blocks.
     pub total: u32,
@@ -44,12 +44,12 @@ impl Stopping {
         progress
     }
 
-    /// Numbers of the blocks of `leg` that are measured with all their needed arms.
+    /// Numbers of the blocks of `leg` that have been measured with all the arms that they need.
     pub fn finished_blocks(&self, plan: &Plan, leg: &Leg, reports: &Reports) -> BTreeSet<u32> {
         MeasuredArms::new(plan, reports).finished(&self.reduce(plan, leg))
     }
 
-    /// Whether every needed block of `stage` is measured.
+    /// Whether every needed block of `stage` has been measured.
     pub(crate) fn is_measured(&self, plan: &Plan, reports: &Reports, stage: usize) -> bool {
         let measured = MeasuredArms::new(plan, reports);
         let mut legs = plan.legs.iter().filter(|leg| plan.stage_of_leg(leg) == stage);
@@ -75,8 +75,9 @@ fn cases(leg: &Leg) -> usize {
     blocks.map(|block| block.order.len()).sum()
 }
 
-/// The measured arms of each block. In the first stage, a block is verified only if it contains all arms of the plan.
-/// In later stages, which arms a block needs depends on the records before it, so its arms are checked here.
+/// The measured arms of each block. In the first stage, a block is verified only if it contains all arms that the plan
+/// assigns to it. In later stages, which arms a block needs depends on the records before it, so its arms are checked
+/// here.
 struct MeasuredArms<'a> {
     reports: &'a Reports,
     later_stages: BTreeMap<u32, BTreeSet<usize>>,

@@ -40,8 +40,8 @@ impl Stopping {
     }
 }
 
-/// `leg` with `rounds`, which use only the `arms` at these positions. Positions of arms and processes are counted again
-/// from 0, as the workers require.
+/// Returns `leg` with `rounds`, which use only the arms at the positions in `arms`. The positions of arms and processes
+/// are renumbered from 0, as the workers require.
 fn with_arms(leg: &Leg, mut rounds: Vec<RoundAssignment>, arms: &BTreeSet<u32>) -> Leg {
     let kept = |position: &u32| leg.arms.get(*position as usize);
     let processes: BTreeSet<u32> = arms

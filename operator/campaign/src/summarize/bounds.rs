@@ -1,5 +1,5 @@
-//! Upper bounds of the throughput of each scenario, which help to interpret the measured values. A bound is omitted if a
-//! fact that it needs is unknown.
+//! Upper bounds on the throughput of each scenario, which help to interpret the measured values. A bound is omitted if
+//! it depends on a fact that is unknown.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::environment::Environment;
 use crate::plan::Plan;
 
-/// An upper bound of the throughput of a scenario with transfers.
+/// An upper bound on the throughput of a scenario with transfers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpperBound {
@@ -32,11 +32,12 @@ pub enum BoundingResource {
     LineRate,
     /// The PCI links of these NICs.
     PciLink,
-    /// The CPUs, if no rail has a PCI device: each byte is copied at least once by a thread of each side.
+    /// The CPUs, if no rail has a PCI device: a thread on each side copies each byte at least once.
     Copy,
 }
 
-/// Computes the bounds of every scenario with transfers, from the facts of the first workers and of the baseline.
+/// Computes the bounds of every scenario with transfers, from what the workers reported about the baseline and about
+/// their hosts.
 pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
     let name = plan.arms.get(plan.baseline).map(|arm| &arm.name);
     let arm = environment.arms.iter().find(|arm| Some(&arm.arm) == name);
@@ -76,7 +77,8 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
     bounds
 }
 
-/// Sum of the line rates of the NICs, in bytes per second. The rate that a virtual interface reports is not a limit.
+/// Sum of the line rates of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
+/// virtual interface reports is not a limit.
 fn line_rate(facts: &FabricFacts) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
         rail.pci.as_ref()?;
@@ -99,9 +101,9 @@ fn pci_rate(facts: &FabricFacts, host: &HostEnvironment) -> Option<f64> {
     (sum > 0.0).then_some(sum)
 }
 
-/// Rate of the PCI link of `nic` in bytes per second, without its line code (PCI Express Base Specification 6.0): 8b/10b
-/// up to 5 GT/s, 128b/130b up to 32 GT/s, and 236 bytes of transactions in each flit of 256 bytes above. Packet headers
-/// reduce it further.
+/// Rate of the PCI link of `nic` in bytes per second, net of its line code (PCI Express Base Specification 6.0): 8b/10b
+/// up to 5 GT/s, 128b/130b up to 32 GT/s, and 236 bytes of transactions in each flit of 256 bytes above that. Packet
+/// headers reduce it further.
 fn link_rate(nic: &NicFacts) -> Option<f64> {
     let transfers: f64 = nic
         .link_speed
@@ -118,7 +120,7 @@ fn link_rate(nic: &NicFacts) -> Option<f64> {
     Some(transfers * 1e9 * f64::from(nic.link_width?) * efficiency / 8.0)
 }
 
-/// Rate at which a thread of the slowest host copies memory, in bytes per second; `None` if a rail has a PCI device.
+/// Rate at which a thread on the slowest host copies memory, in bytes per second; `None` if a rail has a PCI device.
 fn copy_rate<'a>(facts: &FabricFacts, hosts: impl Iterator<Item = &'a HostEnvironment>) -> Option<f64> {
     if facts.rails.iter().any(|rail| rail.pci.is_some()) {
         return None;

@@ -1,4 +1,4 @@
-//! Validity of one case: the proof of its bytes, and a typed reason for each rule that it violates.
+//! Validity of one case: the proof that its bytes used the fabric, and a typed reason for each rule that it violates.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::FabricProof;
@@ -71,13 +71,13 @@ pub enum Invalid {
     /// The CPU frequency governor changed during the timed window.
     #[snafu(display("the CPU frequency governor changed during the timed window"))]
     GovernorChanged,
-    /// The integrity pass of this arm and size found wrong bytes.
+    /// The integrity pass for this arm and size found wrong bytes, or could not verify them.
     #[snafu(display("integrity: {message}"))]
     Integrity {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
-    /// The library, provider, fabric or number of rails differs from that in the first round.
+    /// The library, provider, fabric or number of rails is not the same as in the first round.
     #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.

@@ -75,7 +75,7 @@ pub struct InvalidCases {
 /// Medians, over rounds and pairs, of percentiles computed from raw samples by exclusive interpolation.
 ///
 /// They are reported in addition to the percentiles of the histograms, for comparison with scripts that use this
-/// interpolation. They are never merged.
+/// interpolation. Percentiles cannot be merged as histograms can, hence the medians.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusiveMedians {
@@ -143,7 +143,7 @@ pub(super) fn cells(
                 if let Some(planned) = plan.cell(index, *size_bytes, arm) {
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
                     let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();
-                    // All workers have the same kind of device, or the run is not valid.
+                    // Rank 0 represents all workers: a run is valid only if they have the same kind of device.
                     let facts = endpoints.first(0, arm);
                     let inline_bytes = facts.and_then(|facts| facts.offload.inline_bytes);
                     let rails = plan.transport.rails();

@@ -11,7 +11,7 @@ use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::stats::median_of;
 
-/// One step before the first measured operation.
+/// A start-up step before the first measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ColdMetric {
@@ -27,7 +27,7 @@ pub enum ColdMetric {
     FirstPost,
 }
 
-/// All steps in order.
+/// All start-up steps, in the order in which they run.
 pub const COLD_METRICS: [ColdMetric; 5] = [
     ColdMetric::ThreadStart,
     ColdMetric::Open,

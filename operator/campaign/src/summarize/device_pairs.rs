@@ -10,8 +10,8 @@ use crate::plan::Plan;
 /// Maximum number of NICs or ranks that a warning lists.
 const MAX_LISTED: usize = 8;
 
-/// Describes the memory and the NICs of the rails, one line for each memory and position, such as `GPU 0000:53:00.0:
-/// rdmap79s0, rdmap80s0 (same PCI root complex)`. Empty if no rail uses a PCI device.
+/// Describes the memory and the NICs of the rails, one line for each combination of memory and position, such as `GPU
+/// 0000:53:00.0: rdmap79s0, rdmap80s0 (same PCI root complex)`. Empty if no rail uses a PCI device.
 fn device_pairs(facts: &FabricFacts) -> Vec<String> {
     let mut groups: Vec<(String, Locality, Vec<&str>)> = Vec::new();
     for rail in &facts.rails {
@@ -32,7 +32,8 @@ fn device_pairs(facts: &FabricFacts) -> Vec<String> {
     lines.collect()
 }
 
-/// Describes the memory and the NICs of the baseline at every rank, with the rank unless all ranks have the same.
+/// Describes the memory and the NICs of the baseline at every rank, with the rank unless the description is the same
+/// for all ranks.
 pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let pairs_at = |rank| endpoints.first(rank, plan.baseline).map(device_pairs);
     let ranks: Vec<(u32, Vec<String>)> = (0..plan.workers)
@@ -51,10 +52,10 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
 }
 
 /// Warnings about NICs that are not near their memory, and about arms that use other NICs than the baseline: one
-/// warning for each problem, with the NICs and ranks that have it.
+/// warning for each problem, with the NICs and ranks that it affects.
 ///
 /// The position relative to host memory is often unknown in virtual machines, and the threads can run on any node, so
-/// it causes no warning.
+/// there is no warning if only that position is unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let mut other_nics: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut far: BTreeMap<String, (BTreeSet<&str>, BTreeSet<u32>)> = BTreeMap::new();
@@ -64,8 +65,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
             && device_pairs(facts) != device_pairs(baseline)
         {
             let warning = format!(
-                "arm \"{}\" uses other NICs or memory than the baseline ({} instead of {}), so a comparison compares them too: \
-                 name the NICs (spec.devices.nics)",
+                "arm \"{}\" uses other NICs or memory than the baseline ({} instead of {}), so the comparison also measures \
+                 that difference: name the NICs in spec.devices.nics",
                 arm.name,
                 device_pairs(facts).join("; "),
                 device_pairs(baseline).join("; "),
@@ -102,7 +103,8 @@ fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
         };
         Some((format!("{} {problem}", memory(rail)), nic(rail)))
     });
-    // The position of a rail is relative to GPU memory if there is any. Other scenarios of the run can use host memory.
+    // The locality of a rail with a GPU is relative to the memory of that GPU, but other scenarios of the run may use
+    // host memory.
     let nodes: BTreeSet<u32> = facts
         .memory
         .iter()
@@ -120,13 +122,13 @@ fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
     of_rails.chain(of_host_memory)
 }
 
-/// The ranks, such as `rank 1` or `ranks 0, 1`.
+/// Formats the ranks, such as `rank 1` or `ranks 0, 1`.
 fn rank_list(ranks: &BTreeSet<u32>) -> String {
     let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
     format!("{noun} {}", shortened(ranks.iter().map(u32::to_string)))
 }
 
-/// Joins the items. Only the number of the items after the first [`MAX_LISTED`] is included.
+/// Joins the first [`MAX_LISTED`] items and appends the number of the remaining ones.
 fn shortened<T: Into<String>>(items: impl Iterator<Item = T>) -> String {
     let mut items: Vec<String> = items.map(Into::into).collect();
     if let more @ 1.. = items.len().saturating_sub(MAX_LISTED) {
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn describes_each_problem_once() {
+    fn describes_the_problem_of_each_far_nic() {
         let gpu = Some("0000:53:00.0");
         let mut near = rail("near", gpu, Some(Locality::PciRoot));
         near.numa_node = Some(0);

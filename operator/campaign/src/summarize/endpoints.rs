@@ -15,7 +15,7 @@ pub struct EndpointIndex<'a> {
 
 /// Leg, attempt, rank and arm.
 type EndpointKey = (u32, u32, u32, usize);
-/// Facts and the round for which they were reported. Lists are in ascending order of the round.
+/// A round, and the facts that were reported for it. Lists are in ascending order of the round.
 type RoundFacts<'a> = (u32, &'a FabricFacts);
 
 /// Describes the facts that must not change between rounds.
@@ -67,7 +67,7 @@ impl<'a> EndpointIndex<'a> {
             .map(|(_, _, facts)| *facts)
     }
 
-    /// All facts, by arm and rank.
+    /// All facts, each with its arm and rank.
     pub fn all(&self) -> impl Iterator<Item = (usize, u32, &'a FabricFacts)> + '_ {
         let lists = self.facts.iter();
         lists.flat_map(|(key, rounds)| rounds.iter().map(|(_, facts)| (key.3, key.2, *facts)))

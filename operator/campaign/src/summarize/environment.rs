@@ -1,4 +1,4 @@
-//! Environment of the workers.
+//! Collects the environment of the workers from their hello and endpoint records.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Environment {
     pub runner_versions: Vec<String>,
     /// Every worker of every leg, as described in the last attempt of the leg.
     pub workers: Vec<Worker>,
-    /// The last facts that the library returned for each arm at rank 0.
+    /// The most recent facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmFacts>,
     /// Memory and NICs of the rails of the baseline, with the rank unless they are the same at all ranks. Empty if no
     /// rail uses a PCI device.

@@ -1,4 +1,4 @@
-//! Evidence for optimizations, from posting counters and interface counters. Each optimization has its own file.
+//! Evidence for optimizations, from posting counters and interface counters. Each optimization has its own module.
 
 mod coalesce;
 mod doorbell;
@@ -24,8 +24,8 @@ pub struct Evidence {
 }
 
 /// Assesses every optimization that `planned` requests, based on its `valid` cases and the sum of their `counters`.
-/// `rails` is the number of rails of each GPU, and `inline_bytes` is the largest message that the device takes from its
-/// work request, if it is known.
+/// `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that fits into a
+/// work request of the device, if known.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(

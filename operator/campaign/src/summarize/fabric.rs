@@ -1,11 +1,12 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
-//! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. A
-//! reading that is smaller than the payload of its own case contradicts the fabric.
+//! Every interface must have sent at least the bytes that its rails posted, and received at least the bytes sent to its
+//! rails. A reading that is smaller than the payload of its own case contradicts the fabric.
 //!
 //! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
 //! so their readings prove the fabric only together: one of them must cover the payloads of all pairs. If the windows
-//! of the pairs overlap only in part, no reading may cover all payloads, and the fabric is only declared.
+//! of the pairs overlap only in part, it can happen that no reading covers all payloads; the fabric is then only
+//! declared.
 
 mod expected_traffic;
 mod provider;
@@ -57,19 +58,19 @@ struct Reading {
     interface: String,
     end_nanos: u64,
     /// Bytes of each case, by its index.
-    cases: BTreeMap<usize, Bytes>,
+    cases: BTreeMap<usize, TrafficBytes>,
 }
 
 /// Bytes that an interface was expected to carry, and the largest numbers of bytes that a reading counted.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bytes {
+struct TrafficBytes {
     expected_sent: u64,
     expected_received: u64,
     counted_sent: u64,
     counted_received: u64,
 }
 
-impl Bytes {
+impl TrafficBytes {
     fn covers(&self) -> bool {
         let covered = |counted: u64, expected: u64| counted as f64 >= expected as f64 * COVERAGE;
         covered(self.counted_sent, self.expected_sent)
@@ -79,13 +80,15 @@ impl Bytes {
 
 impl Reading {
     /// Payloads of all cases, and the largest reading of any of them.
-    fn total(&self) -> Bytes {
-        self.cases.values().fold(Bytes::default(), |total, case| Bytes {
-            expected_sent: total.expected_sent + case.expected_sent,
-            expected_received: total.expected_received + case.expected_received,
-            counted_sent: total.counted_sent.max(case.counted_sent),
-            counted_received: total.counted_received.max(case.counted_received),
-        })
+    fn total(&self) -> TrafficBytes {
+        self.cases
+            .values()
+            .fold(TrafficBytes::default(), |total, case| TrafficBytes {
+                expected_sent: total.expected_sent + case.expected_sent,
+                expected_received: total.expected_received + case.expected_received,
+                counted_sent: total.counted_sent.max(case.counted_sent),
+                counted_received: total.counted_received.max(case.counted_received),
+            })
     }
 }
 
@@ -298,7 +301,7 @@ pub(super) fn run_evidence(
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
-    let totals: Vec<Bytes> = readings.iter().map(|reading| reading.total()).collect();
+    let totals: Vec<TrafficBytes> = readings.iter().map(|reading| reading.total()).collect();
     let counted: u64 = totals.iter().map(|total| total.counted_sent).sum();
     Some(FabricEvidence {
         proof: weakest.proof,

@@ -20,7 +20,7 @@ pub const FLOOR_MEMORY_NANOS: u64 = 5;
 
 /// Fraction by which the sum of the latencies may exceed its limit, because histograms round latencies up.
 const LATENCY_TOLERANCE: f64 = 0.02;
-/// Minimum fraction of a window that the operations fill. The rest is the exchange of the messages that open and close
+/// Minimum fraction of a window that the operations must fill. The rest is spent on the messages that open and close
 /// the window.
 const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.

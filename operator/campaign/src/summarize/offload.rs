@@ -74,7 +74,7 @@ impl Uses {
         }
     }
 
-    /// The work that the run depends on, each with the answer in `offload`.
+    /// The kinds of work that the run depends on, each with its answer in `offload`.
     fn answers(&self, offload: &OffloadFacts) -> impl Iterator<Item = (&'static str, Answer)> {
         let reads = offload.emulated_reads.filter(|_| self.reads);
         let writes = offload.emulated_writes.filter(|_| self.writes);

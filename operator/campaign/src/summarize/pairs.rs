@@ -1,5 +1,5 @@
-//! Deviation of each pair of nodes from the others, which helps to find a bad node or cable. It does not affect
-//! verdicts.
+//! Computes the deviation of each pair of nodes from the others, which helps to find a bad node or cable. It does not
+//! affect verdicts.
 
 use std::collections::BTreeMap;
 
@@ -75,8 +75,8 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
 /// Computes the deviation of every node in `pairs`, worst first. `primary` contains the primary metrics of the
 /// scenarios.
 ///
-/// The median is taken over all pairs of a node, not only over those that deviate most: for a good node, these would be
-/// only its pairs with a bad node.
+/// The median is taken over all pairs of a node, not only over those that deviate most: for a good node, the latter
+/// would be only its pairs with a bad node.
 pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Vec<NodeDeviation> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for pair in pairs {

@@ -1,4 +1,4 @@
-//! Summary of the values of a metric, one per round.
+//! Summarizes the values of a metric, one per round.
 
 use serde::Serialize;
 

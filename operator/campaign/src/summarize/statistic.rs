@@ -28,8 +28,8 @@ pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
     all
 }
 
-/// CPU time of both workers in a case, each divided by its own window, in percent: 100 is one CPU. `None` without a
-/// window.
+/// CPU use of both workers in a case: the sum of the CPU time of each, divided by its own window, in percent. 100 is
+/// one CPU. `None` if a side has no window.
 pub fn cpu_percent(measured: &Measured) -> Option<f64> {
     let sides = [&measured.initiator, &measured.target];
     let of_side = |side: &Side| {

@@ -1,4 +1,4 @@
-//! Checks the validity of every case.
+//! Checks whether every case is valid.
 //!
 //! EAGAIN does not invalidate a case: a transfer window is meant to fill the queue.
 

@@ -1,5 +1,5 @@
-//! Splits the variance of the baseline into its levels: windows of one process, processes, and pairs of workers. Shows
-//! what would narrow the intervals. It does not affect verdicts.
+//! Splits the variance of the baseline into its levels: windows of one process, processes, and pairs of workers. The
+//! split shows what would narrow the intervals. It does not affect verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{CaseCheck, statistic};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::{Plan, Separation};
 
-/// Minimum number of rounds with a value of the same pair.
+/// Minimum number of rounds in which a pair must have a value.
 const MIN_ROUNDS: usize = 3;
 
 /// Variance of the primary metric of a scenario at one size, by level.
@@ -32,11 +32,11 @@ pub struct VarianceSplit {
 pub struct Deviations {
     /// Between the windows of one process; `None` if the run has no control arm in the process of the baseline.
     pub between_windows: Option<f64>,
-    /// Between processes, without the part of the windows; `None` if that part is unknown.
+    /// Between processes, excluding the part due to windows; `None` if that part is unknown.
     pub between_processes: Option<f64>,
-    /// Between the rounds of a pair: windows and processes together.
+    /// Between the rounds of a pair, which combines windows and processes.
     pub between_rounds: f64,
-    /// Between pairs, without the part of the rounds; `None` with a single pair.
+    /// Between pairs, excluding the part due to rounds; `None` with a single pair.
     pub between_pairs: Option<f64>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
 }
 
 fn deviations(baseline: &Values, control: Option<&Values>) -> Option<Deviations> {
-    // Pairs with fewer rounds do not count at any level.
+    // Pairs with fewer than `MIN_ROUNDS` rounds do not count at any level.
     let rounds: Vec<Vec<f64>> = baseline
         .values()
         .map(|of_pair| of_pair.values().copied().collect())
@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(deviations(&baseline, Some(&control)), None);
     }
 
-    /// Half of the pairs have few valid rounds, so their means differ more although the pairs are equal.
+    /// A third of the pairs have only 3 valid rounds, and a third only 1, so their means differ more although the pairs
+    /// are equal.
     #[test]
     fn unequal_numbers_of_rounds_are_not_a_difference_between_pairs() {
         let (mut baseline, control) = simulate(0.02, 0.05, 0.0, 400, 30);

@@ -64,7 +64,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     if seconds > f64::from(plan.active_deadline_seconds) {
         let (cause, remedy) = if raised {
             (
-                ", because all arms use the number of operations that the fastest needs",
+                ", because all arms use the number of operations that the fastest arm needs",
                 "a shorter sampling.minWindow, or minWindow: 0s with fewer iterations",
             )
         } else {
@@ -72,7 +72,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
         };
         warnings.push(format!(
             "the measured cases take about {seconds:.0} s at the speed of the pilot, longer than \
-             runPolicy.activeDeadlineSeconds {}{cause}: raise the deadline, or use fewer rounds or sizes, {remedy}",
+             runPolicy.activeDeadlineSeconds {}{cause}: raise the deadline, or use fewer rounds or sizes, or {remedy}",
             plan.active_deadline_seconds
         ));
     }
@@ -104,7 +104,7 @@ impl<'a> Cases<'a> {
         });
         let first = failures.next()?;
         Some(format!(
-            "{} of {all} pilot cases failed and do not determine the number of operations ({:?}: {})",
+            "{} of {all} pilot cases failed and were not used to determine the number of operations ({:?}: {})",
             1 + failures.count(),
             first.reason,
             first.message
@@ -125,8 +125,8 @@ impl<'a> Cases<'a> {
         Some((plan.arms.get(arm)?.name.as_str(), nanos))
     }
 
-    /// Time in which every arm completes one operation per thread at the speed of the slowest pair in the pilot, in
-    /// seconds.
+    /// Total time, in seconds, in which the arms complete one operation per thread one after the other, each at the
+    /// speed of its slowest pair in the pilot.
     fn seconds_per_operation(&self, workload: &Workload) -> f64 {
         let threads = f64::from(memory::threads(workload));
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
@@ -141,18 +141,18 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// Reason for windows that are shorter than requested. `pilot` is the count of the successful pilot cases.
+/// Reason for windows that are shorter than requested. `pilot` contains the counts from the successful pilot cases.
 fn reason(pilot: Option<PilotCount>, workload: &Workload) -> String {
     match pilot {
-        None => "no pilot case succeeded, so iterations is the number of operations".to_owned(),
+        None => "no pilot case succeeded, so iterations determines the number of operations".to_owned(),
         Some(count) if count.iterations(workload) == MAX_ITERATIONS => {
-            format!("the number of operations is the maximum, {MAX_ITERATIONS}")
+            format!("the number of operations is limited to {MAX_ITERATIONS}")
         }
         Some(count) if count.is_limited_by_deadline() => {
-            "with more operations, the slowest arm would exceed its part of runPolicy.caseDeadlineSeconds"
+            "with more operations, the slowest arm would exceed its share of runPolicy.caseDeadlineSeconds"
                 .to_owned()
         }
-        Some(_) => "the cases are faster than the pilot".to_owned(),
+        Some(_) => "the measured cases were faster than the pilot".to_owned(),
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
         warnings_with("", cases)
     }
 
-    /// Warnings for `cases` of the run with more lines in its `spec`.
+    /// Warnings for `cases` of the run, whose `spec` also contains the lines `more`.
     fn warnings_with(more: &str, cases: Vec<Case>) -> Vec<String> {
         let run = run_from_yaml(&format!("{RUN}{more}"));
         let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
@@ -243,9 +243,9 @@ mod tests {
         assert_eq!(
             warnings_of(cases),
             [
-                "s at 64 B: 2 of 2 pilot cases failed and do not determine the number of operations (PeerLost: rank 1 exited)",
+                "s at 64 B: 2 of 2 pilot cases failed and were not used to determine the number of operations (PeerLost: rank 1 exited)",
                 "s at 64 B: the windows of arm \"a\" last 100 us (median), less than sampling.minWindow 20.0 ms: no pilot case \
-                 succeeded, so iterations is the number of operations",
+                 succeeded, so iterations determines the number of operations",
             ]
         );
         let cases = vec![
@@ -256,7 +256,7 @@ mod tests {
         let found = warnings_of(cases);
         assert!(found[0].contains("1 of 2 pilot cases failed"), "{found:?}");
         assert!(
-            found[1].ends_with("the cases are faster than the pilot"),
+            found[1].ends_with("the measured cases were faster than the pilot"),
             "{found:?}"
         );
     }
@@ -271,7 +271,7 @@ mod tests {
         ];
         let found = warnings_of(cases);
         assert!(
-            found[0].contains("exceed its part of runPolicy.caseDeadlineSeconds"),
+            found[0].contains("exceed its share of runPolicy.caseDeadlineSeconds"),
             "{found:?}"
         );
         assert_eq!(found.len(), 1);
@@ -282,15 +282,16 @@ mod tests {
             found[0].starts_with("the measured cases take about 14400 s at the speed of the pilot"),
             "{found:?}"
         );
-        assert!(found[0].ends_with("sizes, fewer iterations"), "{found:?}");
-        // The fast arm needs 25,000 operations. The slow arm takes 15 s for the 1,500 that its deadline allows.
+        assert!(found[0].ends_with("sizes, or fewer iterations"), "{found:?}");
+        // The fast arm needs 25,000 operations. The slow arm takes 15 s for the 1,500 that its share of the deadline
+        // allows.
         let cases = vec![
             case(Pass::Pilot, 0, measured(20_000, 20_000_000)),
             case(Pass::Pilot, 1, measured(1, 10_000_000)),
         ];
         let found = warnings_with("  runPolicy: {activeDeadlineSeconds: 100}\n", cases);
         assert!(
-            found[0].contains("because all arms use the number of operations that the fastest needs"),
+            found[0].contains("because all arms use the number of operations that the fastest arm needs"),
             "{found:?}"
         );
     }

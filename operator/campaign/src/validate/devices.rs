@@ -1,4 +1,5 @@
-//! Validates the GPUs and NICs of the workers: they must be requested, used, and named once for each rail.
+//! Validates the GPUs and NICs of the workers: GPUs must be requested and used by a thread, and NICs, if any are named,
+//! must be named once for each rail.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Maximum number of rails of all GPUs of a worker together.
+/// Maximum number of rails of a worker, over all its GPUs.
 const MAX_RAILS: u32 = 64;
 
 /// Validates `spec.devices`, `spec.placement.align`, and the number of EFA devices.
@@ -79,7 +80,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
             },
         );
     }
-    // Several rails may use one interface for IP, but not one RDMA device.
+    // Several rails may share a network interface for IP, but not an RDMA device.
     let mut seen = BTreeSet::new();
     for (index, nic) in nics.iter().enumerate() {
         if !seen.insert(nic) && !spec.transport.uses_ip() {

@@ -1,4 +1,4 @@
-//! Validates expectations: names of variants and scenarios, selected sizes, metrics.
+//! Validates expectations: the variants and scenarios that they name, their metrics, and the sizes that they select.
 
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};

@@ -1,5 +1,5 @@
-//! Verifies that variants that share an instrument process differ at some size, or reports which value makes them
-//! identical.
+//! Verifies that variants that share an instrument process differ at some size. If they do not, reports which value
+//! makes them identical.
 //!
 //! Variants that are identical because of the transport (one rail) are valid: their result is `NotApplicable`.
 
@@ -208,9 +208,9 @@ impl Comparison<'_> {
             },
             None => Cause {
                 path: format!("{variant}.doorbell"),
-                reason: "no scenario posts several messages or writes in one burst".to_owned(),
+                reason: "no scenario posts more than one message or write in a burst".to_owned(),
                 advice: format!(
-                    "Add a transfer with operation Write and batch {}, or remove it",
+                    "Add a transfer with operation Write and batch {}, or remove doorbell",
                     2 * self.rails
                 ),
             },

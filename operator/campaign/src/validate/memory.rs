@@ -55,7 +55,8 @@ fn device_memory_problem(
     })
 }
 
-/// Checks the huge pages of a worker. Every instrument process of the worker holds its memory, even while it is idle.
+/// Checks that a worker has enough huge pages. Every instrument process of the worker holds its memory even while it is
+/// idle, so their needs add up.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],

@@ -1,4 +1,4 @@
-//! Problems of a run: the path of the field, the cause and the remedy.
+//! Problems in the spec of a run: the path of the field, the cause and the remedy.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crds::units::{Duration, Size};
 use crds::v1alpha1::Metric;
 use snafu::Snafu;
 
-/// One problem of a run.
+/// A problem in the spec of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// Path of the field, such as `spec.variants[2].striping.thresholdBytes`.
@@ -21,7 +21,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a run; never empty.
+/// All problems in the spec of a run; never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -46,21 +46,21 @@ pub enum ProblemKind {
          lowercase letters, digits and `-`, and start and end with a letter or digit. Choose another name"
     ))]
     RunName {
-        /// The name.
+        /// The invalid name.
         name: String,
     },
     /// The baseline is not a variant.
     #[snafu(display("`{name}` is not a variant. Use one of {}", known.join(", ")))]
     UnknownBaseline {
-        /// The name.
+        /// Name that the spec gives for the baseline.
         name: String,
         /// Names of all variants.
         known: Vec<String>,
     },
-    /// Two entries of a list have the same name.
+    /// Two entries in a list have the same name.
     #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
     DuplicateName {
-        /// The name.
+        /// Name that occurs twice.
         name: String,
         /// Path of the entry that already has this name.
         first: String,
@@ -74,9 +74,9 @@ pub enum ProblemKind {
     /// A size is 0 or above the limit.
     #[snafu(display("{size} is not between 1 and {max} bytes. Choose another size"))]
     SizeBounds {
-        /// The size.
+        /// Size in the spec.
         size: Size,
-        /// The limit.
+        /// Maximum size.
         max: Size,
     },
     /// A list contains the same size twice.
@@ -84,7 +84,7 @@ pub enum ProblemKind {
         "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
     ))]
     DuplicateSize {
-        /// The size.
+        /// Size that occurs twice.
         size: Size,
     },
     /// A number of bytes that must be positive is 0.
@@ -99,11 +99,11 @@ pub enum ProblemKind {
          warm-up and measurement both finish in time. Choose another duration"
     ))]
     DurationBounds {
-        /// The duration given.
+        /// Duration in the spec.
         given: Duration,
-        /// Minimum.
+        /// Minimum duration.
         min: Duration,
-        /// Maximum.
+        /// Maximum duration.
         max: Duration,
     },
     /// The minimum window is too long.
@@ -112,9 +112,9 @@ pub enum ProblemKind {
          shorter window, or raise the deadline"
     ))]
     MinWindowBounds {
-        /// The minimum window given.
+        /// Minimum window in the spec.
         given: Duration,
-        /// Maximum.
+        /// Maximum value of the minimum window.
         max: Duration,
     },
     /// The duration of a measurement is shorter than the minimum window.
@@ -122,7 +122,7 @@ pub enum ProblemKind {
         "{given} is shorter than spec.sampling.minWindow, {min_window}. Use a longer duration, or reduce minWindow"
     ))]
     ShorterThanMinWindow {
-        /// The duration given.
+        /// Duration in the spec.
         given: Duration,
         /// The minimum window.
         min_window: Duration,
@@ -143,13 +143,13 @@ pub enum ProblemKind {
     },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
-        "messages in flight need {needed} in every instrument process, which may use at most {max}. Reduce threads or the \
-         largest size"
+        "messages in flight need {needed} of memory in every instrument process, which may use at most {max}. Reduce \
+         threads or the largest size"
     ))]
     TooMuchMemory {
-        /// Memory of all threads, in bytes.
+        /// Memory that all threads of the process need.
         needed: Size,
-        /// The limit.
+        /// Maximum memory of a process.
         max: Size,
     },
     /// An expected decrease is 100 percent or more.
@@ -160,8 +160,8 @@ pub enum ProblemKind {
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong is the inverse of its latency, since one message is in flight. Use LatencyP50, or a \
-         transfer scenario"
+        "{metric} of a ping-pong is the inverse of its latency, since only one message is in flight. Use LatencyP50, or \
+         a transfer scenario"
     ))]
     MetricDoesNotFit {
         /// The metric.
@@ -179,7 +179,7 @@ pub enum ProblemKind {
         needed: Size,
         /// Number of instrument processes that hold memory at the same time.
         processes: u64,
-        /// The scenario that needs the most memory.
+        /// Name of the scenario that needs the most memory.
         scenario: String,
     },
     /// The amount of huge pages is not a multiple of the page size.
@@ -199,17 +199,17 @@ pub enum ProblemKind {
          or sizes above {max}, or remove the variant's inject"
     ))]
     InjectOnDevice {
-        /// The variant.
+        /// Name of the variant.
         variant: String,
-        /// The smallest size that it injects.
+        /// Smallest size that the variant injects.
         size: Size,
-        /// The variant's limit.
+        /// Maximum size that the variant injects.
         max: Size,
     },
     /// The list contains more GPUs than the scenarios use.
     #[snafu(display(
         "the list has more GPUs than the scenarios with memory Cuda have threads ({threads}), and each thread uses one GPU. \
-         Remove GPUs, or raise the threads of a transfer scenario"
+         Remove GPUs, or raise threads in a transfer scenario"
     ))]
     UnusedGpus {
         /// Maximum number of threads of the scenarios with GPU memory; 0 without such a scenario.
@@ -234,8 +234,8 @@ pub enum ProblemKind {
     },
     /// The number of NICs does not match the rails.
     #[snafu(display(
-        "{nics} NICs are named, but there are {rails} rails: the rails of the transport for each GPU. Name one NIC for each \
-         rail, or none"
+        "{nics} NICs are named, but there are {rails} rails (the rails of the transport for each GPU). Name one NIC for \
+         each rail, or none"
     ))]
     NicsPerRail {
         /// Number of NICs in the list.
@@ -248,17 +248,17 @@ pub enum ProblemKind {
     NoNics,
     /// All GPUs together have too many rails.
     #[snafu(display(
-        "every GPU has its own rails, which are {rails} in total, but the maximum is {max}. Use fewer rails or GPUs"
+        "every GPU has its own rails, {rails} in total, but the maximum is {max}. Use fewer rails or GPUs"
     ))]
     TooManyRails {
         /// Number of rails of all GPUs.
         rails: u32,
-        /// The limit.
+        /// Maximum number of rails.
         max: u32,
     },
-    /// The run uses more rails than it requests EFA devices.
+    /// The run uses more rails than the number of EFA devices that it requests.
     #[snafu(display(
-        "every rail needs an EFA device: the rails of all GPUs are {rails}, but spec.resources.efas is {efas}. Request {rails} \
+        "every rail needs an EFA device: a worker has {rails} rails, but spec.resources.efas is {efas}. Request {rails} \
          devices, or use fewer rails"
     ))]
     MoreRailsThanEfas {
@@ -270,7 +270,7 @@ pub enum ProblemKind {
     /// An expectation names a variant or scenario that does not exist.
     #[snafu(display("`{name}` is not {what}. Use one of {}", known.join(", ")))]
     UnknownName {
-        /// The name.
+        /// Name that does not exist.
         name: String,
         /// Kind of object that the name must refer to.
         what: &'static str,
@@ -283,7 +283,7 @@ pub enum ProblemKind {
         list(sizes)
     ))]
     NoSizeSelected {
-        /// The scenario.
+        /// Name of the scenario.
         scenario: String,
         /// Sizes of the scenario.
         sizes: Vec<Size>,
@@ -293,9 +293,9 @@ pub enum ProblemKind {
         "{reason}, so \"{first}\" and \"{second}\" would post exactly the same messages. {advice}"
     ))]
     IdenticalVariants {
-        /// One variant.
+        /// Name of one variant.
         first: String,
-        /// The other variant.
+        /// Name of the other variant.
         second: String,
         /// Reason why the variants are identical.
         reason: String,

@@ -1,4 +1,4 @@
-//! Validates scenarios: sizes, iterations, durations, and the memory of messages in flight.
+//! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -178,7 +178,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The valid sizes, in bytes.
+    /// Returns the valid sizes, in bytes, and reports the others.
     fn sizes(&mut self, field: &str, given: &[Size]) -> Vec<u64> {
         let mut sizes = Vec::new();
         for (index, size) in given.iter().copied().enumerate() {

@@ -3,7 +3,7 @@
 use crds::v1alpha1::BenchmarkRun;
 use sha2::{Digest, Sha256};
 
-/// Number of bits that a drawn seed has, so that every JSON parser reads it exactly.
+/// Number of bits in a derived seed. JSON parsers that use double-precision numbers represent it exactly.
 const BITS: u32 = 53;
 
 /// Seed of `run`: `spec.sampling.seed`, or a number derived from `metadata.uid`.

@@ -1,4 +1,4 @@
-//! Tests defaults, and mistakes that the schema cannot detect.
+//! Tests the defaults, and that mistakes which the schema cannot detect are rejected.
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
@@ -204,13 +204,13 @@ fn devices_must_exist_and_be_used() {
             "libfabric: {provider: efa-direct, rails: 20}",
             "gpus: [0, 1]",
             "",
-            "spec.transport.libfabric.rails: every rail needs an EFA device: the rails of all GPUs are 40",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 40 rails",
         ),
         (
             "libfabric: {provider: tcp, rails: 40}",
             "gpus: [0, 1]",
             "",
-            "spec.devices.gpus: every GPU has its own rails, which are 80 in total, but the maximum is 64",
+            "spec.devices.gpus: every GPU has its own rails, 80 in total, but the maximum is 64",
         ),
         (
             "libfabric: {provider: shm}",

@@ -122,7 +122,8 @@ fn settled_comparisons_have_simultaneous_coverage() {
         let fixed = row.missed_by_fixed.share.max(0.05);
         let bound = match row.model {
             Model::Same(_) => 0.05,
-            // Asymmetric rounds have no guaranteed level, but several analyses must not make it worse.
+            // No level is guaranteed for asymmetric rounds, but several analyses must not miss the effect more often
+            // than one.
             Model::ChangedShape | Model::CarryOver => fixed,
         };
         assert!(standard_errors_above(bound, &row.missed) < TOLERANCE, "{row:?}");
@@ -134,7 +135,7 @@ fn settled_comparisons_have_simultaneous_coverage() {
 fn settled_decides_more_with_fewer_rounds() {
     let rows = settled::costs();
     for row in &rows {
-        // Futility may cost a tenth of the decisions that all rounds would reach.
+        // Ending futile comparisons may cost about a tenth of the comparisons a verdict that more rounds would reach.
         let lost = row.without_futility.decided.share - row.settled.decided.share;
         assert!((0.0..0.12).contains(&lost), "{row:?}");
         assert!(row.settled.rounds <= row.without_futility.rounds, "{row:?}");

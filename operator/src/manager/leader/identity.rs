@@ -1,9 +1,9 @@
 //! Identity of a replica in the election. Reads `/proc` and binds a socket.
 //!
 //! A replica whose container was killed and restarted in the same pod gets the same identity, so it continues to hold
-//! its Lease and need not wait until the Lease expires. This is safe because two living processes never have the same
-//! identity: it consists of the boot of the machine and the network namespace, and a process uses it only while it
-//! holds a socket that exists once per network namespace. The kernel releases the socket when the process ends.
+//! its Lease and need not wait until the Lease expires. This is safe because two running processes never have the same
+//! identity: it consists of the boot ID of the machine and the network namespace, and a process uses it only while it
+//! holds a socket that can exist only once per network namespace. The kernel releases the socket when the process ends.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
@@ -39,7 +39,7 @@ impl Identity {
                 _lock: Some(lock),
             },
             Err(error) => {
-                debug!(%error, "the identity in the election is random");
+                debug!(%error, "using a random identity for the election");
                 Self {
                     text: format!("{host}_{}", uuid::Uuid::new_v4()),
                     _lock: None,
@@ -61,7 +61,8 @@ fn lock(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Name of the socket. Leases with the same name after truncation share a socket, which only makes an identity random.
+/// Name of the socket. Leases whose names are equal after truncation share a socket. The only consequence is that one
+/// of the replicas uses a random identity.
 fn socket_name(lease: &LeaseName) -> String {
     let mut name = format!("fabricbench-operator/{}/{}", lease.namespace, lease.name);
     name.truncate(name.floor_char_boundary(MAX_SOCKET_NAME));
@@ -97,8 +98,8 @@ mod tests {
     }
 
     #[test]
-    fn two_living_replicas_have_different_identities() {
-        let lease = lease("living");
+    fn two_running_replicas_have_different_identities() {
+        let lease = lease("running");
         let first = Identity::new(&lease);
         let second = Identity::new(&lease);
         assert_ne!(first.as_str(), second.as_str());

@@ -11,7 +11,7 @@ use super::LEASE_SECONDS;
 pub(super) enum Step {
     /// Create the Lease, which does not exist.
     Create,
-    /// Take over the Lease, which has no holder or is expired.
+    /// Take over the Lease, which has no holder or has expired.
     Take,
     /// Renew the Lease, which this replica holds.
     Renew,

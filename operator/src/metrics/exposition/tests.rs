@@ -100,8 +100,8 @@ proptest! {
         let whole = samples(&metrics);
         let bounded = read(&written(vec![RunValues::from_run(&run, max_series)]));
         let omitted = bounded["fabricbench_run_series_dropped"].values().sum::<f64>() as usize;
-        // The number of omitted runs is a series that does not belong to a run.
         prop_assert_eq!(samples(&bounded) + omitted, whole);
+        // One series, the number of omitted runs, does not belong to the run.
         let of_run = samples(&bounded) - 1;
         let rows: usize = ["arm", "comparison", "pair"].iter().map(|kind| {
             let prefix = format!("fabricbench_{kind}");

@@ -1,4 +1,4 @@
-//! Tests every possible limit with three runs.
+//! Tests the selection from three runs at every limit from zero to the number of all series.
 
 use super::*;
 use crate::metrics::fixture;

@@ -13,8 +13,8 @@ use snafu::{ResultExt, Snafu};
 use super::Category;
 use crate::metrics::{Definition, operator};
 
-/// Bucket bounds in seconds. A reconciliation without changes takes microseconds. A loaded API server responds within
-/// tenths of a second.
+/// Bucket bounds in seconds. They range from a reconciliation without changes, which takes microseconds, to a loaded
+/// API server, which responds within tenths of a second.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
@@ -42,8 +42,9 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Registers all metrics. Series with known labels start at zero, because `rate()` does not count the first sample
-    /// of a new series as an increase. Series of API requests are created by the first request with their labels.
+    /// Registers all metrics. Series whose labels are known in advance start at zero, because `rate()` does not count
+    /// the first sample of a new series as an increase. A series for API requests is created by the first request with
+    /// its labels.
     ///
     /// # Errors
     /// The library rejects a definition.

@@ -1,11 +1,12 @@
-//! Result metric: its definition and the source of its samples, with helpers that define such metrics.
+//! A result metric, which consists of its definition and the source of its samples, and helpers to define one.
 
 use std::fmt::Debug;
 
 use crate::metrics::values::{ArmValues, ComparisonValues, PairValues};
 use crate::metrics::{Definition, Kind, Label, RunValues};
 
-/// Receives a sample: the values of the labels that the metric adds to those of its run and row, and the value.
+/// Callback that receives a sample: the values of the labels that the metric adds to those of its run and row, and the
+/// value of the sample.
 pub type Emit<'a> = dyn FnMut(&[&str], f64) + 'a;
 
 /// Result metric.
@@ -79,7 +80,7 @@ pub(super) fn single(value: Option<f64>, emit: &mut Emit<'_>) {
     }
 }
 
-/// Emits one series per variant of an enum if the current one is known.
+/// Emits one series per variant of an enum if the current variant is known.
 pub(super) fn emit_enum_if_known<T: Copy + Debug + PartialEq>(
     all: &[T],
     current: Option<T>,
@@ -91,7 +92,8 @@ pub(super) fn emit_enum_if_known<T: Copy + Debug + PartialEq>(
     }
 }
 
-/// Emits one series per variant of an enum. The label value of the variant follows the values `before`.
+/// Emits one series per variant of an enum. The name of the variant is the last label value, after the values in
+/// `before`.
 pub(super) fn enum_series<T: Copy + Debug + PartialEq>(
     all: &[T],
     current: Option<T>,

@@ -70,7 +70,7 @@ async fn create_over(existing: Value) -> Result<ConfigMap, ApplyError> {
 }
 
 #[tokio::test]
-async fn accepts_an_object_that_was_created_before() {
+async fn accepts_an_existing_object_of_the_same_run_and_plan() {
     create_over(config_map("u", "h")).await.unwrap();
 }
 

@@ -16,8 +16,8 @@ use super::AttemptInputs;
 const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Node label that holds the zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// Time, in seconds, after which a worker is evicted from an unreachable node. Its measurement is invalid, and the run
-/// can continue on other nodes.
+/// Time, in seconds, after which a worker is evicted from an unreachable node. Its measurement cannot be completed, but
+/// the run can continue on other nodes.
 const UNREACHABLE_SECONDS: i64 = 60;
 /// Taints of unreachable nodes.
 const UNREACHABLE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];

@@ -10,7 +10,7 @@ use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, 
 /// Key of the assignment in the ConfigMap, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";
 
-/// Additional time for which workers wait for their peers after the pending deadline, so that the controller can stop
+/// Time for which workers continue to wait for their peers after the pending deadline, so that the controller can stop
 /// them first.
 const RENDEZVOUS_GRACE_SECONDS: u32 = 60;
 /// Maximum time for which a worker occupies a node while it waits for its peers.
@@ -49,7 +49,7 @@ fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let pending_deadline = attempt.run.spec.run_policy.pending_deadline_seconds;
     let rendezvous = Rendezvous {
         host: names::coordinator(uid, attempt.id),
-        // In a pod, /etc/hosts maps the pod's host name to its IPv4 and IPv6 addresses.
+        // The host name of worker 0. In its pod, /etc/hosts maps this name to the pod's IPv4 and IPv6 addresses.
         bind: format!("{}-0", attempt.name()),
         port: service::RENDEZVOUS_PORT,
         timeout_seconds: pending_deadline

@@ -65,7 +65,8 @@ pub(super) fn environment(attempt: &AttemptInputs<'_>) -> Vec<EnvVar> {
         value: Some(digest.to_owned()),
         ..EnvVar::default()
     });
-    // A pod's log mixes stdout and stderr. Warnings are in the records, so only errors are logged.
+    // A pod's log mixes stdout, which carries the records, and stderr. The records contain all warnings, so only errors
+    // are logged.
     let log = EnvVar {
         name: names::ENV_LOG.to_owned(),
         value: Some("error".to_owned()),

@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule
 
 use super::{AttemptInputs, labels, pod};
 
-/// Additional time after which the Job ends by itself if no controller enforces the deadlines of the run.
+/// Time after the deadlines of the run at which the Job ends by itself if no controller enforces these deadlines.
 const BACKSTOP_SECONDS: i64 = 3600;
 
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
@@ -35,8 +35,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
                 }],
             }),
             active_deadline_seconds: Some(deadlines + BACKSTOP_SECONDS),
-            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is
-            // missing.
+            // A queue controller admits a Job by resuming it. A Job that is not suspended would start even if no queue
+            // controller is installed.
             suspend: placement.queue_name.is_some().then_some(true),
             template: pod::build(attempt),
             ..JobSpec::default()

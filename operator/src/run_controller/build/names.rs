@@ -1,13 +1,14 @@
 //! Names of the objects of an attempt. Performs no I/O.
 //!
-//! The names depend only on the run's UID, the leg and the attempt, so that a second creation finds the existing
+//! The names depend only on the run's UID, the leg and the attempt, so that a repeated creation finds the existing
 //! object. The host name of a pod consists of the Job's name and the pod's index, and must be a DNS label.
 
 use sha2::{Digest, Sha256};
 
 use crate::run_controller::attempt_id::AttemptId;
 
-/// Number of hex digits of the UID's digest (40 bits). The owner's UID distinguishes two runs with equal digits.
+/// Number of hex digits of the UID's digest (40 bits). If two runs have equal digits, the UID of the owner
+/// distinguishes their objects.
 const DIGITS: usize = 10;
 
 /// Name of the ConfigMap, the Service and the Job of `attempt` of the run with `uid`: at most 37 characters.

@@ -49,7 +49,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             affinity: Some(affinity::build(attempt)),
             automount_service_account_token: Some(false),
             containers: vec![worker(attempt, &resources)],
-            // Otherwise, the environment would contain variables for the Services in the namespace.
+            // Otherwise, the kubelet would set environment variables for all Services in the namespace.
             enable_service_links: Some(false),
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
             init_containers: image::needs_installer(attempt).then(|| vec![image::installer(attempt)]),

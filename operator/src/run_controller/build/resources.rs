@@ -14,7 +14,7 @@ pub const EFA: &str = "vpc.amazonaws.com/efa";
 pub const GPU: &str = "nvidia.com/gpu";
 /// Resource name of huge pages.
 pub const HUGE_PAGES: &str = "hugepages-2Mi";
-/// Maximum default size of `/dev/shm`, in bytes, which counts toward the worker's memory.
+/// Upper limit, in bytes, for the default size of `/dev/shm`, which counts toward the worker's memory.
 const MAX_DEFAULT_SHARED_MEMORY: u64 = 1 << 30;
 
 /// Resources that a worker requests, in whole units and bytes.

@@ -14,7 +14,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Service {
         metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan.hash()),
         spec: Some(ServiceSpec {
             cluster_ip: Some("None".to_owned()),
-            // The workers resolve these names before they are ready.
+            // The workers resolve each other's names before their pods are ready.
             publish_not_ready_addresses: Some(true),
             selector: Some(attempt.labels()),
             ports: Some(vec![ServicePort {

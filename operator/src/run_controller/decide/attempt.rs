@@ -15,7 +15,7 @@ use crate::run_controller::observed::{JobOutcome, JobState, PodState, Preflight}
 use crds::v1alpha1::Reason;
 use ending::Ending;
 
-/// Time within which worker 0 may report why another worker terminated before all workers had started.
+/// Time that worker 0 has to report why another worker terminated before all workers had started.
 const COORDINATOR_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Assessment of the attempt in progress.
@@ -32,7 +32,7 @@ pub(super) enum AttemptAssessment<'a> {
     },
     /// The log of worker 0 must be followed. Holds the pod of worker 0.
     Follow(&'a PodState),
-    /// Worker 0 has terminated, and the rest of its log or the cause of a loss is still awaited.
+    /// Worker 0 has terminated, and the controller is waiting for the rest of its log or for the cause of a loss.
     Ending {
         /// Time at which the wait ends.
         until: Option<Timestamp>,
@@ -83,7 +83,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
         measured,
     };
     if job.suspended {
-        // If the queue admits the Job again, its new pods write a new stream.
+        // An attempt has only one stream, and the new pods of a readmitted Job would write another one.
         let streamed = inputs.observed.stream.is_some();
         return match view.ran || view.measured || streamed {
             true => ended(view.unless_measured(|| {
@@ -120,7 +120,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
     match (view.ran, view.all_running_since()) {
         (true, _) => AttemptAssessment::Running {
-            // The status already holds the start time.
+            // Not used, because the status already holds the start time.
             since: now,
             coordinator,
         },
@@ -136,7 +136,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
 }
 
-/// The pods of `attempt` by rank. If a rank has two pods, the one that is not terminating is used.
+/// The pods of `attempt` by rank. If two pods have the same rank, the one that is not terminating is used.
 fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
     let pods = inputs.observed.pods.iter();
     let mut pods: Vec<_> = pods.filter(|pod| pod.attempt == attempt_id(attempt)).collect();
@@ -196,7 +196,7 @@ impl<'a> AttemptView<'a> {
         all.then(|| started.into_iter().max()).flatten()
     }
 
-    /// Time until which worker 0 may report why another worker terminated before all workers had started.
+    /// Deadline for worker 0 to report why another worker terminated before all workers had started.
     fn report_deadline(&self) -> Option<Timestamp> {
         let terminated = self.pods.iter().filter_map(|pod| pod.terminated.as_ref()?.at);
         terminated.min()?.checked_add(COORDINATOR_REPORT_TIMEOUT).ok()

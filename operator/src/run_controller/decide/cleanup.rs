@@ -11,8 +11,8 @@ use crate::run_controller::observed::{JobState, PodState};
 
 /// Delay after the end of a deleted pod's grace period before its node is considered lost.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// Time after the end of a run within which a Job whose worker 0 has ended may finish by itself, so that the logs of
-/// its pods remain readable.
+/// Time that a Job whose worker 0 has ended has to finish by itself after the end of the run, so that the logs of its
+/// pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone or
@@ -39,7 +39,7 @@ pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     }
 }
 
-/// Decides the next action for a finished run. Running pods are deleted first, and the run itself after
+/// Decides the next action for a finished run. Pods that are still running are deleted first, and the run itself after
 /// `ttlSecondsAfterFinished`.
 pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision {
     let observed = inputs.observed;
@@ -47,11 +47,11 @@ pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision 
     for job in observed.jobs.iter().filter(|job| !job.deleting) {
         let pods = || observed.pods.iter().filter(|pod| pod.attempt == job.attempt);
         if job.outcome.is_some() && pods().all(|pod| pod.phase.is_finished()) {
-            // The pods occupy no resources, and their logs remain readable.
+            // The Job is kept: its pods occupy no resources, and their logs remain readable.
             continue;
         }
         let deadline = finished_at.checked_add(JOB_END_TIMEOUT).ok();
-        // The stream ends before the pod status reports that the container has terminated.
+        // An attempt can count as measured before the pod status reports that the container has terminated.
         let measured =
             |attempt: &AttemptStatus| attempt.job_uid == job.uid && attempt.state == AttemptState::Measured;
         let ends_by_itself = observed.persisted.attempts.iter().any(measured)
@@ -81,7 +81,7 @@ pub(super) fn delete(job: &JobState) -> Action {
     }
 }
 
-/// The pods that the run has to wait for: all except abandoned ones.
+/// The pods for which the run has to wait, which are all pods except abandoned ones.
 pub(super) fn remaining<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
     let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(pod, inputs.now);
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()

@@ -82,7 +82,7 @@ enum Obstacle {
     Waiting(Waiting),
 }
 
-/// The first of the conditions that prevent the next attempt.
+/// Returns the first condition that prevents the next attempt.
 fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     let observed = inputs.observed;
     let pods: Vec<&PodState> = observed.pods.iter().collect();
@@ -122,7 +122,7 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
             format!("run {run} must place its gang on these nodes first"),
         ));
     }
-    // Only a run with an earlier attempt can have pods, and the absence of pods in the cache proves nothing.
+    // Only a run with an earlier attempt can have pods, and the absence of pods from the cache proves nothing.
     match &observed.live_pods {
         _ if observed.persisted.attempts.is_empty() => Obstacle::None,
         None => Obstacle::Unknown,
@@ -159,7 +159,7 @@ fn suspended(inputs: &Inputs<'_>) -> Decision {
     inputs.decision(Action::Wait { until }, Some(Phase::Suspended))
 }
 
-/// Decides to wait. Enforces `pendingDeadlineSeconds`, which does not include the time during which the run waits for a
+/// Decides to wait. Enforces `pendingDeadlineSeconds`, which does not count the time for which the run waits for a
 /// queue or for other runs.
 pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
     if waiting.is_queued() {

@@ -1,5 +1,5 @@
-//! Classifies why a pod cannot continue: because of an external disruption or a failure of the pod itself. Performs no
-//! I/O.
+//! Classifies the reason why a pod cannot continue as an external disruption or as a failure of the pod itself.
+//! Performs no I/O.
 
 use std::time::Duration;
 
@@ -9,18 +9,19 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use crds::v1alpha1::Reason;
 
-/// Time within which the kubelet may retry pulling an image or creating a container before the attempt is abandoned.
-/// The kubelet retries after 10, 20 and 40 s.
+/// Time for which the kubelet may retry pulling an image or creating a container before the attempt is abandoned. This
+/// is enough for its retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Exit codes after SIGKILL and SIGTERM.
 const KILLED: [i32; 2] = [137, 143];
 
-/// Message for an image in which the runner cannot start.
+/// Message about an image in which the runner cannot start.
 const NO_LIBC: &str =
     "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 
-/// Attempt outcome that results from the state of `pod`; `None` if the pod can continue or its records explain its end.
+/// Attempt outcome that results from the state of `pod`; `None` if the pod can continue or if its records explain its
+/// end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     ended_by_kubelet(pod)
         .or_else(|| disrupted(pod))
@@ -87,7 +88,8 @@ fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
     }
 }
 
-/// Whether the kernel did not find the dynamic loader. The runner itself exists, because its installation succeeded.
+/// Whether the kernel did not find the dynamic loader. The message names the runner, but the runner exists, because its
+/// installation succeeded.
 fn lacks_libc(termination: &ContainerTermination) -> bool {
     let message = termination.message.to_lowercase();
     message.contains("fabricbench-runner") && message.contains("no such file or directory")
@@ -143,7 +145,7 @@ pub(super) fn is_image_pull_failure(waiting: &ContainerReason) -> bool {
     )
 }
 
-/// Time at which the attempt is abandoned even if the kubelet is still retrying.
+/// Time at which the attempt is abandoned, even if the kubelet is still retrying.
 pub(super) fn kubelet_retry_deadline(pod: &PodState) -> Option<Timestamp> {
     pod.scheduled_at?.checked_add(KUBELET_RETRY_TIMEOUT).ok()
 }

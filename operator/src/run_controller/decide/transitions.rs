@@ -25,7 +25,7 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     state
 }
 
-/// State of a run that waits for a queue or for other runs: the pending clock stops.
+/// State of a run that is waiting for a queue or for other runs. The pending clock is stopped.
 pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         pending_since: None,
@@ -53,8 +53,8 @@ pub(super) fn ended(inputs: &Inputs<'_>, outcome: &AttemptOutcome, at: Timestamp
     end(inputs, inputs.observed.persisted.clone(), outcome, at)
 }
 
-/// State and phase of the run after the cluster has rejected the prerequisites of `job`. The attempt of `job`, which is
-/// not recorded yet, ends and releases its nodes.
+/// State and phase of the run after the cluster has rejected the prerequisites of `job`. The attempt of `job`, which
+/// has not been recorded yet, ends and releases its nodes.
 pub(super) fn started_and_rejected(
     inputs: &Inputs<'_>,
     job: &JobState,
@@ -164,7 +164,7 @@ fn failed(reason: Reason, message: String) -> Phase {
     Phase::Failed { reason, message }
 }
 
-/// Ends the attempt in progress, if there is one, and stops its clock.
+/// Ends the attempt in progress, if any, and stops its clock.
 fn close_attempt(
     state: &mut ExecutionState,
     inputs: &Inputs<'_>,
@@ -177,7 +177,7 @@ fn close_attempt(
         return;
     };
     let attempt = attempt_id(current);
-    // A gang may start and end between two reconciliations.
+    // A gang may start and end between two reconciliations, so its start may not be recorded yet.
     let since = active_since.or_else(|| all_started_at(inputs, attempt));
     current.state = attempt_state;
     current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));
@@ -203,7 +203,7 @@ fn record_coordinator(attempt: &mut AttemptStatus, pod: &PodState) {
     attempt.image_digest.clone_from(&pod.image_digest);
 }
 
-/// Records the nodes of `attempt`, if all of them are known and none were recorded before.
+/// Records the nodes of `attempt`, if all of them are known and the state does not contain any nodes yet.
 fn record_nodes(state: &mut ExecutionState, inputs: &Inputs<'_>, attempt: AttemptId) {
     let nodes: BTreeSet<_> = pods_of(inputs, attempt)
         .filter_map(|pod| pod.node.clone())

@@ -1,4 +1,4 @@
-//! Reasons why a gang waits before it runs. Performs no I/O.
+//! Reasons why a gang is not running yet. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
@@ -7,12 +7,12 @@ use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet,
 use crate::run_controller::observed::{CreationRejected, PodState};
 use crds::v1alpha1::Reason;
 
-/// Reason why a run waits.
+/// Reason why a run is waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) reason: Reason,
     pub(super) message: String,
-    /// Time at which the decision changes even if nothing else does.
+    /// Time at which the decision changes even if nothing else changes.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -61,7 +61,7 @@ impl Waiting {
         Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
     }
 
-    /// Whether the run is waiting for a queue or for other runs. There is no upper limit for this wait.
+    /// Whether the run is waiting for a queue or for other runs. This wait has no time limit.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
     }

@@ -32,8 +32,8 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        // The creation time of the Job determines its position in a queue, and the Job has no pods until the queue
-        // admits it.
+        // A queued Job is created first, because its creation time determines its position in the queue, and it has no
+        // pods until the queue admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
         if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
             return Ok(result);
@@ -53,10 +53,10 @@ impl Reconciler<'_> {
             let scope = self.context.watch_scope(&run.namespace);
             let jobs = &self.context.jobs;
             jobs.insert_if_absent(scope, key.clone(), Child { run, state });
-            // The queue may already have admitted the Job. Its pods then wait for the prerequisites.
+            // If the queue has already admitted the Job, its pods are waiting for the prerequisites.
             let is_held = jobs.get(&key).is_some_and(|child| child.state.suspended);
             return Ok(StepResult::Done(match is_held {
-                // The first Jobs of other runs are created before the prerequisites of this run.
+                // With low priority, the first Jobs of other runs are created before the prerequisites of this run.
                 true => Requeue::LowPriority,
                 false => Requeue::After(Duration::ZERO),
             }));
@@ -80,7 +80,7 @@ impl Reconciler<'_> {
 
     /// Adds the finalizer if it is missing, and creates the Service, then the ConfigMap. No worker starts without the
     /// ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a result only if
-    /// they were not all created.
+    /// some of them could not be created.
     async fn create_prerequisites(
         &mut self,
         id: AttemptId,

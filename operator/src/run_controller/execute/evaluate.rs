@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
 
-/// Returns the evaluation of the persisted records. It is computed only if the session does not hold it. `slots` limits
-/// the number of concurrent computations.
+/// Returns the evaluation of the persisted records, and computes it only if the session does not hold it. `slots`
+/// limits the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,
     session: &mut Session,
@@ -25,7 +25,7 @@ pub(super) async fn evaluate(
     let evaluated = match records {
         SessionRecords::Read { store, collector } => {
             let plan = Arc::clone(plan);
-            // The semaphore is never closed.
+            // This cannot fail, because the semaphore is never closed.
             let _slot = slots.acquire().await.ok();
             let computed = tokio::task::spawn_blocking(move || {
                 let evaluated = campaign::evaluate(&plan, collector.reports());
@@ -36,7 +36,7 @@ pub(super) async fn evaluate(
             session.records = SessionRecords::Read { store, collector };
             evaluated
         }
-        // An evaluation without records is cheap.
+        // Without records, the evaluation is so cheap that it needs neither a slot nor a blocking thread.
         other => {
             session.records = other;
             campaign::evaluate(plan, &Reports::default())

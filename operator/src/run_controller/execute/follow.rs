@@ -15,7 +15,7 @@ impl Reconciler<'_> {
     pub(super) async fn read_records(&mut self) -> Result<StepResult, ReconcileError> {
         let run = self.snapshot.object;
         let Ok(plan) = self.session.plan(run, &self.context.config) else {
-            // The next decision sees a run without a plan.
+            // Without legs, the next decision computes the plan again and reports why there is none.
             self.session.legs = None;
             return Ok(StepResult::Continue);
         };
@@ -72,7 +72,8 @@ impl Reconciler<'_> {
         let resume = ResumePoint {
             persisted_lines: known.map_or(0, |stream| stream.lines),
         };
-        // A stream with persisted lines continues where the records end. A new stream starts a new line.
+        // The lines of a stream that already has persisted lines continue the records. A new stream must start on a new
+        // line.
         if resume.persisted_lines == 0 {
             collector.end_of_input();
         }

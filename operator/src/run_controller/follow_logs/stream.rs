@@ -55,7 +55,7 @@ impl Stream {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| match line {
             _ if self.is_finished() => {}
-            RawLine::Whole(line) => self.whole_line(line),
+            RawLine::Whole(line) => self.process_line(line),
             RawLine::TooLong => {
                 let seq = self.chain.next();
                 self.fault = Some(format!("line {seq} is longer than {MAX_LINE_BYTES} bytes"));
@@ -64,13 +64,13 @@ impl Stream {
         self.framing = framing;
     }
 
-    fn whole_line(&mut self, line: &[u8]) {
+    fn process_line(&mut self, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else {
             self.fault = Some(format!("line {} is not valid UTF-8", self.chain.next()));
             return;
         };
-        // A pod's log mixes stdout and stderr. Lines that are not records are skipped; a damaged record is detected by
-        // the sequence number of the next one.
+        // A pod's log mixes stdout and stderr. Lines that are not records are skipped. If a record is damaged and
+        // therefore skipped, the sequence number of the next record reveals it.
         if !text.starts_with(LINE_START) {
             return;
         }

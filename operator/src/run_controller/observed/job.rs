@@ -24,11 +24,11 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// Time from which the Job controller could create pods.
+    /// Time since which the Job controller has been able to create pods.
     pub started_at: Option<Timestamp>,
 }
 
-/// Time after which missing pods indicate that the cluster cannot create them.
+/// Time after which pods that are still missing indicate that the cluster cannot create them.
 const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Outcome of a Job.

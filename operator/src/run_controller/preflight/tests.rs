@@ -263,7 +263,7 @@ fn run_waits_for_nodes_unless_the_cluster_may_grow() {
         preflight: Some(preflight),
         ..placement()
     };
-    // No node of the pool exists yet: an autoscaler may add one for a pending pod.
+    // The pool has no nodes yet, but an autoscaler may add some for pending pods.
     assert_eq!(mode(&placement(), &[], &[]), PreflightMode::Warn);
     assert_eq!(mode(&placement(), &[], &one), PreflightMode::Wait);
     assert_eq!(mode(&queued, &[], &one), PreflightMode::Warn);

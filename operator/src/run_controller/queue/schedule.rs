@@ -17,7 +17,7 @@ pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(60);
 pub(super) const MAX_LOW_PRIORITY_WAIT: Duration = Duration::from_secs(10);
 /// Low-priority runs occupy at most one in this many slots while a run of normal priority is queued or in progress.
 const SLOTS_PER_LOW_PRIORITY_RUN: usize = 8;
-/// Maximum delay of any run. Longer delays could exceed the range of an instant.
+/// Maximum delay of any run. Longer delays could exceed the range of [`Instant`].
 const MAX_DELAY: Duration = Duration::from_secs(180 * 24 * 3600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +26,10 @@ enum Priority {
     Low,
 }
 
-/// State of one run. A run without an entry is idle: it waits for a change.
+/// State of one run. A run without an entry is idle, which means that it is waiting for a change.
 #[derive(Debug)]
 enum RunState {
-    /// The run waits for a slot.
+    /// The run is waiting for a slot.
     Queued {
         priority: Priority,
         /// Position among all runs that have been queued.
@@ -84,7 +84,7 @@ impl Schedule {
         }
     }
 
-    /// Number of runs that wait for a slot.
+    /// Number of runs that are waiting for a slot.
     pub(super) fn queued(&self) -> usize {
         self.queued.len()
     }
@@ -186,7 +186,7 @@ impl Schedule {
         }
     }
 
-    /// Priority and position of the run that gets the next free slot.
+    /// Priority and position of the run to which the next free slot is assigned.
     fn next(&self, now: Instant) -> Option<(Priority, u64)> {
         let first = |priority| self.queued.range((priority, 0)..=(priority, u64::MAX)).next();
         let normal = first(Priority::Normal);

@@ -93,7 +93,7 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
     times.into_inner().unwrap()
 }
 
-/// The second of exactly two start times.
+/// Returns the second start time, and checks that there are exactly two.
 fn second(times: &[Duration]) -> Duration {
     assert_eq!(times.len(), 2, "{times:?}");
     times[1]
@@ -120,8 +120,8 @@ async fn change_restores_normal_priority() {
     assert!(second > change && second < change * 2, "{second:?}");
 }
 
-/// Maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy` is true, a run of
-/// normal priority is in progress.
+/// Returns the maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy` is true, a
+/// run of normal priority is in progress at the same time.
 async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
     let queue = queue(16);
     let low = Arc::new(AtomicUsize::new(0));

@@ -1,5 +1,5 @@
-//! Verifies the parts of a record chain in order, and decompresses their lines. The memory use is limited to one part
-//! and one decompression buffer. Performs no I/O.
+//! Verifies the parts of a record chain in order, and decompresses their lines. Memory use is limited to one part and
+//! one decompression buffer. Performs no I/O.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Tests of round trips and of the rejection of changed parts.
+//! Tests that records are read back unchanged, and that modified parts are rejected.
 
 use k8s_openapi::ByteString;
 use proptest::prelude::*;

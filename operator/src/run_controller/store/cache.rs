@@ -30,7 +30,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         self.lock().objects.get(key).map(|(_, value)| value.clone())
     }
 
-    /// The objects from key `first` on, up to the first key for which `belongs` is false.
+    /// The objects with consecutive keys, from `first` up to the first key for which `belongs` is false.
     pub(in crate::run_controller) fn range_from(&self, first: &K, belongs: impl Fn(&K) -> bool) -> Vec<V> {
         let contents = self.lock();
         let range = contents.objects.range(first..);
@@ -54,8 +54,8 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         found.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Inserts an object that was not received from the watch, unless the watch has already reported it. The object
-    /// survives the end of a list in progress, which may have started before the object was created.
+    /// Inserts an object that was not received from the watch, unless the watch has already reported it. The end of a
+    /// list in progress does not remove the object, because the list may have started before the object was created.
     pub(in crate::run_controller) fn insert_if_absent(&self, scope: usize, key: K, value: V) {
         let mut contents = self.lock();
         if let Some(listing) = contents.listing.get_mut(&scope) {

@@ -1,4 +1,4 @@
-//! Cache entries for runs: packed as JSON, or the reason why they cannot be read. Performs no I/O.
+//! Cache entries for runs. An entry contains the run as JSON, or the reason why it cannot be read. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl CachedRun {
     }
 }
 
-/// A run as JSON. A decoded run would need several times as much memory, and most runs wait most of the time.
+/// A run as JSON. A decoded run would need several times as much memory, and most runs are idle most of the time.
 #[derive(Debug)]
 pub(in crate::run_controller) struct PackedRun {
     uid: Option<Box<str>>,
@@ -88,8 +88,7 @@ impl PackedRun {
 
     /// Decodes the run.
     ///
-    /// # Errors
-    /// Only because of a bug: the run was readable when it was packed.
+    /// # Errors Indicates a bug, because the run was readable when it was packed.
     pub(in crate::run_controller) fn unpack(&self) -> Result<BenchmarkRun, String> {
         let object = serde_json::from_slice(&self.json).map_err(|error| error.to_string())?;
         read(&object)

@@ -1,4 +1,4 @@
-//! Faults of an API server and of the connection to it, at random.
+//! Random faults of an API server and of the connection to it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 /// Maximum delay of a request.
 const MAX_DELAY: Duration = Duration::from_millis(1500);
-/// Maximum time until an interrupted watch or log ends.
+/// Maximum time until a watch or log is interrupted.
 const MAX_STREAM: Duration = Duration::from_secs(4);
 
 /// Draws a fault for some of the requests.
@@ -28,7 +28,7 @@ pub(super) struct Faults {
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// A fault of one request.
+/// A fault that affects one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     /// The API server receives the request late.
@@ -37,7 +37,7 @@ pub(super) enum Fault {
     Reject(StatusCode, &'static str),
     /// The request is not executed, and the connection fails.
     LoseRequest,
-    /// The request is executed, and the connection fails before the response.
+    /// The request is executed, and the connection fails before the response is received.
     LoseResponse,
     /// The resource version of a watch is too old.
     Expire,
@@ -73,8 +73,9 @@ impl Faults {
         self.counts.clone()
     }
 
-    /// Draws the fault of a request; `None` for most requests. Every watch and every log has a fault, because they
-    /// start so rarely that few of them would otherwise have one. Every third watch that has no other fault expires.
+    /// Draws the fault of a request; `None` for most requests. Every watch and every log has a fault, because watches
+    /// and logs are started so rarely that few of them would otherwise have one. Of the watches without another fault,
+    /// about one third expire, and the others end early.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");
@@ -105,7 +106,7 @@ impl Faults {
         if *method != Method::GET {
             faults.push(Fault::LoseResponse);
         }
-        // An API server reports conflicts of changes only.
+        // An API server reports conflicts only for changes to existing objects.
         if [Method::PUT, Method::PATCH].contains(method) {
             faults.push(Fault::Reject(StatusCode::CONFLICT, "Conflict"));
         }
@@ -123,7 +124,7 @@ impl Faults {
 pub(super) fn error(status: StatusCode, reason: &str) -> Response {
     let body = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": reason,
-        "code": status.as_u16(), "message": format!("{reason}: a fault of the test proxy"),
+        "code": status.as_u16(), "message": format!("{reason}: a fault injected by the test proxy"),
     });
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;

@@ -135,7 +135,7 @@ impl DeviceMemory {
         &self.pci
     }
 
-    /// Number by which the driver identifies the GPU.
+    /// CUDA device number of the GPU.
     pub(crate) fn ordinal(&self) -> i32 {
         self.ordinal
     }

@@ -50,7 +50,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps at least `bytes` bytes, rounded up to whole pages.
     ///
-    /// The pages are zeroed or have the content of the file, and are not populated yet.
+    /// The pages contain zeros or the content of the file, and are not populated yet.
     pub(crate) fn new(pages: &Pages<'_>, bytes: usize) -> io::Result<Self> {
         let page = match pages {
             Pages::Huge => HUGE_PAGE_BYTES,
@@ -147,8 +147,7 @@ impl Mapping {
         whole.part(offset as u64, length as u64)
     }
 
-    /// `N` 64-bit words at `offset`, which must be a multiple of 8; `None` if `offset` is not a multiple of 8 or the
-    /// mapping is too short.
+    /// `N` 64-bit words at `offset`; `None` if `offset` is not a multiple of 8 or the mapping is too short.
     pub(crate) fn words<const N: usize>(&self, offset: usize) -> Option<&[AtomicU64; N]> {
         if !offset.is_multiple_of(align_of::<AtomicU64>()) {
             return None;
@@ -160,8 +159,8 @@ impl Mapping {
         Some(unsafe { span.start.cast().as_ref() })
     }
 
-    /// The 32-bit word at `offset`, which must be a multiple of 4, for use as a futex; `None` if `offset` is not a
-    /// multiple of 4 or the mapping is too short.
+    /// The 32-bit word at `offset`, for use as a futex; `None` if `offset` is not a multiple of 4 or the mapping is too
+    /// short.
     pub(crate) fn half_word(&self, offset: usize) -> Option<&AtomicU32> {
         if !offset.is_multiple_of(align_of::<AtomicU32>()) {
             return None;

@@ -1,7 +1,8 @@
 //! Shortens the record of a measured case to the line limit. Performs no I/O.
 //!
-//! Neighboring interfaces are merged, and the precision of histograms is reduced. Values that verdicts depend on are
-//! preserved: minimum and maximum latency, exact percentiles, posting counters and byte totals remain exact.
+//! Neighboring interfaces are merged, and the precision of histograms is reduced. Values that verdicts depend on remain
+//! exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting counters and byte
+//! totals.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
@@ -17,7 +18,7 @@ pub(super) enum Step {
 /// Reductions in the order in which they are applied.
 ///
 /// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of per-rail
-/// counters, 4.8 KB of interfaces, 3 KB of histograms and 2 KB of other values. Every case is therefore within the line
+/// counters, 4.8 KB of interfaces, 3 KB of histograms and 2 KB of other values. Therefore, no case exceeds the line
 /// limit.
 pub(super) const STEPS: [Step; 4] = [
     Step::Interfaces(16),
@@ -63,7 +64,7 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
     true
 }
 
-/// Merges neighboring interfaces into groups of equal size, except for the last group.
+/// Merges neighboring interfaces into groups of equal size; the last group may be smaller.
 fn merge_interfaces(side: &mut SideReport, max_groups: usize) -> bool {
     if side.interfaces.len() <= max_groups {
         return false;

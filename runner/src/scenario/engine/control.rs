@@ -11,7 +11,7 @@ use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
 /// Rail on which control messages are sent.
 const CONTROL_RAIL: Rail = 0;
-/// Maximum number of polls that a side performs to notify the other side that it abandons the case.
+/// Maximum number of polls that a side spends on notifying the other side that it has abandoned the case.
 const ABORT_POLLS: u32 = 1000;
 
 impl<T: Transport> Engine<'_, T> {
@@ -49,7 +49,7 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// Sends a control message. Waits until there is queue space for the post.
+    /// Sends a control message, after waiting for queue space if necessary.
     pub fn send(&mut self, rail: Rail, message: Message) -> Result<(), CaseFailure> {
         while !self.try_send(rail, message)? {
             if !self.poll()? {
@@ -59,7 +59,7 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Sends a credit to the other side. If there is no queue space, the next poll tries again.
+    /// Tries to send a credit to the other side. If there is no queue space, the next poll tries again.
     pub(super) fn try_credit(&mut self) -> Result<(), CaseFailure> {
         let arrived = self.incoming.arrived();
         if self.try_send(CONTROL_RAIL, Message::Credit(arrived))? {

@@ -11,7 +11,7 @@ use crate::measure::clock;
 use crate::scenario::incoming::ArrivalError;
 use crate::transport::{Completion, CompletionKind, Rail, Transport};
 
-/// A message in a posted receive.
+/// A message that arrived in a posted receive.
 #[derive(Clone, Copy)]
 struct Received {
     location: ReceiveLocation,
@@ -130,7 +130,7 @@ impl<T: Transport> Engine<'_, T> {
         }
         match immediate.message {
             Message::Data { chunk, transfer } => self.handle_chunk(rail, chunk, transfer, received)?,
-            Message::Credit(count) => self.outgoing.credit(count, now),
+            Message::Credit(count) => self.outgoing.record_credit(count, now),
             Message::CreditRequest(count) => self.incoming.request_credit(count),
             Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
             Message::Signal(signal) => self.inbox.record(signal),
@@ -152,7 +152,7 @@ impl<T: Transport> Engine<'_, T> {
         transfer: u64,
         received: Option<Received>,
     ) -> Result<(), CaseFailure> {
-        match (self.incoming.chunk(chunk, transfer), &mut self.inspector) {
+        match (self.incoming.record_chunk(chunk, transfer), &mut self.inspector) {
             (Ok(_), None) => Ok(()),
             (Ok(number), Some(inspector)) => {
                 let (Some(received), Some(memory)) = (received, self.thread.memory(self.region)) else {

@@ -49,8 +49,8 @@ impl<T: Transport> Engine<'_, T> {
             slot: assigned.slot,
         };
         let (operation, offset) = self.operation(planned, assigned);
-        // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts would otherwise wait
-        // for it.
+        // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts on the rail would
+        // otherwise keep waiting for a doorbell.
         let mut must_ring = planned.last_on_rail;
         loop {
             if let Some(token) = self.thread.tokens[rail].take(owner) {

@@ -25,7 +25,7 @@ use crate::transport::Transport;
 
 /// Settings that the threads of one side share in a case.
 pub struct Setup<'a> {
-    /// The case.
+    /// Case to run.
     pub case: &'a Case<'a>,
     /// Index of the case's memory kind; `None` if no payload is sent.
     pub kind: Option<usize>,

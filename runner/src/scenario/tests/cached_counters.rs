@@ -1,4 +1,4 @@
-//! Hardware counters that the kernel refreshes only at intervals.
+//! Tests with hardware counters that the kernel refreshes only at intervals.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -121,7 +121,7 @@ impl Pair {
         }
     }
 
-    /// Sets the faults that the transport of a side injects.
+    /// Sets the faults that the transport of one side injects.
     pub fn set_faults(&mut self, role: Role, faults: &Faults) {
         let endpoints = match role {
             Role::Initiator => &mut self.initiator,
@@ -132,7 +132,7 @@ impl Pair {
         }
     }
 
-    /// Returns the payload posts by the initiator since the previous call.
+    /// Returns the initiator's payload posts since the previous call.
     pub fn take_log(&mut self) -> Vec<LoggedPost> {
         let threads = self.initiator.threads.iter_mut();
         threads
@@ -167,17 +167,17 @@ impl Pair {
         let (initiator, target) = self.run(Pass::Measure, size_bytes);
         let side = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
             SideOutcome::Measured(side) => *side,
-            SideOutcome::Checked(_) => panic!("a measured case was checked"),
+            SideOutcome::Checked(_) => panic!("a measured case returned an integrity report"),
         };
         (side(initiator), side(target))
     }
 
-    /// Runs a checked case and returns the reports of both sides.
+    /// Runs an integrity case and returns the reports of both sides.
     pub fn check(&mut self, size_bytes: u64) -> (IntegrityReport, IntegrityReport) {
         let (initiator, target) = self.run(Pass::Integrity, size_bytes);
         let report = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
             SideOutcome::Checked(report) => report,
-            SideOutcome::Measured(_) => panic!("a checked case was measured"),
+            SideOutcome::Measured(_) => panic!("an integrity case returned a measurement"),
         };
         (report(initiator), report(target))
     }

@@ -1,4 +1,4 @@
-//! Tests of the polling mode of each scenario.
+//! Tests that the polling mode of a scenario applies only to that scenario.
 
 use crds::v1alpha1::{PingPongOperation, Polling};
 

@@ -111,7 +111,7 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
 fn a_doorbell_covers_at_most_the_maximum_batch_of_the_arm() {
     let mut pair = pair(Write, 16, 8, 40, doorbell(3));
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
-    // A burst has 8 posts per rail, which are published by doorbells for 3, 3 and 2 posts.
+    // A burst has 8 posts per rail, which are submitted with doorbells for 3, 3 and 2 posts.
     assert_eq!((counters.app_doorbells, counters.more), (60, 100));
 }
 

@@ -188,7 +188,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 }
 
-/// Failure of a rank that has no response. It cannot occur, because
+/// Failure for a rank without a response. This cannot happen, because
 /// [`Gang::gather`](crate::session::gang::Gang::gather) returns a response or a failure for every rank.
 fn missing_response() -> CaseFailure {
     CaseFailure {

@@ -17,7 +17,7 @@ fn rail(interface: Option<&str>, line: Option<u64>) -> RailFacts {
     }
 }
 
-/// Difference between a reading after writing the files of `first` and one after writing those of `second`.
+/// Difference between a reading with the files of `first` and a later reading with the files of `second`.
 fn counted(rails: &[RailFacts], first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<InterfaceDelta> {
     let tree = Tree::new();
     let readings = [first, second].map(|files| {

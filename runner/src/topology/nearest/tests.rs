@@ -79,7 +79,7 @@ fn two_gpus_behind_one_switch_start_with_different_devices() {
 }
 
 #[test]
-fn two_gpus_use_the_same_device_if_they_have_only_one() {
+fn two_gpus_share_a_device_if_only_one_is_near() {
     assert_eq!(rails("p4d.24xlarge", "efa", 2, 1), ["rdmap32s27"]);
     assert_eq!(rails("p4d.24xlarge", "efa", 3, 1), ["rdmap32s27"]);
     assert_eq!(rails("p5.4xlarge", "efa", 0, 1), ["rdmap79s0"]);
@@ -134,7 +134,7 @@ proptest! {
         let steps: Vec<usize> = chosen.iter().map(|device| hops(gpu, device)).collect();
         prop_assert!(steps.is_sorted(), "{steps:?}");
         prop_assert!(steps[0] < usize::MAX);
-        // A device on another NUMA node, or below another root, is used only after all that are nearer.
+        // A device on another NUMA node, or below another root complex, is used only after all nearer devices.
         let location = Location::Gpu(gpu.address().to_owned());
         let positions: Vec<Locality> = chosen.iter().map(|device| locality(&machine, &location, device)).collect();
         let fewest = positions.iter().filter(|position| **position != Locality::Remote).count();
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn gpus_share_no_device_if_there_are_enough((name, driver) in machines_with_gpus()) {
+    fn gpus_do_not_share_devices_if_there_are_enough((name, driver) in machines_with_gpus()) {
         let machine = machine(name);
         let all = machine.devices.iter().filter(|device| device.driver.as_deref() == Some(driver)).count();
         let rails = all / machine.gpus.len();

@@ -17,7 +17,7 @@ use libfabric_sys::{Library, Source};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Device on which a rail is opened.
+/// Device that a rail is opened on.
 pub(super) struct RailDevice {
     pub info: Info,
     pub attributes: Attributes,
@@ -60,7 +60,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         ));
     }
     let source = config.library.clone().map_or(Source::Search, Source::Path);
-    let library = Arc::new(Library::open(&source).map_err(|e| library_absent(&e))?);
+    let library = Arc::new(Library::open(&source).map_err(|e| cannot_open_library(&e))?);
     let version = library.identity().version;
     environment::check_variables(*provider, version, |name| std::env::var(name).ok())
         .map_err(|m| refused("open", m))?;
@@ -140,8 +140,8 @@ impl DeviceSearch<'_> {
 
     /// Selects the device for each source address or network interface.
     ///
-    /// Without addresses, all rails use the first device that the library returns, because several TCP endpoints can
-    /// use the same device.
+    /// Without addresses, all rails use the first device that the library returns, because several endpoints of these
+    /// providers can use the same device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -175,7 +175,8 @@ impl DeviceSearch<'_> {
         })
     }
 
-    /// Queries the usable devices of exactly the requested provider. The result is never empty.
+    /// Queries the usable devices of the requested provider, excluding those of its layered variants. The result is
+    /// never empty.
     fn query(&self, source: Option<IpAddr>) -> Result<Vec<(Info, Attributes)>, TransportError> {
         let requirements = Requirements {
             inject_size: usize::try_from(self.config.inject_bytes.unwrap_or(0)).unwrap_or(usize::MAX),
@@ -211,7 +212,7 @@ impl DeviceSearch<'_> {
 
     /// Queries again with the required queue depth if the provider's default is too small.
     ///
-    /// Otherwise requests no depth, because a request would replace the default.
+    /// Otherwise requests no depth, because the requested depth would replace a larger default.
     fn ensure_depth(
         &self,
         mut found: Vec<(Info, Attributes)>,
@@ -248,8 +249,9 @@ impl DeviceSearch<'_> {
 
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
-    /// On verbs and efa-direct, it is the inject size. The inject size of efa also covers messages that efa copies into
-    /// a packet, so the inject size of efa-direct on the same device is used, if the library has this fabric.
+    /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that efa copies
+    /// into a packet, so for efa, the inject size of efa-direct on the same device is used, if the library has that
+    /// fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
         match self.requested.provider {
@@ -301,7 +303,7 @@ impl DeviceSearch<'_> {
             .collect())
     }
 
-    /// Whether the provider has devices if GPU memory is not required.
+    /// Whether the provider has devices that support host memory.
     fn has_devices_for_host_memory(&self, source: Option<IpAddr>) -> bool {
         let requirements = Requirements {
             inject_size: 0,
@@ -369,8 +371,8 @@ fn source_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
     let parsed = text.parse().ok();
     parsed.or_else(|| topology::address_of(text)).ok_or_else(|| {
         let message = format!(
-            "rail {rail}: {text:?} is not an IP address, and no network interface of this name has one; `ip address` lists \
-             the interfaces"
+            "rail {rail}: {text:?} is neither an IP address nor the name of a network interface that has one; \
+             `ip address` lists the interfaces"
         );
         no_device("getifaddrs", message)
     })

@@ -31,7 +31,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
 }
 
 /// Error for a library that cannot be opened. The reason is `LibraryNotFound` for every cause.
-pub(super) fn library_absent(error: &OpenError) -> TransportError {
+pub(super) fn cannot_open_library(error: &OpenError) -> TransportError {
     TransportError {
         reason: FailureReason::LibraryNotFound,
         operation: "dlopen",

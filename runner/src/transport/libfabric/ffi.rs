@@ -1,6 +1,6 @@
 //! All calls to libfabric and all raw memory accesses of this transport. Everything that this module exports is safe:
 //! [`Rail`] owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is
-//! registered with a rail. Neither outlives the objects from which it was created.
+//! registered with a rail. Neither outlives the objects that it was created from.
 #![allow(unsafe_code)]
 
 mod completion;

@@ -14,7 +14,7 @@ use libfabric_sys::Identity;
 use libfabric_sys::bindings::FI_EADDRNOTAVAIL;
 use std::path::Path;
 
-/// Directory in which the kernel lists the network interfaces.
+/// Directory where the kernel lists the network interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
 pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
@@ -143,7 +143,7 @@ fn offload_facts(
     opened: &[Rail],
 ) -> OffloadFacts {
     let reported = || opened.iter().map(Rail::reported_offload);
-    // A rail that does not report makes the answer unknown, unless another rail is known to emulate.
+    // If a rail does not report whether it emulates, the answer is unknown, unless another rail is known to emulate.
     let any = |get: fn(&Reported) -> Option<bool>| {
         let answers = || reported().map(|reported| get(&reported));
         answers()

@@ -1,5 +1,5 @@
-//! Connects peers, and checks their addresses before the library reads them. Checks `/dev/shm` for the shared-memory
-//! files of shm peers.
+//! Connects peers, and checks their addresses before the library reads them. For shm peers, also checks that `/dev/shm`
+//! contains their shared-memory files.
 
 use super::Libfabric;
 use super::error::{rail_refused, refused};
@@ -34,7 +34,7 @@ pub(super) fn connect(transport: &mut Libfabric, peer: &EndpointAddresses) -> Re
 
 /// Checks that this worker can open the shared memory of a peer.
 ///
-/// If it cannot, the shm provider would answer every post to the peer with EAGAIN indefinitely.
+/// Without this check, the shm provider would return EAGAIN for every post to an unreachable peer, indefinitely.
 fn check_shared_memory(name: &[u8]) -> Result<(), TransportError> {
     let file = address::shared_memory_file(name).filter(|file| Path::new(SHARED_MEMORY).join(file).exists());
     if file.is_some() {

@@ -1,5 +1,5 @@
 //! Steps of a poll: executes posts from peers, collects their answers, and checks the peers when there is no progress.
-//! Accesses shared memory; only the check of the peers uses system calls.
+//! Accesses shared memory; only waking and checking peers uses system calls.
 
 use super::inbound::{self, Inbound};
 use super::peer::PeerState;
@@ -129,7 +129,7 @@ impl Loopback {
             if let Some(failure) = peer.check(number, has_posts) {
                 outbounds.iter_mut().for_each(Outbound::abandon);
                 self.failure = Some(failure);
-                // A poll reports one failure; the next check finds further lost peers.
+                // A poll reports only one failure. The next check reports the next lost peer.
                 return;
             }
         }

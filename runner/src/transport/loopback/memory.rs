@@ -10,8 +10,8 @@ use crate::transport::{Region, RemoteKey, RemoteRegion};
 
 /// Memory that is registered with a loopback transport.
 ///
-/// After it is dropped, peers can no longer access the memory. The memory itself is released by a later registration,
-/// because posts in flight may still use it.
+/// After the region is dropped, peers can no longer access the memory. The memory itself is released only by a later
+/// registration, because posts in flight may still use it.
 #[derive(Debug)]
 pub struct LoopbackRegion {
     memory: Arc<Memory>,
@@ -43,7 +43,7 @@ impl Region for LoopbackRegion {
 }
 
 impl LoopbackRegion {
-    /// Nonce of the endpoint with which the memory is registered.
+    /// Nonce of the endpoint that the memory is registered with.
     #[inline]
     pub(super) fn owner(&self) -> u64 {
         self.owner
@@ -105,7 +105,7 @@ impl RegionTable {
         }
     }
 
-    /// Removes dropped regions. Requires that no post is in flight, because posts refer to memory by its index.
+    /// Removes dropped regions. Requires that no post is in flight, because posts refer to regions by index.
     pub(super) fn remove_dropped(&mut self) {
         for entry in &mut self.entries {
             if entry

@@ -27,7 +27,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     if let Some(library) = &config.library {
         let message = format!(
-            "loopback uses no library, but the library directory {} is set: remove it",
+            "loopback does not use a library, but the library directory {} is set: remove it",
             library.display()
         );
         return Err(refused(FailureReason::LibraryNotFound, message));

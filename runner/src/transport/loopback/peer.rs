@@ -11,7 +11,7 @@ pub(super) enum PeerState {
     Present,
     /// The peer was gone at the last check. Its last posts and answers may not have been processed yet.
     Gone,
-    /// The peer is gone, and its loss was reported.
+    /// The peer is gone, and its loss has been reported.
     Lost,
 }
 

@@ -40,7 +40,7 @@ impl PendingPost {
         immediate: 0,
     };
 
-    /// Copies a post.
+    /// Copies the parts of a post that are needed until it completes.
     #[inline]
     pub(super) fn new(post: &Post<'_, LoopbackRegion>) -> Self {
         let (opcode, remote, remote_offset, immediate) = match post.operation {
@@ -117,8 +117,8 @@ pub(super) struct Outbound {
     answered: u64,
     /// First error in the answers to the post at `oldest`.
     status: i32,
-    /// Slots: `head..answers` are answered, `answers..published` wait for the peer, `published..tail` are filled but
-    /// not published.
+    /// Slots: `head..answers` are answered, `answers..published` are waiting for the peer, `published..tail` are filled
+    /// but not published.
     head: u64,
     answers: u64,
     published: u64,
@@ -153,8 +153,8 @@ impl Outbound {
     /// Accepts a post of `bytes`. Returns whether a slot was published.
     ///
     /// # Errors
-    /// `Again` if the queue is full, or if the post is an injection and the ring is full, because an injection cannot
-    /// wait in the queue.
+    /// `Again` if the queue is full, or if an injection would have to wait in the queue, because the caller may reuse
+    /// the memory of an injection immediately.
     #[inline]
     pub(super) fn post(
         &mut self,

@@ -3,8 +3,8 @@
 //!
 //! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
 //! consumes them and counts them in `head`. The content of a slot is written before its counter is stored with release
-//! ordering, and read after the counter was loaded with acquire ordering, so neither side accesses a slot while the
-//! other side writes to it. A slot is free again once the producer has loaded a head beyond it and has copied the
+//! ordering, and read after the counter has been loaded with acquire ordering, so neither side accesses a slot while
+//! the other side writes to it. A slot is free again once the producer has loaded a head beyond it and has copied the
 //! answer in the slot (a status, or the bytes of a read).
 
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl Ring {
 
     /// Reads the words of slot `index`; `None` if they are invalid.
     ///
-    /// Another process wrote them, so this function checks everything that is computed from them.
+    /// Another process wrote the words, so no value is trusted: the operation, lengths and offsets are checked.
     #[inline]
     pub(super) fn read(&self, index: u64) -> Option<Packet> {
         let words = self.words(index)?;

@@ -1,9 +1,9 @@
-//! Segments of shared memory: the owner creates a segment, and its peers map it. Transferring messages needs no system
-//! calls; all other operations use them.
+//! Segments of shared memory: the owner creates a segment, and its peers map it. Transferring messages makes no system
+//! calls except to wake a sleeping owner; all other operations make system calls.
 //!
-//! A segment is an anonymous file, which the kernel removes when the last process that has it open exits, even after a
-//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits for processes that run
-//! as the same user and can see the owner's process ID.
+//! A segment is an anonymous file, which the kernel frees when the last process that has it open exits, even if the
+//! process crashes. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits for
+//! processes that run as the same user and can see the owner's process ID.
 
 use std::fs::File;
 use std::io;
@@ -89,7 +89,7 @@ impl OwnSegment {
         Ok(Self { segment, file })
     }
 
-    /// Address by which peers open the segment.
+    /// Address that peers use to open the segment.
     pub(super) fn address(&self) -> SegmentAddress {
         SegmentAddress {
             process: std::process::id(),
@@ -117,8 +117,8 @@ impl OwnSegment {
             (half_word(header::SIGNAL)?, half_word(header::SLEEPING)?);
         let current = signal.load(Ordering::Acquire);
         sleeping.store(1, Ordering::SeqCst);
-        // Pairs with the fence in `wake_sleeper`: either the peer observes that this side sleeps and changes the
-        // signal, or `is_ready` observes the published posts or answers of the peer.
+        // Pairs with the fence in `wake_sleeper`: either the peer observes that this side is going to sleep and changes
+        // the signal, or `is_ready` observes the posts or answers that the peer has published.
         fence(Ordering::SeqCst);
         let mut timed_out = false;
         if !is_ready() {
@@ -248,7 +248,7 @@ impl Segment {
         self.get(header::CLOSED) != 0
     }
 
-    /// Wakes the owner if it sleeps. Called after posts or answers for the owner were published.
+    /// Wakes the owner if it is sleeping. Called after posts or answers for the owner have been published.
     #[inline]
     pub(super) fn wake(&self) {
         if self.waits {

@@ -111,7 +111,7 @@ impl Agent<'_> {
                 self.report_output(process, exit)?;
             }
         }
-        // Kills the instruments that sent an unexpected reply.
+        // Kills the remaining instruments, which sent an unexpected reply, by dropping them.
         self.instruments.clear();
         self.report(&Report::RoundEnded { cold })
     }

@@ -13,7 +13,7 @@ use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{Command, Report};
 use crate::worker_event::WorkerEvent;
 
-/// Time that a process is given to exit after it has closed its socket.
+/// Timeout for a process to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Agent<'_> {
@@ -34,8 +34,7 @@ impl Agent<'_> {
 
     /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply.
     ///
-    /// The inner error is the failure of the instrument. In this case, the instrument has exited, and its output has
-    /// been reported.
+    /// An inner error means that the instrument failed. It has then exited, and its output has been reported.
     pub(super) fn request(
         &mut self,
         process: u32,
@@ -107,7 +106,7 @@ impl Agent<'_> {
     fn defer(&mut self, event: WorkerEvent) {
         match event {
             WorkerEvent::Command(command) => self.backlog.push_back(command),
-            // Unexpected replies come only from instruments that were abandoned.
+            // Unexpected replies come only from instruments that have been killed.
             other => tracing::debug!(?other, "ignored an unexpected event"),
         }
     }

@@ -1,7 +1,8 @@
-//! Bindings to libfabric. The library is opened at run time, so that a binary uses the library in the image in which it
-//! runs: `libfabric.so.1` of release 1.17 or of any later release with this file name.
+//! Bindings to libfabric. The library is opened at run time, so that a binary uses the library of the container that it
+//! runs in: `libfabric.so.1` of release 1.17 or of any later release with this file name.
 //!
-//! Three rules make one build safe with libraries that are older or newer than the headers of the bindings:
+//! Three rules make one build safe with libraries of other releases than the headers that the bindings were generated
+//! from:
 //!
 //! 1. [`bindings`] are generated from the 1.17 headers, and an older library is rejected. Later releases only append
 //!    fields, so the fields of the bindings have the same offsets in all accepted releases.
@@ -12,7 +13,7 @@
 //!    ([`Library::open`]). With an old API version, newer releases disable features that they offer only to callers
 //!    that were written for them (CUDA calls since 1.18, dmabuf since 1.20).
 //!
-//! [`calls`] are the functions that the C headers define as `static inline`. Each calls an entry in its object's
+//! [`calls`] contains the functions that the C headers define as `static inline`. Each calls an entry in its object's
 //! function table. Constants that are newer than the headers are in [`newer_constants`].
 //!
 //! An opened library stays loaded until the process exits, because providers run threads and register exit

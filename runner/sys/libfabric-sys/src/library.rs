@@ -19,10 +19,11 @@ use functions::Functions;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 
-/// Release from whose headers the bindings were generated. An older library is rejected.
+/// Release of the headers that the bindings were generated from. An older library is rejected.
 const OLDEST: Version = Version::new(1, 17);
 
-/// Newest API version that this crate was reviewed against. This version is requested from a newer library.
+/// Newest API version that this crate was reviewed against. It is also the version that is requested from a newer
+/// library.
 const NEWEST_API: Version = Version::new(2, 6);
 
 /// Identity of the loaded library, as recorded with every result.

@@ -1,6 +1,7 @@
-//! Constants that are newer than the 1.17 headers, each with the release that introduced it, and constants that bindgen
-//! cannot translate because they contain casts. A constant must not be used with a library older than its release:
-//! option numbers are plain integers, and an old provider may interpret the number as another option.
+//! Constants that [`crate::bindings`] does not contain, mostly because they are newer than the 1.17 headers or contain
+//! casts, which bindgen cannot translate. Each option names the release that introduced it. A constant must not be used
+//! with a library older than its release: option numbers are plain integers, and an old provider may interpret the
+//! number as another option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 

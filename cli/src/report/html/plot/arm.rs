@@ -8,9 +8,9 @@ use super::{Chart, DrawError, palette};
 
 /// Lengths of the dashes and the gaps, in SVG units.
 const DASH: (u32, u32) = (6, 4);
-/// Radius of the dot of a round, in SVG units.
+/// Radius of the dot for a round, in SVG units.
 const ROUND_RADIUS: i32 = 2;
-/// Opacity of the dot of a round, so that the number of dots at the same position is visible.
+/// Opacity of the dot for a round. Dots are translucent, so that overlapping dots can be recognized.
 const ROUND_OPACITY: f64 = 0.35;
 
 /// Draws the line of `arm`.

@@ -28,7 +28,7 @@ pub struct Dot {
 /// Content of the plot.
 #[derive(Clone, Debug)]
 pub struct EffectPlot<'a> {
-    /// Text alternative.
+    /// Text alternative for screen readers.
     pub description: &'a str,
     /// Labels of the rows, from top to bottom.
     pub rows: Vec<String>,
@@ -42,8 +42,8 @@ pub struct EffectPlot<'a> {
 
 /// Distance between two dots in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
-/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge, where rounds with a larger change
-/// are drawn.
+/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge, and rounds with a larger change
+/// are drawn there.
 const MAX_CHANGE: f64 = 150.0;
 
 /// Draws the plot as SVG.

@@ -55,7 +55,8 @@ fn too_few_values_have_no_cutoff() {
     assert_eq!(estimate(&[]), None);
 }
 
-/// The normal approximation with continuity correction, an independent computation of the same probability.
+/// Compares with the normal approximation with continuity correction, which computes the same probability
+/// independently.
 #[test]
 fn approaches_the_normal_distribution_for_many_values() {
     let cutoff = Cutoff::at(250, 0.05).unwrap();
@@ -161,7 +162,7 @@ proptest! {
         let half = lower_half(count);
         let largest = count * (count + 1) / 2;
         let below: f64 = half.iter().sum();
-        // By symmetry, both halves have the same probability. If the largest sum is even, the middle is in both.
+        // By symmetry, both halves have the same probability. If the largest sum is even, both contain the middle sum.
         let middle = if largest % 2 == 0 { half[largest / 2] } else { 0.0 };
         prop_assert!((2.0 * below - middle - 1.0).abs() < 1e-12);
     }

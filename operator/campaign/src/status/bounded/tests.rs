@@ -1,4 +1,4 @@
-//! Tests the largest possible run with every string at its maximum length.
+//! Tests the size limit with the largest possible run, in which every string has its maximum length.
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
@@ -179,7 +179,7 @@ fn largest_run_stays_below_64_kib_and_lists_omissions() {
     );
     assert!(
         left.is_sorted_by_key(|one| one.size_bytes),
-        "in the order of the plan"
+        "comparisons stay in the order of the plan"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces confirm it if
-//! every rail has a separate interface. Otherwise, only the counters of the runner are available.
+//! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces can confirm it
+//! if every rail has a separate interface. Otherwise, only the counters of the runner are available.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use crds::v1alpha1::Engagement;
 use crate::collect::Measured;
 use crate::plan::Cell;
 
-/// Tolerated bytes on an idle interface that do not belong to the transfers, as a fraction of the payload.
+/// Tolerated traffic on an idle interface that does not belong to the transfers, as a fraction of the payload.
 const IDLE_FRACTION: f64 = 0.01;
-/// Tolerated bytes per case on an idle interface that do not belong to the transfers, such as address resolution.
+/// Tolerated traffic per case on an idle interface that does not belong to the transfers, such as address resolution,
+/// in bytes.
 const IDLE_BYTES: u64 = 64 * 1024;
 
 /// Assesses coalescing. Threads on different GPUs use separate groups of `rails` rails.

@@ -1,10 +1,10 @@
-//! Evidence for inject. An injected send has no completion, so missing completions for exactly the injected posts are
-//! evidence that does not depend on what the runner requested.
+//! Evidence for inject. An injected send has no completion. If completions are missing for exactly the injected posts,
+//! this is evidence that does not depend on what the runner requested.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
-/// What happens to an injected message on a device.
+/// How an injected message reaches the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     /// The transport has no device, or its inline size is unknown.

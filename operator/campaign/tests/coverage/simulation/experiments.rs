@@ -16,7 +16,7 @@ const CAMPAIGNS: usize = 10_000;
 /// Number of campaigns for each value that may be less precise.
 const FEW_CAMPAIGNS: usize = 2_000;
 
-/// Number of campaigns for each value that is far from the nominal one.
+/// Number of campaigns for each value that is so far from the nominal one that few campaigns show the difference.
 const FEWEST_CAMPAIGNS: usize = 500;
 
 /// Number of sizes in the family: with four arms, there are 28 comparisons.
@@ -81,7 +81,7 @@ pub fn family_of_28() -> Family {
     Family::new((SIZES * (ARMS - 1)) as u32, 95.0).expect("a valid family")
 }
 
-/// Coverage of the method as it is implemented: random order, one value per round.
+/// Coverage of the method as implemented: random order, one value per round.
 pub fn random_order(pairs: usize) -> Vec<Coverage> {
     let settings = settings(&Noise::ALL, Order::Random, pairs, &[6, 10, 30]);
     coverage(&settings, Unit::Round, CAMPAIGNS, 1_000 * pairs as u64)
@@ -218,14 +218,15 @@ pub struct BetweenRuns {
     pub level: f64,
     /// Fraction of rank-sum intervals that miss the shift.
     pub rank_sum: Share,
-    /// Fraction of the intervals in use that miss the shift.
+    /// Fraction of intervals from `two_samples`, the method in use, that miss the shift.
     pub missed: Share,
 }
 
 /// Level of one of 12 comparisons at a simultaneous confidence of 95 percent.
 const LEVEL_OF_12: f64 = 0.05 / 12.0;
 
-/// Compares runs whose rounds spread alike or differ by a factor of 4, at the level of one comparison and of one of 12.
+/// Compares runs whose rounds have the same spread, or spreads that differ by a factor of 4, at the level of a single
+/// comparison and of one of 12.
 pub fn between_runs() -> Vec<BetweenRuns> {
     let noises = [Noise::Normal, Noise::Skewed, Noise::Bimodal];
     let settings = noises.into_iter().flat_map(|noise| {
@@ -246,7 +247,7 @@ fn between_runs_with(
     stream: u64,
 ) -> BetweenRuns {
     let mut rng = generator(stream);
-    // The effect of a round is the difference of two noises, those of the arm and of the baseline.
+    // The effect of a round is the difference between the noise of the arm and the noise of the baseline.
     let mut run = |rounds: usize, scale: f64| -> Vec<f64> {
         let mut effect = || scale * (noise.independent(&mut rng) - noise.independent(&mut rng));
         (0..rounds).map(|_| effect()).collect()

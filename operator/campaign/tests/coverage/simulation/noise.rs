@@ -5,10 +5,10 @@ use std::fmt;
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Correlation of successive values of the autocorrelated models.
+/// Correlation of successive values in the autocorrelated models.
 const LAG_1_CORRELATION: f64 = 0.7;
 
-/// Model of the noise of one case. All are in units of roughly one standard deviation.
+/// Model of the noise of one case. The noise is in units of roughly one standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     /// Independent, normal.

@@ -30,7 +30,7 @@ In simulations with 16 pairs, the noise of a pair is the sum of independent nois
 case share.
 ";
 
-/// Section about the method as it is implemented: random order, one value per round.
+/// Section about the method as implemented: random order, one value per round.
 pub fn random_order(pairs: usize, rows: &[Coverage]) -> String {
     let pairs = if pairs == 1 {
         "1 pair".to_owned()
@@ -119,7 +119,7 @@ pub fn between_runs(rows: &[BetweenRuns]) -> String {
         "Percentage of intervals that miss the difference between two runs, at the level of one comparison (5 percent) \
          and of one of 12 (0.42 percent). `compare` uses the smallest interval that contains the rank-sum interval \
          and Welch's interval. The rank-sum interval alone misses the difference too often if the shorter run also \
-         spreads more.",
+         has the larger spread.",
         rows.first().map(|row| row.missed),
         0.05,
     );
@@ -200,9 +200,9 @@ pub fn settled_coverage(rows: &[SettledCoverage]) -> String {
 pub fn costs(rows: &[Costs]) -> String {
     let mut section = heading(
         "Rounds until a comparison ends",
-        "Percentage of comparisons with a verdict other than `Inconclusive`, and their mean number of rounds, with 6 \
-         comparisons and normal noise. The last column is `Settled` without the rule for futility, so the difference \
-         to the column before it is the power that the rule costs and the rounds that it saves.",
+        "Percentage of comparisons with a verdict other than `Inconclusive`, and the mean number of rounds of all \
+         comparisons, with 6 comparisons and normal noise. The last column is `Settled` without the rule for futility, \
+         so the difference from the column before it is the power that the rule costs and the rounds that it saves.",
         rows.first().map(|row| row.settled.decided),
         0.5,
     );

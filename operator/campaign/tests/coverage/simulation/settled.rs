@@ -36,7 +36,8 @@ const MARGIN_PERCENT: f64 = 2.0;
 /// True effects, in percent.
 const EFFECTS: [f64; 5] = [0.0, 1.0, 3.0, 10.0, 50.0];
 
-/// Effect of the coverage simulations, in percent. It is close to the margin, so comparisons end at every analysis.
+/// Effect of the coverage simulations, in percent. It is close to the margin, so that each analysis ends some of the
+/// comparisons.
 const COVERED_EFFECT: f64 = 3.0;
 
 /// When a comparison is analyzed, and what ends it.
@@ -139,7 +140,7 @@ impl std::fmt::Display for Model {
 const SPREAD: f64 = 0.05;
 
 impl Model {
-    /// Effects of the rounds of each comparison of one size, without the true effect.
+    /// Effects of the rounds of each comparison at one size, without the true effect.
     fn rounds(self, rng: &mut impl Rng) -> Vec<Vec<f64>> {
         let rounds = MAX_ROUNDS as usize;
         match self {
@@ -208,16 +209,16 @@ fn block_with_carry_over(rng: &mut impl Rng) -> [f64; VARIANTS + 1] {
     values
 }
 
-/// How often an interval of a scenario misses the true effect at the end of its comparison.
+/// How often any interval of a scenario misses the true effect at the end of its comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct SettledCoverage {
     /// Model of the rounds.
     pub model: Model,
     /// True effect in percent.
     pub effect_percent: f64,
-    /// Fraction of scenarios in which an interval at the end of its comparison misses the true effect.
+    /// Fraction of scenarios in which any interval misses the true effect at the end of its comparison.
     pub missed: Share,
-    /// The same fraction for the same rounds with `Fixed` after the maximum number of rounds.
+    /// The same fraction for the same campaigns with `Fixed` and the maximum number of rounds.
     pub missed_by_fixed: Share,
 }
 
@@ -262,12 +263,12 @@ fn coverage_of(model: Model, effect_percent: f64, stream: u64) -> SettledCoverag
     }
 }
 
-/// Share of decided comparisons, and their mean number of rounds.
+/// Share of comparisons that are decided, and mean number of rounds of all comparisons.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// Fraction of comparisons with a verdict other than `Inconclusive`.
     pub decided: Share,
-    /// Mean number of rounds.
+    /// Mean number of rounds of all comparisons, decided or not.
     pub rounds: f64,
 }
 

@@ -11,8 +11,8 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// Time after the end of worker 0 during which the controller waits to learn why another worker was lost. An
-/// unreachable node is detected after 50 s, and its pods are deleted a minute later.
+/// Time for which the controller waits after the end of worker 0 to learn why another worker was lost. An unreachable
+/// node is detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Assessment of the end of worker 0.
@@ -22,7 +22,7 @@ pub(super) enum Ending {
     InProgress,
     /// The log of worker 0 must be followed.
     Follow,
-    /// Worker 0 has ended, and further information is awaited.
+    /// Worker 0 has ended, and the controller is waiting for further information.
     Wait {
         /// Time at which the wait ends.
         until: Option<Timestamp>,
@@ -122,7 +122,8 @@ fn without_end_record(
     let Some(terminated) = &coordinator.terminated else {
         return broken(fault);
     };
-    // A worker that succeeded or wrote its termination message has also written its end record.
+    // A worker that succeeded or wrote its termination message has also written its end record, so the log is
+    // incomplete.
     if termination_record(coordinator).is_some() || terminated.exit_code == 0 {
         return broken(fault);
     }
@@ -170,8 +171,8 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     Ending::Ended(outcome)
 }
 
-/// Deadline for learning the cause of a loss; `None` if the deadline has passed or no pod is left whose loss could
-/// still be detected.
+/// Deadline for learning the cause of a loss; `None` if it has passed or if no pod is left whose loss could still be
+/// detected.
 fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
     let ended_at = coordinator.terminated.as_ref()?.at?;
     let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;

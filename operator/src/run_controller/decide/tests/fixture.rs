@@ -1,4 +1,4 @@
-//! A run with two workers and one leg of two blocks, in several states.
+//! Test runs with two workers and one leg of two blocks, in several states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,7 +121,7 @@ impl Scene {
         scene
     }
 
-    /// A run at second 1060 whose workers have all been running since second 1020 and whose log is followed.
+    /// A run at second 1060. All its workers have been running since second 1020, and its log is being followed.
     pub(super) fn running() -> Self {
         let mut scene = Self::starting();
         scene.start(0, 1010);

@@ -1,4 +1,4 @@
-//! Tests of the decisions while workers run and when an attempt has ended.
+//! Tests of the decisions while workers are running and after an attempt has ended.
 
 use super::*;
 
@@ -145,7 +145,7 @@ fn waits_for_the_cause_of_a_lost_peer() {
     let Action::Wait { until } = before_termination else {
         panic!("{before_termination:?}");
     };
-    // Only the deadline of the run ends this wait.
+    // Only the deadline of the run limits this wait.
     assert_eq!(until, Some(second(1020 + 1000)));
     scene.exit(0, 3, "");
     assert_eq!(

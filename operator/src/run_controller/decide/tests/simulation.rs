@@ -125,7 +125,7 @@ impl Simulation {
         }
     }
 
-    /// Removes all disturbances, and checks that the run finishes in bounded time and leaves no pods running.
+    /// Removes all disturbances, and checks that the run finishes within a bounded time and leaves no pods running.
     fn run_to_end(&mut self) {
         self.cluster.suspend = false;
         self.cluster.blocked = false;
@@ -195,7 +195,7 @@ fn undisturbed_run_completes_with_one_attempt_per_leg() {
     assert_eq!((persisted.attempts.len(), persisted.disruptions), (3, 0));
 }
 
-/// Tests one disturbance at every step of an otherwise undisturbed run.
+/// Disturbs an otherwise undisturbed run once, at each of its steps in turn.
 #[test]
 fn run_completes_after_one_disturbance_at_any_instant() {
     let losses = [Loss::Evicted, Loss::Killed, Loss::Deleted, Loss::NodeLost];

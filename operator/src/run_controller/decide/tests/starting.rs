@@ -1,4 +1,4 @@
-//! Tests of the decisions before all workers run: new Jobs, waiting, deadlines and obstacles.
+//! Tests of the decisions before all workers are running: new Jobs, waiting, deadlines and obstacles.
 
 use super::*;
 

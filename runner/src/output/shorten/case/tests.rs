@@ -24,7 +24,7 @@ fn log_uniform(samples: u32, min: f64, max: f64) -> Histogram {
 
 fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
     let interface = |rail: u32| InterfaceDelta {
-        name: format!("rdmap{rail}s{rail}-with-a-name-as-long-as-the-kernel-lets-it-be-of-63"),
+        name: format!("rdmap{rail}s{rail}-with-a-suffix-that-pads-the-name-to-about-63-bytes"),
         rails: vec![rail],
         tx_bytes: number,
         rx_bytes: number,
@@ -102,7 +102,8 @@ fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
 
 #[test]
 fn largest_case_with_64_rails_does_not_exceed_the_line_limit() {
-    // The latencies span an unrealistic range. Their histogram with three digits would require several lines.
+    // The latencies span an unrealistically wide range, so that their histogram with three digits would exceed the line
+    // limit several times over.
     let latency = log_uniform(1_000_000, 1.0, 2e11);
     let (measured, reductions) = encode_and_decode(case(64, &latency, u64::MAX / 128));
     for side in [&measured.initiator, &measured.target] {
@@ -138,7 +139,10 @@ fn reduces_long_histograms_to_two_digits() {
     for quantile in [0.5, 0.95, 0.999] {
         let exact = latency.quantile(quantile).unwrap() as f64;
         let found = found.quantile(quantile).unwrap() as f64;
-        assert!((found - exact).abs() <= exact * 0.006, "{found} for {exact}");
+        assert!(
+            (found - exact).abs() <= exact * 0.006,
+            "found {found} instead of {exact}"
+        );
     }
     assert_eq!(measured.initiator.interfaces.len(), 2);
 }

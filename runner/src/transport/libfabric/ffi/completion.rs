@@ -43,7 +43,7 @@ pub(in crate::transport::libfabric) enum QueueRead {
 impl Rail {
     /// Reads at most `max_entries` entries, but not more than one batch, and passes each to `handle`.
     ///
-    /// Makes progress if the provider requires the caller to do so.
+    /// The call also makes progress on posted operations if the provider leaves this to the caller.
     #[inline]
     pub(in crate::transport::libfabric) fn read_queue(
         &mut self,

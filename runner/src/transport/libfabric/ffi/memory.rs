@@ -44,7 +44,7 @@ pub(in crate::transport::libfabric) struct RegisteredRange<'a> {
 }
 
 impl RailRegion {
-    /// Address and key by which a peer accesses the region.
+    /// Address and key that a peer uses to access the region.
     pub(in crate::transport::libfabric) fn remote(&self) -> RemoteKey {
         self.remote
     }
@@ -72,7 +72,7 @@ impl RailRegion {
 }
 
 impl Rail {
-    /// Registers memory for all operations. It stays registered until the rail is closed.
+    /// Registers memory for all operations. The memory stays registered until the rail is closed.
     ///
     /// # Errors
     ///

@@ -35,7 +35,8 @@ pub(super) struct Owned<T: Closable>(NonNull<T>);
 impl<T: Closable> Owned<T> {
     /// # Safety
     ///
-    /// `pointer` must be an open object that no other code closes, and it must be dropped before its parent.
+    /// `pointer` must be an open object that no other code closes, and the returned value must be dropped before the
+    /// parent of the object.
     pub(super) unsafe fn new(pointer: NonNull<T>) -> Self {
         Self(pointer)
     }
@@ -65,7 +66,7 @@ impl<T: Closable> Drop for Owned<T> {
     }
 }
 
-/// Memory in which a provider stores its state of an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
+/// Memory where a provider stores the state of an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
 #[repr(C)]
 pub(super) struct Context(UnsafeCell<fi_context2>);
 

@@ -110,7 +110,7 @@ fn open_addresses(
     })
 }
 
-/// Opens a queue that holds the completions of all posts and receives, and of writes with immediate data from all
+/// Opens a queue with room for the completions of all posts and receives, and of writes with immediate data from all
 /// peers.
 fn open_queue(
     library: &Library,

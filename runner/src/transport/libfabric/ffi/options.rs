@@ -47,7 +47,7 @@ pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &A
 
 /// Reads whether efa emulates RMA with messages instead of executing it on the device.
 ///
-/// Other providers do not have these options.
+/// Both values are `None` for other providers, which do not have these options.
 pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> Reported {
     Reported {
         emulates_reads: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_READ),

@@ -256,8 +256,8 @@ impl Rail {
 
     /// Performs the checks of `validate`, and checks that the CPU can read the memory of the post.
     ///
-    /// Providers check the length of an injection only with assertions that release builds omit, so an injection above
-    /// the limit would overwrite their memory.
+    /// The length must be checked here: providers check it only with assertions, which release builds omit, so an
+    /// injection above the limit would overwrite the memory of the provider.
     #[inline]
     fn validate_injection(
         &self,

@@ -97,7 +97,7 @@ impl Rail {
         })
     }
 
-    /// Endpoint name, by which peers connect.
+    /// Endpoint name, which peers use to connect.
     pub(in crate::transport::libfabric) fn name(&self) -> &[u8] {
         &self.name
     }

@@ -17,7 +17,7 @@ pub(in crate::transport::libfabric) struct Attributes {
     pub mode: u64,
     pub mr_mode: i32,
     pub data_progress: fi_progress,
-    /// Size of the immediate data of a completion in bytes.
+    /// Size of the immediate data in a completion, in bytes.
     pub immediate_bytes: usize,
     pub inject_size: usize,
     /// Number of posts that an endpoint can hold.
@@ -27,7 +27,7 @@ pub(in crate::transport::libfabric) struct Attributes {
     pub max_message: usize,
 }
 
-/// Device of an `fi_info`. Properties that the provider does not report are empty.
+/// Device of an `fi_info`. Properties that the provider does not report keep their default values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Nic {
     pub name: String,
@@ -72,14 +72,14 @@ const SUPPORTED_MODES: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 impl Attributes {
     /// Whether the provider and the fabric are exactly the requested ones.
     ///
-    /// A library may also return layered variants of the provider (`net;ofi_rxm` in addition to `net`), but results of
-    /// a layered variant are not results of the requested provider.
+    /// A library may also return layered variants of the provider (`net;ofi_rxm` in addition to `net`), but
+    /// measurements of a layered variant are not measurements of the requested provider.
     pub(in crate::transport::libfabric) fn matches(&self, requested: &RequestedProvider) -> bool {
         self.provider == requested.name && requested.fabric.is_none_or(|fabric| self.fabric == fabric)
     }
 
-    /// Whether `device` names this device: the name of the NIC, or of the domain, which efa derives from the name of
-    /// the NIC and the endpoint type (`rdmap0s6-rdm`).
+    /// Whether `device` names this device: it is the name of the NIC, or the name of the domain with or without the
+    /// endpoint type that efa appends (`rdmap0s6-rdm`).
     pub(in crate::transport::libfabric) fn is_on(&self, device: &str) -> bool {
         let nic = self.nic.as_ref().is_some_and(|nic| nic.name == device);
         let domain = self

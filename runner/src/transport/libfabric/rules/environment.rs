@@ -11,14 +11,14 @@ const SHARED_MEMORY_OPTION: Version = Version::new(1, 21);
 /// Variables that make libfabric's efa provider print a message and abort the process.
 const ABORTING_VARIABLES: [&str; 3] = ["FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT", "FI_EFA_RX_IOV_LIMIT"];
 
-/// Minimum value to which `FI_UNIVERSE_SIZE` is set.
+/// Minimum value of `FI_UNIVERSE_SIZE`.
 const MIN_UNIVERSE_SIZE: usize = 16;
 
-/// Environment variables, with their values, to set for an instrument process unless the user has set them.
+/// Environment variables and their values for an instrument process. Variables that the user has set keep their values.
 ///
 /// * efa: by default, the provider reaches a peer on the same host through shared memory, which would not measure EFA.
-/// * verbs: the provider sizes its receive queues for the expected number of peers, 1024 by default. Soft-RoCE
-///   devices reject a completion queue of that size (EINVAL from `fi_enable`).
+/// * verbs: the provider sizes its queues for the expected number of peers, 1024 by default. Soft-RoCE devices reject a
+///   completion queue of that size (`fi_enable` returns EINVAL).
 pub fn required_variables(provider: LibfabricProvider, peers: usize) -> Vec<(&'static str, String)> {
     match provider {
         LibfabricProvider::Efa => vec![("FI_EFA_ENABLE_SHM_TRANSFER", "0".to_owned())],
@@ -30,7 +30,8 @@ pub fn required_variables(provider: LibfabricProvider, peers: usize) -> Vec<(&'s
     }
 }
 
-/// Checks for variables that would abort the process or invalidate the measurement. `get` reads a variable.
+/// Checks for variables that would make the library abort the process or invalidate the measurement. `get` reads a
+/// variable.
 ///
 /// # Errors
 ///
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_the_verbs_universe_for_its_peers() {
+    fn sizes_the_verbs_universe_by_the_number_of_peers() {
         let size = |peers| required_variables(LibfabricProvider::Verbs, peers);
         assert_eq!(size(1), [("FI_UNIVERSE_SIZE", "16".to_owned())]);
         assert_eq!(size(16), [("FI_UNIVERSE_SIZE", "32".to_owned())]);

@@ -20,8 +20,8 @@ pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
 
 /// Classifies the error numbers of a failed completion.
 ///
-/// When a connection ends, a provider cancels the queued operations, and the provider's error number indicates the
-/// cause: the loss of the peer, or an operation that the peer refused.
+/// When a connection ends, a provider cancels the queued operations with FI_ECANCELED. The provider's own error number
+/// then indicates the cause: the loss of the peer, or an operation that the peer refused.
 pub(in crate::transport::libfabric) fn completion_failure_reason(
     number: i32,
     provider: i32,

@@ -44,8 +44,9 @@ pub(in crate::transport::libfabric) struct Requirements {
 /// injections above it are refused. The requested size is tried first because some providers select their code path
 /// based on it (wide work requests on efa-direct).
 ///
-/// On devices without unsolicited receives, writes with immediate data over efa-direct consume a posted receive. Only
-/// for these devices, the hints must include FI_RX_CQ_DATA.
+/// On devices without unsolicited receives, writes with immediate data over efa-direct consume a posted receive. Such
+/// devices match only hints that include FI_RX_CQ_DATA. These hints are tried last, so that all other devices are
+/// opened without this mode.
 pub(in crate::transport::libfabric) fn hint_candidates(
     requested: &RequestedProvider,
     requirements: Requirements,

@@ -1,6 +1,6 @@
-//! Which work the device executes, and which the provider executes in software. Performs no I/O.
+//! Which operations the device executes, and which the provider executes in software. Performs no I/O.
 //!
-//! An answer is `Unknown` unless the provider reports it or cannot act otherwise.
+//! An answer is `Unknown` unless the provider reports it or only one answer is possible.
 
 use crds::record::OffloadFacts;
 use crds::v1alpha1::Answer;
@@ -13,12 +13,12 @@ pub(in crate::transport::libfabric) struct Reported {
     pub emulates_reads: Option<bool>,
     /// `FI_OPT_EFA_EMULATED_WRITE`; `None` if the library does not have the option.
     pub emulates_writes: Option<bool>,
-    /// Size of a message that the device takes from its work request, in bytes; `None` if it is unknown.
+    /// Maximum size of a message that fits inline in a work request, in bytes; `None` if it is unknown.
     pub inline_bytes: Option<u64>,
 }
 
-/// Facts about an endpoint of `provider`. An endpoint for GPU memory (`device_memory`) on efa was opened with
-/// peer-to-peer transfers required.
+/// Offload facts about an endpoint of `provider`. Assumes that efa endpoints for GPU memory (`device_memory`) were
+/// opened with peer-to-peer transfers required.
 pub(in crate::transport::libfabric) fn offload(
     provider: LibfabricProvider,
     reported: Reported,
@@ -38,7 +38,8 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
     match (provider, reported) {
         (Efa | EfaDirect, Some(emulated)) => Some(Answer::from(emulated)),
         (Efa, None) => Some(Answer::Unknown),
-        // The fabric efa-direct has no software protocol, and RMA over rxm uses the RMA of the queue pair below it.
+        // The fabric efa-direct has no software protocol, and rxm passes RMA operations to the verbs queue pair below
+        // it.
         (EfaDirect | Verbs, _) => Some(Answer::No),
         (Tcp | Net | TcpRxm | Shm, _) => None,
     }
@@ -48,17 +49,17 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
 fn staging(provider: LibfabricProvider) -> Answer {
     use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
     match provider {
-        // FI_HMEM_P2P_REQUIRED: the endpoint could not have been opened otherwise.
+        // With FI_HMEM_P2P_REQUIRED, the endpoint cannot be opened if the provider would have to copy.
         Efa | EfaDirect => Answer::No,
         // Sockets transfer host memory only.
         Tcp | Net | TcpRxm => Answer::Yes,
-        // rxm copies small messages, and shm uses CUDA IPC or a copy. Neither reports which.
+        // rxm copies small messages, and shm uses either CUDA IPC or a copy. Neither reports whether it copied.
         Verbs | Shm => Answer::Unknown,
     }
 }
 
-/// Whether endpoints for GPU memory can be required to use peer-to-peer transfers (`FI_OPT_FI_HMEM_P2P`). Without the
-/// option, efa falls back to copies through host memory.
+/// Whether to open endpoints with peer-to-peer transfers required (`FI_OPT_FI_HMEM_P2P`). Without this option, efa
+/// falls back to copies through host memory.
 pub(in crate::transport::libfabric) fn requires_peer_to_peer(
     provider: LibfabricProvider,
     device_memory: bool,

@@ -61,8 +61,8 @@ pub(in crate::transport::libfabric) fn resolve(
 
 /// Whether an RMA read may set FI_MORE.
 ///
-/// The `efa` fabric ignores the flags of reads, so each read rings the doorbell even with FI_MORE, and the caller would
-/// not count these doorbells.
+/// The `efa` fabric ignores the flags of reads, so each read rings the doorbell even with FI_MORE, and the doorbell
+/// counters of the caller would be too low.
 pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa
 }
@@ -75,7 +75,7 @@ mod tests {
     const NEW: Version = Version::new(2, 5);
 
     #[test]
-    fn names_native_tcp_net_before_1_18() {
+    fn native_tcp_is_named_net_before_1_18() {
         assert_eq!(resolve(LibfabricProvider::Tcp, OLD).unwrap().name, "net");
         assert_eq!(
             resolve(LibfabricProvider::Tcp, TCP_IS_NATIVE).unwrap().name,

@@ -6,7 +6,7 @@ use super::attributes::Attributes;
 ///
 /// If `names` is empty, rails get the devices in the order of `nearest`, which contains device names, and then the
 /// other devices in the order of their domain names, so that a rail number refers to the same device in every process
-/// and with every release. Otherwise each rail gets the device that `names` specifies.
+/// and with every libfabric release. Otherwise each rail gets the device that `names` specifies.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Creates two connected sides in one process, and waits for their completions.
+//! Opens two connected transports in one process, and collects their completions.
 
 use crate::memory::Memory;
 use crate::transport::libfabric::{Libfabric, LibfabricRegion};
@@ -20,8 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lock that prevents the concurrent use of shm by two libraries in this process.
 ///
-/// shm derives the name of an endpoint from the process ID and a counter in the library, so two libraries in one
-/// process, which only tests load, would use the same names.
+/// shm derives the name of an endpoint from the process ID and a counter in the library, so if a process loads two
+/// libraries, as only these tests do, both would use the same names.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
 /// Provider and library of a test.
@@ -35,7 +35,7 @@ pub(super) struct Setup {
 /// Directories of the libraries to test: `None` is the library on this machine, and the other is a libfabric 2.x.
 pub(super) fn libraries() -> [Option<PathBuf>; 2] {
     let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must be a directory with a libfabric 2.x; .ci/test sets it")
+        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it")
     });
     [None, Some(PathBuf::from(libfabric_2))]
 }
@@ -167,7 +167,7 @@ impl PostRequest {
 pub(super) struct Pair {
     pub initiator: Side,
     pub target: Side,
-    /// Completions that arrived while a post waited for a free slot.
+    /// Completions that arrived while a post was waiting for queue space.
     early: Vec<(Completion, bool)>,
     /// Declared last, so that it is released after the endpoints are closed.
     _shared_memory: Option<MutexGuard<'static, ()>>,

@@ -158,7 +158,8 @@ fn rejects_unsuitable_rail_sources() {
     });
     assert_eq!(name.reason, FailureReason::NoDevice);
     assert!(
-        name.message.contains("no network interface of this name"),
+        name.message
+            .contains("neither an IP address nor the name of a network interface"),
         "{name}"
     );
     let shm = open_error(&Setup {

@@ -259,7 +259,7 @@ fn accepts_post_after_full_queue_drains() {
             inject: true,
             ..PostRequest::new(Operation::Send { immediate: 1 }, 64)
         };
-        // The target posts no receives, so its buffers fill up, and then the initiator's own queue.
+        // The target posts no receives, so first its buffers fill up, and then the queue of the initiator.
         let mut accepted = 0_u32;
         let full = (0..2_000_000).any(|_| match pair.initiator.post(inject) {
             Ok(()) => {

@@ -1,6 +1,6 @@
 //! Layout of a segment. Performs no I/O.
 //!
-//! A segment is the memory to which the peers of an endpoint write: a header, followed by one ring for every rail and
+//! A segment is the memory that the peers of an endpoint write to: a header, followed by one ring for every rail and
 //! peer. A ring consists of slots, one for each packet of a message, and of fragments, which hold the bytes of packets
 //! that are too long for their slot.
 
@@ -26,18 +26,19 @@ pub(in crate::transport::loopback) const FRAGMENTS: u64 = 32;
 
 /// Maximum length of a message in bytes.
 pub(in crate::transport::loopback) const MAX_MESSAGE_BYTES: u64 = u32::MAX as u64;
-/// Mask of the transferred bits of immediate data.
+/// Mask of the bits of immediate data that are transferred.
 pub(in crate::transport::loopback) const IMMEDIATE_MASK: u64 = u32::MAX as u64;
 
 /// Supported numbers of slots in a ring.
 pub(in crate::transport::loopback) const SLOTS: std::ops::RangeInclusive<usize> = 16..=65_536;
-/// Maximum number of rails of an endpoint, as in a manifest.
+/// Maximum number of rails of an endpoint, the same as in a manifest.
 pub(in crate::transport::loopback) const MAX_RAILS: usize = 64;
 /// Maximum number of peers of an endpoint.
 pub(in crate::transport::loopback) const MAX_PEERS: usize = 1024;
 
 const PAGE: usize = 4096;
-/// Two cache lines: CPUs prefetch lines in pairs, and the two sides must not write to the same line.
+/// Two cache lines. Words that different sides write are at least this far apart to avoid false sharing; one line would
+/// not be enough, because CPUs prefetch lines in pairs.
 const LINE: usize = 128;
 
 /// Byte offsets of the words in the header.
@@ -57,7 +58,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const CLAIMED: usize = LINE;
     /// 32-bit futex word on which the owner sleeps.
     pub(in crate::transport::loopback) const SIGNAL: usize = 2 * LINE;
-    /// 32-bit word: 1 while the owner sleeps.
+    /// 32-bit word: 1 while the owner is sleeping.
     pub(in crate::transport::loopback) const SLEEPING: usize = 2 * LINE + 4;
     /// Nonces of the claiming peers.
     pub(in crate::transport::loopback) const CLAIMS: usize = 3 * LINE;
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regions_of_a_segment_do_not_overlap() {
+    fn parts_of_a_segment_do_not_overlap() {
         let layout = Layout {
             rails: 3,
             peers: 5,

@@ -1,4 +1,4 @@
-//! Tests that every operation transfers exactly its bytes, for every size.
+//! Tests that every operation transfers exactly the requested bytes, for every size.
 
 use proptest::prelude::*;
 
@@ -274,7 +274,7 @@ proptest! {
                                 Operation::Send { immediate: number }
                             };
                             (post.rail, post.offset, post.length) = (rail, number * SPACE as u64, size as u64);
-                            // Like the posting policies, retry without `more`.
+                            // Like the posting policy, retry without `more`.
                             (post.inject, post.more) = (inject, more && attempt == 0);
                         });
                         match result {

@@ -148,7 +148,7 @@ fn rejects_invalid_peer_addresses() {
         rails: vec![b"10.0.0.1".to_vec(); 2],
     };
     assert_eq!(reason(one.connect(&foreign)), FailureReason::OperationRejected);
-    // A reused process ID and descriptor do not match the nonce in the header of the segment.
+    // If a process ID and descriptor are reused, the nonce in the header of the segment differs.
     let own = one.own.address();
     let other_nonce = SegmentAddress {
         nonce: own.nonce ^ 1,

@@ -1,5 +1,5 @@
-//! Reads the ELF metadata of a library file, before and after the loader opens the file. Only reads the file; executes
-//! no code from the library.
+//! Reads the ELF metadata of a library file, before or after the loader opens it. Only reads the file; executes no code
+//! from the library.
 
 use super::error::{NotALibrarySnafu, OpenError, ReadSnafu, WrongArchitectureSnafu};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_metadata_of_its_own_binary() {
+    fn reads_metadata_of_the_test_binary() {
         // The test binary is a position-independent executable: ET_DYN, dynamic section, glibc.
         let metadata = read_elf(&std::env::current_exe().unwrap()).unwrap();
         assert!(

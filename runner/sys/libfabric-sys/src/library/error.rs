@@ -4,7 +4,7 @@ use super::version::Version;
 use snafu::Snafu;
 use std::path::PathBuf;
 
-/// Reason [`super::Library::open`] failed.
+/// Reason why [`super::Library::open`] failed.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum OpenError {
@@ -71,7 +71,7 @@ pub enum OpenError {
         message: String,
     },
 
-    /// A function is missing, so the file is a different library with the name libfabric.so.1.
+    /// A function is missing, so the file is an older libfabric or another library with the name libfabric.so.1.
     #[snafu(display("{library} has no function {symbol}: it is not libfabric 1.17 or later"))]
     SymbolMissing {
         /// Name or path that was passed to the loader.
@@ -80,7 +80,7 @@ pub enum OpenError {
         symbol: String,
     },
 
-    /// The library is older than the headers from which the bindings were generated.
+    /// The library is older than the headers that the bindings were generated from.
     #[snafu(display("{} is libfabric {found}; {required} or later is required", path.display()))]
     TooOld {
         /// Path of the file.

@@ -1,4 +1,4 @@
-//! Resolves the exported functions, each with the symbol version on which the rest of the crate relies.
+//! Resolves the exported functions, each with the symbol version that the rest of the crate relies on.
 
 use super::error::{OpenError, SymbolMissingSnafu};
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};

@@ -132,10 +132,10 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Path of the file from which a code address was loaded, with symbolic links resolved.
+/// Path of the file that a code address was loaded from, with symbolic links resolved.
 ///
-/// The path can differ from the requested one, because for a second request with the same name, the loader returns the
-/// library that is already loaded.
+/// The path can differ from the requested one, because if a library with the same name is already loaded, the loader
+/// returns that library.
 pub(super) fn path_of(address: *const c_void, name: &str) -> Result<PathBuf, OpenError> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr accepts any address and writes only to the struct that its second argument points to.
@@ -145,7 +145,7 @@ pub(super) fn path_of(address: *const c_void, name: &str) -> Result<PathBuf, Ope
     if known == 0 || found.dli_fname.is_null() {
         return LoadFailedSnafu {
             library: name,
-            message: "the loader does not know from which file it was loaded",
+            message: "the loader does not report which file it was loaded from",
         }
         .fail();
     }

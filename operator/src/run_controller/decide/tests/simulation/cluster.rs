@@ -1,4 +1,4 @@
-//! The simulated cluster: the state of the API server, and the changes that are not made by the controller.
+//! The simulated cluster: the state of the API server, and all changes to it except those by the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ pub(super) struct Cluster {
     pub logs: BTreeMap<String, Log>,
     /// Persisted blocks, by leg.
     pub chain: BTreeMap<u32, BTreeSet<u32>>,
-    /// Attempt and UID of every Job that was created.
+    /// Attempt and UID of every Job that has ever been created.
     pub created: Vec<(AttemptId, String)>,
 }
 
@@ -134,7 +134,7 @@ impl Cluster {
         }
     }
 
-    /// Suspends the Job, which removes its pods, or admits it with new pods.
+    /// Suspends the Job, which removes its pods, or admits it, which creates new ones.
     pub(super) fn set_admitted(&mut self, admitted: bool) {
         let Some(job) = self.jobs.first_mut().filter(|job| job.outcome.is_none()) else {
             return;
