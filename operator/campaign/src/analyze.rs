@@ -103,10 +103,10 @@ enum Question {
     Expectation(ExpectedChange),
 }
 
-impl Questions<'_> {
+impl AnalysisInputs<'_> {
     /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
     /// continues.
-    fn end(
+    fn end_reason(
         &self,
         key: ComparisonKey,
         primary: Metric,

@@ -1,7 +1,7 @@
 //! Opens the library, queries the devices of the requested provider, and selects one for each rail. Loads the library
 //! and initializes its providers, but opens no endpoint.
 
-use super::error::{library_absent, no_device, rail_refused, refused};
+use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
 use super::rules::absence::absence_reason;
 use super::rules::attributes::Attributes;
