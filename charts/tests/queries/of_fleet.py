@@ -33,7 +33,7 @@ def distances(deviations):
 
 
 def per_run(value):
-    """Query result with one row for each run, except runs for which `value` returns None."""
+    """Function that computes a query result with one row for each run, except runs for which `value` returns None."""
 
     def of_runs(runs, _):
         known = [(run, value(run)) for run in runs]

@@ -94,7 +94,7 @@ class Run:
         return {cell(one) for one in claims if "verdict" not in one}
 
     def shown(self, comparisons):
-        """Returns the `comparisons` whose effect may be shown."""
+        """Returns those `comparisons` whose effects dashboards may show."""
         withheld = self.withheld()
         return [one for one in comparisons if one["negativeControl"] or cell(one) not in withheld]
 

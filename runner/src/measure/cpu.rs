@@ -41,7 +41,7 @@ pub fn current() -> u32 {
 /// Context switches of the threads of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Number of times a thread gave up its CPU, usually to wait.
+    /// Number of times a thread yielded its CPU, usually to wait.
     pub voluntary: u64,
     /// Number of times a thread was preempted.
     pub involuntary: u64,

@@ -2,7 +2,7 @@
 //
 //	probe serve PORT...            responds on TCP and UDP with the host name, until SIGTERM
 //	probe serve-one PORT           responds to one TCP connection, then exits
-//	probe query tcp|udp HOST:PORT  prints the response; fails if there is none within two seconds
+//	probe query tcp|udp HOST:PORT  prints the response; fails if no response arrives within two seconds
 //	probe await tcp|udp HOST:PORT  repeats the query for up to three minutes
 //	probe show FILE VARIABLE       prints the content of the file and the value of the environment variable
 package main

@@ -49,9 +49,8 @@ pub fn random_order(pairs: usize, rows: &[Coverage]) -> String {
 pub fn fixed_order(rows: &[Coverage]) -> String {
     coverage_section(
         "Baseline always first",
-        "The same simulation with a fixed order of arms. Autoregressive noise does no harm, because \
-         neighboring cases are correlated. A drift or a warm-up that persists over rounds biases the \
-         comparison.",
+        "The same simulation with a fixed order of arms. Autoregressive noise does not bias the comparison, \
+         because neighboring cases are correlated. A drift or a warm-up that persists over rounds does.",
         rows,
     )
 }
@@ -96,9 +95,9 @@ pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
         "False verdicts per scenario",
         "Percentage of scenarios with 28 comparisons (four arms, seven sizes) and 15 rounds in which any \
          comparison is `Improved` or `Regressed` although no effect is larger than the margin. All true \
-         effects are at the upper edge of the margin, which is the worst case. With a margin of 0, both \
-         verdicts are false; these rows also apply to a run with 28 controls, which is suspect by chance at most \
-         this often.",
+         effects are at the upper edge of the margin, which is the worst case. With a margin of 0, every \
+         `Improved` or `Regressed` is false; these rows also apply to a run with 28 controls, which is suspect by \
+         chance at most this often.",
         rows.first().map(|row| row.any),
         0.05,
     );
@@ -116,10 +115,10 @@ pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
 pub fn between_runs(rows: &[BetweenRuns]) -> String {
     let mut section = heading(
         "Comparison of two runs",
-        "Percentage of intervals that miss the difference between two runs, at the level of one comparison (5 percent) \
-         and of one of 12 (0.42 percent). `compare` uses the smallest interval that contains the rank-sum interval \
-         and Welch's interval. The rank-sum interval alone misses the difference too often if the shorter run also \
-         has the larger spread.",
+        "Percentage of intervals that miss the difference between two runs, at the level of a single comparison \
+         (5 percent) and at that of one of 12 comparisons (0.42 percent). `compare` uses the smallest interval \
+         that contains the rank-sum interval and Welch's interval. The rank-sum interval alone misses the \
+         difference too often if the shorter run also has the larger spread.",
         rows.first().map(|row| row.missed),
         0.05,
     );
