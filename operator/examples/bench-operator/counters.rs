@@ -22,7 +22,7 @@ const IDLE_TIME: Duration = Duration::from_secs(25);
 /// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].
 pub async fn resident_mib(operator: &Operator) -> f64 {
     loop {
-        settled(operator).await;
+        wait_until_settled(operator).await;
         let before = reconciliations(operator);
         tokio::time::sleep(IDLE_TIME).await;
         if reconciliations(operator) == before {
