@@ -94,8 +94,7 @@ fn format_transport(transport: &TransportSpec) -> String {
 /// PciRoot`. `None` if the rails use no RDMA devices and the spec sets neither devices nor an alignment.
 fn devices(plan: &Plan) -> Option<String> {
     let devices = &plan.devices;
-    let uses_rdma_devices = plan.transport.uses_nics() && !plan.transport.uses_ip();
-    if !uses_rdma_devices && devices.is_default() && plan.align.is_none() {
+    if !plan.transport.uses_rdma_devices() && devices.is_default() && plan.align.is_none() {
         return None;
     }
     let uses_gpu = plan
@@ -111,11 +110,14 @@ fn devices(plan: &Plan) -> Option<String> {
     let nics = match (devices.nics.as_slice(), plan.transport.uses_ip()) {
         ([], true) => "addresses chosen by the executor".to_owned(),
         ([], false) => "the nearest NICs".to_owned(),
-        (nics, _) => nics
-            .chunks(plan.transport.rails() as usize)
-            .map(join)
-            .collect::<Vec<_>>()
-            .join(" / "),
+        (nics, _) => {
+            let rails = nics.chunks(plan.transport.rails() as usize);
+            let described = rails.enumerate().map(|(thread, nics)| match uses_gpu {
+                true => format!("{} for GPU {}", join(nics), devices.gpu(thread)),
+                false => join(nics),
+            });
+            described.collect::<Vec<_>>().join("; ")
+        }
     };
     let align = match plan.align {
         Alignment::None => String::new(),

@@ -54,6 +54,11 @@ impl TransportSpec {
         matches!(self, Self::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
     }
 
+    /// Whether rails use RDMA devices, whose hardware counters the kernel caches.
+    pub fn uses_rdma_devices(&self) -> bool {
+        self.uses_nics() && !self.uses_ip()
+    }
+
     /// Whether rails use NICs. Rails over shared memory do not.
     pub fn uses_nics(&self) -> bool {
         match self {

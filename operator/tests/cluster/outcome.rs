@@ -128,9 +128,53 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
             &verdict,
             "{comparison:?} {one:#}"
         );
+        assert_eq!(one["rounds"], comparison.rounds);
+        let interval = &one["interval"];
+        for (reported, stated) in [
+            (&one["effect"]["percent"], comparison.effect_ppm),
+            (&interval["lowerPercent"], comparison.lower_ppm),
+            (&interval["upperPercent"], comparison.upper_ppm),
+        ] {
+            let ppm = reported.as_f64().map(|percent| (percent * 1e4).round() as i64);
+            assert_eq!(ppm, stated.map(i64::from), "{comparison:?} {one:#}");
+        }
         compared += 1;
     }
     println!("{compared} comparisons in the status equal those in the report");
+    assert_results_equal(&report, status);
+}
+
+/// Checks the values of each arm at each size, and the bytes of the fabric.
+fn assert_results_equal(report: &Value, status: &BenchmarkRunStatus) {
+    let reported = report["results"].as_array().unwrap();
+    let measured = reported.iter().filter(|one| one["cases"] != 0);
+    assert_eq!(measured.count(), status.results.len());
+    for result in &status.results {
+        let same = |one: &&Value| {
+            one["scenarioName"] == result.scenario
+                && one["armName"] == result.arm
+                && one["sizeBytes"] == result.size_bytes
+        };
+        let one = reported.iter().find(same).unwrap();
+        assert_eq!(
+            one["validRounds"].as_array().unwrap().len(),
+            result.valid_rounds as usize
+        );
+        assert_eq!(one["iterations"].as_u64(), result.iterations.map(u64::from));
+        assert_eq!(one["minNanos"].as_u64(), result.min_nanos);
+        assert_eq!(one["maxNanos"].as_u64(), result.max_nanos);
+        let median = |metric: &str| one["metrics"][metric]["median"].as_f64();
+        let rate = median("Throughput").map(|rate| rate.round() as u64);
+        assert_eq!(rate, result.bytes_per_second, "{one:#}");
+        let proof = serde_json::to_value(result.fabric).unwrap();
+        assert_eq!(one["fabric"]["proof"], proof);
+    }
+    let fabric = status.fabric.as_ref().unwrap();
+    assert_eq!(report["fabric"]["countedBytes"].as_u64(), fabric.counted_bytes);
+    assert_eq!(
+        report["fabric"]["payloadBytes"].as_u64(),
+        Some(fabric.payload_bytes)
+    );
 }
 
 /// Prints how long the workers ran and how much of that time was in measured windows.

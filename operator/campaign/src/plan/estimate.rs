@@ -115,13 +115,12 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
 /// Time in a case to wait for the hardware counters of RDMA devices: before and after the window. If both sides post,
 /// the target waits only after the initiator before the window.
 fn counter_seconds(plan: &Plan, scenario: &PlannedScenario) -> f64 {
-    let has_hardware_counters = plan.transport.uses_nics() && !plan.transport.uses_ip();
     let waits = if scenario.assignment.workload.is_bidirectional() {
         3
     } else {
         2
     };
-    if has_hardware_counters {
+    if plan.transport.uses_rdma_devices() {
         f64::from(waits) * COUNTER_SECONDS
     } else {
         0.0

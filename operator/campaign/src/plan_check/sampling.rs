@@ -1,7 +1,7 @@
 //! Checks whether rounds, samples and deadlines suffice for a verdict. Performs no I/O.
 
 use crds::assignment::{Extent, memory};
-use crds::v1alpha1::Metric;
+use crds::v1alpha1::{Metric, Stop};
 
 use super::{Notes, Severity};
 use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
@@ -15,6 +15,16 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
         check_rounds(plan, scenario, notes);
         check_tail(plan, scenario, notes);
         check_case_deadline(plan, scenario, notes);
+    }
+    if plan.sampling.stop == Stop::Settled && plan.analyses.len() == 1 {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "sampling.stop is Settled, but {} rounds allow only one analysis, so no comparison can end early: raise \
+                 sampling.rounds, or remove it to use the maximum",
+                plan.rounds
+            ),
+        );
     }
     if !plan.sampling.control {
         notes.add(

@@ -47,6 +47,15 @@ fn warns_of_too_few_rounds() {
 }
 
 #[test]
+fn warns_of_a_run_that_cannot_end_early() {
+    let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 12, stop: Settled}\n"]);
+    let start = "warning: sampling.stop is Settled, but 12 rounds allow only one analysis";
+    assert!(has(&found, start, "raise sampling.rounds"), "{found:?}");
+    let found = notes(&[DOORBELL, TCP, MID, "  sampling: {stop: Settled}\n"]);
+    assert!(!has(&found, "", "analysis"), "{found:?}");
+}
+
+#[test]
 fn notes_transport_without_doorbells() {
     assert!(has(
         &notes(&[DOORBELL, TCP, MID]),

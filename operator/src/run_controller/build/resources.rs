@@ -92,3 +92,23 @@ fn equal(amounts: BTreeMap<String, Quantity>) -> ResourceRequirements {
         ..ResourceRequirements::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extended_resources_of_any_name_are_requested_and_limited() {
+        let spec = crds::v1alpha1::Resources {
+            extended: [("rdma/hca_shared_devices_a".to_owned(), 1)].into(),
+            ..Default::default()
+        };
+        let resources = WorkerResources::new(&spec, &OperatorConfig::new("runner"));
+        let requirements = resources.requirements();
+        assert_eq!(requirements.requests, requirements.limits);
+        let amounts = requirements.limits.unwrap();
+        let device = amounts.get("rdma/hca_shared_devices_a");
+        assert_eq!(device, Some(&Quantity("1".to_owned())));
+        assert!(!amounts.contains_key(EFA) && !amounts.contains_key(GPU));
+    }
+}
