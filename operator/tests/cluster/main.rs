@@ -22,6 +22,7 @@ mod permissions;
 mod placement;
 mod queued;
 mod rbac;
+mod settled;
 mod start;
 mod test_namespace;
 mod testbed;
