@@ -120,7 +120,7 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
         "largest at {}: {levels}{} (standard deviation of the baseline); {}",
         format::size(largest.size_bytes),
         pairs.unwrap_or_default(),
-        remedy(deviations, has_variant(false), has_variant(true), window)
+        narrowing_advice(deviations, has_variant(false), has_variant(true), window)
     ))
 }
 
@@ -148,7 +148,7 @@ pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
 
 /// Describes what narrows the intervals of variants that run in the baseline's process (`shared`) or in other processes
 /// (`separate`). `window` is the setting that determines the length of a window.
-fn remedy(deviations: &Deviations, shared: bool, separate: bool, window: &str) -> String {
+fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, window: &str) -> String {
     let levels = deviations.between_windows.zip(deviations.between_processes);
     match (separate, levels) {
         (true, None) => "more rounds or workers narrow the intervals".to_owned(),
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remedy_names_only_what_narrows_the_intervals() {
+    fn advice_names_only_what_narrows_the_intervals() {
         let deviations = |windows: Option<f64>| Deviations {
             between_windows: windows,
             between_processes: windows.map(|_| 0.05),
@@ -389,7 +389,10 @@ mod tests {
                  baseline's process",
             ),
         ] {
-            assert_eq!(remedy(deviations, shared, separate, "duration"), expected);
+            assert_eq!(
+                narrowing_advice(deviations, shared, separate, "duration"),
+                expected
+            );
         }
     }
 }

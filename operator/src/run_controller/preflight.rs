@@ -147,7 +147,7 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
             workers: placement.workers,
             reasons: match unfit.is_empty() {
                 true => "no other node matches".to_owned(),
-                false => listed(unfit),
+                false => join_limited(unfit),
             },
         });
     }
@@ -260,7 +260,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
     let counts = zones
         .iter()
         .map(|(zone, nodes)| format!("{} in {zone}", nodes.len()));
-    let counts = listed(counts.collect());
+    let counts = join_limited(counts.collect());
     let large = zones.into_values().filter(|nodes| nodes.len() >= workers);
     let nodes: BTreeSet<_> = large.flatten().collect();
     match nodes.is_empty() {
@@ -273,7 +273,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
 }
 
 /// Joins up to [`MAX_LISTED`] entries, and appends the number of omitted ones.
-fn listed(mut entries: Vec<String>) -> String {
+fn join_limited(mut entries: Vec<String>) -> String {
     let more = entries.len().saturating_sub(MAX_LISTED);
     entries.truncate(MAX_LISTED);
     if more > 0 {

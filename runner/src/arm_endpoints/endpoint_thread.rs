@@ -31,7 +31,7 @@ pub struct EndpointThread<T: Transport> {
     /// A `Ready` signal that arrived before this side started the case: the case tag, and the number of drain messages
     /// the peer requested.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
-    pub(crate) first_post: FirstPost,
+    pub(crate) first_post: FirstPostTimer,
     /// Reason why no further case can run on this thread; `None` if the endpoints are usable.
     pub(crate) broken: Option<String>,
     /// CPU to which the thread is pinned.
@@ -51,12 +51,12 @@ pub struct ThreadPeer {
 
 /// Measures the time from the first post of a thread to its completion.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FirstPost {
+pub struct FirstPostTimer {
     posted: Option<u64>,
     nanos: Option<u64>,
 }
 
-impl FirstPost {
+impl FirstPostTimer {
     /// Records that a control message is about to be posted.
     pub(crate) fn record_post(&mut self) {
         self.posted.get_or_insert_with(clock::now);
@@ -98,7 +98,7 @@ impl<T: Transport> EndpointThread<T> {
             completions: vec![empty; COMPLETIONS].into(),
             peers: Vec::new(),
             early_ready: None,
-            first_post: FirstPost::default(),
+            first_post: FirstPostTimer::default(),
             broken: None,
             cpu,
         }

@@ -7,7 +7,7 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
 use super::problem::Reporter;
-use super::scenarios::process_bytes;
+use super::scenarios::bytes_per_process;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::Posting;
 
@@ -75,7 +75,7 @@ fn check_huge_pages(
     let rails = spec.transport.rails();
     let needs = on_huge_pages.map(|scenario| {
         let threads = u64::from(threads(&scenario.assignment.workload));
-        let thread_bytes = process_bytes(&scenario.assignment, rails) / threads.max(1);
+        let thread_bytes = bytes_per_process(&scenario.assignment, rails) / threads.max(1);
         let needed = thread_bytes
             .next_multiple_of(HUGE_PAGE_BYTES)
             .saturating_mul(threads * processes);

@@ -85,7 +85,7 @@ impl Scope<'_> {
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
         };
-        let needed = process_bytes(&assignment, self.rails);
+        let needed = bytes_per_process(&assignment, self.rails);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
@@ -201,7 +201,7 @@ impl Scope<'_> {
 }
 
 /// Memory of `scenario` in one instrument process, in bytes: a send area and a receive area for each thread.
-pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
+pub(super) fn bytes_per_process(scenario: &ScenarioAssignment, rails: u32) -> u64 {
     let threads = u64::from(memory::threads(&scenario.workload));
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }

@@ -73,9 +73,9 @@ impl Faults {
         self.counts.clone()
     }
 
-    /// Draws the fault of a request; `None` for most requests. Every watch and every log has a fault, because watches
-    /// and logs are started so rarely that few of them would otherwise have one. Of the watches without another fault,
-    /// about one third expire, and the others end early.
+    /// Draws a fault for a request; `None` for most requests. Every watch and every followed log gets a fault, because
+    /// they are opened so rarely that few would get one by chance: if no other fault is drawn, the stream ends early, or
+    /// the watch expires, which about one third of such watches do.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");

@@ -12,7 +12,7 @@ pub const ARMS: usize = 5;
 /// Standard deviation of the logarithm of a case's statistic for one unit of noise.
 const SPREAD: f64 = 0.05;
 
-/// Weight, in a simulation with several pairs, of the noise that all pairs of a case share.
+/// Weight of the noise that all pairs of a case share, in a simulation with several pairs.
 const SHARED: f64 = 0.5;
 
 /// Latency of the baseline without noise, in microseconds.
