@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, Stop};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use test_support::rederive;
 
 /// Names and specifications of the transports. The campaigns alternate between them.
 pub const TRANSPORTS: [(&str, &str); 2] = [
@@ -99,7 +100,9 @@ impl Binaries {
             )
             .into());
         }
-        let run: BenchmarkRun = serde_json::from_slice(&fs::read(output.join(name).join("run.json"))?)?;
+        let directory = output.join(name);
+        println!("{}", rederive::check(&directory)?);
+        let run: BenchmarkRun = serde_json::from_slice(&fs::read(directory.join("run.json"))?)?;
         let comparisons = run.status.iter().flat_map(|status| &status.comparisons);
         if let Some(lost) = comparisons
             .clone()
@@ -132,9 +135,10 @@ fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
     }
 }
 
-/// Builds a manifest with the given variants and scenarios, which are YAML list items.
-pub fn manifest(name: &str, transport: &str, items: (&str, &str), seed: u32) -> String {
-    let (variants, scenarios) = items;
+/// Builds a manifest with the given variants and scenarios, which are YAML list items, and with the seed and the rule
+/// for the number of rounds.
+pub fn manifest(name: &str, transport: &str, items: (&str, &str), sampling: (u32, Stop)) -> String {
+    let ((variants, scenarios), (seed, stop)) = (items, sampling);
     format!(
         "apiVersion: fabricbench.dev/v1alpha1
 kind: BenchmarkRun
@@ -148,7 +152,7 @@ spec:
   scenarios:
 {scenarios}
   # Short windows, so that hundreds of campaigns take less than an hour.
-  sampling: {{seed: {seed}, minWindow: 5ms}}
+  sampling: {{seed: {seed}, stop: {stop:?}, minWindow: 5ms}}
 "
     )
 }

@@ -3,12 +3,23 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Verdict};
+use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 
 use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
-const VARIANTS: &str = "  - {name: same, env: [{name: UNUSED, value: '1'}]}";
+/// An arm in another process that is identical to the baseline, and an arm in the process of the baseline, which causes
+/// the run to have a control arm in that process. Batching changes what `bulk` posts, but not what `ping` posts.
+const VARIANTS: &str = "  \
+  - {name: same, env: [{name: UNUSED, value: '1'}]}
+  - {name: batched, doorbell: {maxBatch: 4}}";
+/// The A/A arms with the columns of their rows. `batched` is one of them only where it is a negative control.
+const ARMS: [(&str, &str); 4] = [
+    ("same", "verdict, another process"),
+    ("control-environment", "control, another process"),
+    ("control", "control, same process"),
+    ("batched", "negative control, same process"),
+];
 /// Scenarios that are short enough to run a hundred campaigns within minutes.
 const SCENARIOS: &str = "  \
   - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [64, 4Ki], iterations: 300, warmup: 50}}
@@ -20,6 +31,16 @@ struct Count {
     false_verdicts: u32,
     inconclusive: u32,
     no_change: u32,
+    comparisons: u32,
+    rounds: u32,
+}
+
+/// Runs of one transport.
+#[derive(Default)]
+struct Runs {
+    all: u32,
+    suspect: u32,
+    saved_percent: u32,
 }
 
 /// Runs the campaigns and prints the result of each scenario and arm.
@@ -27,47 +48,54 @@ struct Count {
 /// # Errors
 /// If a campaign does not complete, or if the rate of false verdicts or of suspect runs is significantly above 5
 /// percent.
-pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
+pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
-    let mut suspect = BTreeMap::<&str, (u32, u32)>::new();
+    let mut runs = BTreeMap::<&str, Runs>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
+        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, stop));
         let run = binaries.run(name, &manifest, false)?;
         add(&run, name, &mut counts)?;
-        let (fired, all) = suspect.entry(name).or_default();
-        let outcome = run.status.as_ref().and_then(|status| status.outcome);
-        *fired += u32::from(outcome == Some(Outcome::Suspect));
-        *all += 1;
+        let of_transport = runs.entry(name).or_default();
+        let status = run.status.as_ref().ok_or("run.json has no status")?;
+        let progress = status.progress.as_ref().ok_or("the status has no progress")?;
+        of_transport.all += 1;
+        of_transport.suspect += u32::from(status.outcome == Some(Outcome::Suspect));
+        of_transport.saved_percent += progress.saved_percent.unwrap_or(0);
     }
     println!(
-        "{campaigns} A/A campaigns; Improved and Regressed are false verdicts, counted once per scenario and arm"
+        "{campaigns} A/A campaigns with stop: {stop:?}; Improved and Regressed are false verdicts, counted once per scenario \
+         and arm"
     );
     println!(
-        "{:36} {:>9} {:>9} {:>13}   false verdicts, 95 % interval",
-        "scenario, arm", "evaluated", "no change", "inconclusive"
+        "{:48} {:>9} {:>9} {:>13} {:>7}   false verdicts, 95 % interval",
+        "scenario, arm", "evaluated", "no change", "inconclusive", "rounds"
     );
     for (what, count) in &counts {
         println!(
-            "{what:36} {:>9} {:>9} {:>13}   {:>3}: {}",
+            "{what:48} {:>9} {:>9} {:>13} {:>7.1}   {:>3}: {}",
             count.evaluated,
             count.no_change,
             count.inconclusive,
+            f64::from(count.rounds) / f64::from(count.comparisons),
             count.false_verdicts,
             percent(count.false_verdicts, count.evaluated),
         );
     }
-    for (name, (fired, all)) in &suspect {
+    for (name, runs) in &runs {
         println!(
-            "{name}: a control showed a change in {fired} of {all} runs: {}",
-            percent(*fired, *all)
+            "{name}: a control showed a change in {} of {} runs: {}; {:.0} % of the planned cases were not needed",
+            runs.suspect,
+            runs.all,
+            percent(runs.suspect, runs.all),
+            f64::from(runs.saved_percent) / f64::from(runs.all)
         );
     }
     let rows = counts
         .values()
         .map(|count| (count.false_verdicts, count.evaluated));
     let beyond = rows
-        .chain(suspect.into_values())
+        .chain(runs.values().map(|runs| (runs.suspect, runs.all)))
         .filter(|(count, all)| wilson(*count, *all).0 > 0.05)
         .count();
     if beyond > 0 {
@@ -83,20 +111,31 @@ fn add(
     transport: &str,
     counts: &mut BTreeMap<String, Count>,
 ) -> Result<(), Box<dyn Error>> {
-    let margin = i64::from(run.spec.sampling.margin_percent) * 10_000;
     let status = run.status.as_ref().ok_or("run.json has no status")?;
     let mut groups = BTreeMap::<(&str, &str), Vec<&ComparisonResult>>::new();
-    for comparison in status.comparisons.iter().filter(|comparison| comparison.primary) {
+    let is_identical = |one: &&ComparisonResult| one.negative_control || one.arm == "same";
+    let primary = status.comparisons.iter().filter(|comparison| comparison.primary);
+    for comparison in primary.filter(is_identical) {
         groups
             .entry((&comparison.scenario, &comparison.arm))
             .or_default()
             .push(comparison);
     }
     for ((scenario, arm), comparisons) in groups {
+        let (_, kind) = ARMS
+            .iter()
+            .find(|(name, _)| *name == arm)
+            .ok_or("an unknown arm")?;
         let count = counts
-            .entry(format!("{transport} {scenario}, {arm}"))
+            .entry(format!("{transport} {scenario}, {kind}"))
             .or_default();
         count.evaluated += 1;
+        count.comparisons += comparisons.len() as u32;
+        count.rounds += comparisons
+            .iter()
+            .map(|comparison| comparison.rounds)
+            .sum::<u32>();
+        let margin = run.spec.sampling.margin_percent;
         let verdicts: Vec<_> = comparisons
             .iter()
             .map(|comparison| verdict(comparison, margin))
@@ -109,13 +148,17 @@ fn add(
     Ok(())
 }
 
-/// Returns the verdict of a comparison. For a control arm, the verdict is derived from its interval.
-fn verdict(comparison: &ComparisonResult, margin: i64) -> Option<Verdict> {
+/// Returns the verdict of a comparison. For a control, the verdict is derived from its interval. The margin is symmetric
+/// on the log scale.
+fn verdict(comparison: &ComparisonResult, margin_percent: u32) -> Option<Verdict> {
     comparison.verdict.or_else(|| {
-        let (lower, upper) = (comparison.lower_ppm?, comparison.upper_ppm?);
-        Some(if lower > margin || upper < -margin {
+        let bounds = (comparison.lower_ppm?, comparison.upper_ppm?);
+        let (lower, upper) = (bounds.0 as f64 / 1e6, bounds.1 as f64 / 1e6);
+        let increase = f64::from(margin_percent) / 100.0;
+        let decrease = 1.0 / (1.0 + increase) - 1.0;
+        Some(if lower > increase || upper < decrease {
             Verdict::Regressed
-        } else if lower >= -margin && upper <= margin {
+        } else if lower >= decrease && upper <= increase {
             Verdict::NoChange
         } else {
             Verdict::Inconclusive

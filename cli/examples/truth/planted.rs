@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use crds::v1alpha1::{BenchmarkRun, Verdict};
+use crds::v1alpha1::{BenchmarkRun, Stop, Verdict};
 
 use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
@@ -37,7 +37,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     let mut counts = BTreeMap::<String, Count>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
+        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, Stop::Fixed));
         add(&binaries.run(name, &manifest, true)?, name, &mut counts)?;
     }
     println!("{campaigns} campaigns with planted effects");

@@ -9,9 +9,6 @@ use crds::record::{
 
 use super::{Mutant, Original};
 
-/// Number of rounds whose cases are changed one by one.
-const ROUNDS: u32 = 2;
-
 /// Changes each line with a measured case. The chain and the digest do not match the line.
 pub fn edited_lines(original: &Original) -> impl Iterator<Item = Mutant> {
     let lines = original.text.lines().enumerate();
@@ -61,16 +58,16 @@ const CASE_EDITS: [(&str, CaseEdit); 24] = [
         posted(case, |one| one.counters.posts_per_rail[0] += 1)
     }),
     ("injected", |case| {
-        posted(case, |one| one.counters.injected -= 1) && injects(case)
+        injects(case) && posted(case, |one| one.counters.injected -= 1)
     }),
     ("refused", |case| {
-        posted(case, |one| one.counters.refused += 1) && injects(case)
+        injects(case) && posted(case, |one| one.counters.refused += 1)
     }),
     ("completions", |case| {
-        posted(case, |one| one.counters.completions += 1) && injects(case)
+        injects(case) && posted(case, |one| one.counters.completions += 1)
     }),
     ("railsPlanned", |case| {
-        posted(case, |one| one.counters.rails_planned += 1) && case.arm == "coalesce" && case.size_bytes > 256
+        coalesces(case) && posted(case, |one| one.counters.rails_planned += 1)
     }),
     ("txBytes", |case| {
         let measured = measured(case);
@@ -137,16 +134,20 @@ const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 2] = [
     }),
 ];
 
-/// Changes one record: each case of the first rounds, and each record before round 1.
+/// Changes one record: each case of round 1, each record before it, and each block.
 pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
-    original.records.iter().enumerate().flat_map(|(index, record)| {
-        let edited = edited(record).into_iter();
-        edited.map(move |(kind, record)| {
-            let mut records = original.records.clone();
-            records[index] = record;
-            original.with_records(&kind, format!("line {index}"), &records)
+    original
+        .records
+        .iter()
+        .enumerate()
+        .flat_map(move |(index, record)| {
+            let edited = edited(record).into_iter();
+            edited.map(move |(kind, record)| {
+                let mut records = original.records.clone();
+                records[index] = record;
+                original.with_records(&kind, format!("line {index}"), &records)
+            })
         })
-    })
 }
 
 /// All changes to `record`, each with its name.
@@ -155,7 +156,7 @@ fn edited(record: &Record) -> Vec<(String, Record)> {
     let mut add = |kind: &str, record: Record| found.push((kind.to_owned(), record));
     match record {
         Record::Case(case) => match (&case.result, case.pass) {
-            (CaseResult::Measured(_), Pass::Measure) if case.round <= ROUNDS => {
+            (CaseResult::Measured(_), Pass::Measure) if case.round == 1 => {
                 for (kind, edit) in CASE_EDITS {
                     let mut case = case.clone();
                     if edit(&mut case) {
@@ -178,7 +179,8 @@ fn edited(record: &Record) -> Vec<(String, Record)> {
             }
             _ => {}
         },
-        Record::Endpoints(endpoints) => {
+        // The target posts nothing.
+        Record::Endpoints(endpoints) if endpoints.rank == 0 => {
             for (kind, edit) in ENDPOINTS_EDITS {
                 let mut endpoints = endpoints.clone();
                 edit(&mut endpoints);
@@ -258,7 +260,7 @@ fn failure() -> CaseFailure {
 
 fn measured(case: &mut CaseRecord) -> &mut Measurement {
     let CaseResult::Measured(measured) = &mut case.result else {
-        panic!("{case:?}");
+        panic!("not a measured case");
     };
     measured
 }
@@ -272,6 +274,11 @@ fn posted(case: &mut CaseRecord, edit: impl FnOnce(&mut Posted)) -> bool {
 /// Whether the provider confirms that the case injects its messages.
 fn injects(case: &CaseRecord) -> bool {
     case.arm == "fi-inject" && case.size_bytes == 64
+}
+
+/// Whether the case uses fewer rails than the baseline.
+fn coalesces(case: &CaseRecord) -> bool {
+    case.arm == "coalesce" && case.scenario == "mid"
 }
 
 /// The samples of `histogram`, each multiplied by `factor`, except the first `without`.

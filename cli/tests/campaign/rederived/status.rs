@@ -45,7 +45,8 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
 fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(name, _)| !TEXTS.contains(&name.as_str()));
+            let is_text = |name: &str| TEXTS.contains(&name) && !pointer.ends_with("/ended");
+            let fields = fields.iter().filter(|(name, _)| !is_text(name));
             fields.for_each(|(name, value)| leaves(&format!("{pointer}/{name}"), value, found));
         }
         Value::Array(items) => {
@@ -81,7 +82,7 @@ fn changed(value: &Value) -> Value {
 
 /// Removes each item of the lists, and most values of the results.
 pub fn missing_items(original: &Original) -> impl Iterator<Item = Mutant> {
-    let items = |list: &'static str| (0..original.run["status"][list].as_array().map_or(0, Vec::len));
+    let items = |list: &'static str| 0..original.run["status"][list].as_array().map_or(0, Vec::len);
     let items = LISTS.into_iter().flat_map(move |list| {
         items(list).map(move |index| {
             original.with_status("missing item", format!("{list} {index}"), |status| {
