@@ -6,11 +6,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test fails by panicking"
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints what it checked"
 )]
 
 mod against;
 mod commands;
+mod compared;
 mod harness;
 mod libraries;
 mod lost_processes;

@@ -2,6 +2,7 @@
 
 mod records;
 mod status;
+pub mod values;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,7 +137,7 @@ fn finds_every_changed_value_and_record() {
 }
 
 /// Shell code before the runner's command that gives each rank the name of a node.
-const NODE_NAMES: &str = r#"for rank in 0 1 2 3; do
+pub const NODE_NAMES: &str = r#"for rank in 0 1 2 3; do
     case " $* " in *" --rank $rank "*) export FABRICBENCH_NODE="node-$rank";; esac
 done
 exec"#;

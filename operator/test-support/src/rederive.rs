@@ -15,7 +15,7 @@ pub const LINES: &str = "records.jsonl";
 pub const RECORD_CHAIN: &str = "records.jsonl.gz";
 
 /// Runs a module of the program with `arguments`.
-pub fn program(module: &str, arguments: &[PathBuf]) -> Output {
+fn program(module: &str, arguments: &[PathBuf]) -> Output {
     let output = Command::new("python3")
         .args(["-m", module])
         .args(arguments)
@@ -28,6 +28,11 @@ pub fn program(module: &str, arguments: &[PathBuf]) -> Output {
 /// Runs the program for `directories`, each with `run.json` and one of the files of records.
 pub fn rederive(directories: &[PathBuf]) -> Output {
     program("rederive", directories)
+}
+
+/// Runs the program for the runs in two directories and `files` with their comparison as JSON.
+pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
+    program("rederive.compared", &[runs.as_slice(), files].concat())
 }
 
 /// Checks the status in `directory`. Returns the line with the number of figures of each kind, which `rederive.totals`

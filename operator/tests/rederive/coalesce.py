@@ -8,8 +8,11 @@ from .traffic import COVERAGE
 IDLE_FRACTION, IDLE_BYTES = 0.01, 64 * 1024
 
 
-def engagement(planned, rails, cases):
-    """Engagement of an arm that plans to use `planned` of the `rails` of each GPU for a transfer."""
+def engagement(shape, of_baseline, rails, cases):
+    """Engagement of an arm that splits a transfer into this shape. Each GPU has `rails` rails."""
+    if shape == of_baseline:
+        return "NotApplicable"
+    planned = shape[0]
     counters = [one["counters"] for case in cases for one in case.posted]
     sent = rail_bytes(counters)
     used, expected = sum(map(bool, sent)), planned * max(len(sent) // rails, 1)

@@ -3,12 +3,10 @@
 import collections
 
 from . import inference, withholding
+from .tally import ROUNDING
 
 # Reasons to withhold a verdict because the measurement itself cannot be used.
 UNTRUSTED = ("NotMeasured", "FabricContradicted", "DifferentDevices")
-HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
-# Both programs round to integers, and their logarithms may differ in the last bit.
-TOLERANCE = 1
 
 
 class Comparison:
@@ -24,14 +22,14 @@ class Comparison:
         self.withheld = withholding.reason(run, key, self.effects, suspect)
         self.verdict = None
         if self.role == "variant" and self.primary and not self.withheld:
-            self.verdict = inference.verdict(self.bounds, self.margin, metric in HIGHER_IS_BETTER)
+            self.verdict = inference.verdict(self.bounds, self.margin, metric in inference.HIGHER_IS_BETTER)
 
     def values(self):
         """The values of the status in parts per million, each with its tolerance."""
         estimate = inference.estimate(self.effects) if self.effects else None
         lower, upper = self.bounds or (None, None)
         for field, log_ratio in {"effectPpm": estimate, "lowerPpm": lower, "upperPpm": upper}.items():
-            yield "effect", field, None if log_ratio is None else ppm(inference.percent(log_ratio)), TOLERANCE
+            yield "effect", field, None if log_ratio is None else ppm(inference.percent(log_ratio)), ROUNDING
         detectable = None
         if self.bounds:
             detectable = ppm(inference.detectable(self.bounds, len(self.effects), self.level, self.margin))

@@ -5,7 +5,9 @@ import functools
 import math
 import statistics
 
-HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
+from .inference import HIGHER_IS_BETTER
+from .tally import ROUNDING
+
 MIN_PAIRS = 3
 MAX_PAIRS, MAX_NODES = 16, 64
 
@@ -59,4 +61,4 @@ def compare(tally, kind, stored, derived, order, limit):
     tally.compare(kind, f"order of {kind}s", "descending" if agree else listed, "descending")
     for key, deviation in stored.items():
         ppm = round(1e6 * math.expm1(derived[key])) if key in derived else None
-        tally.compare(kind, f"{kind} {key} deviationPpm", deviation, ppm, tolerance=1)
+        tally.compare(kind, f"{kind} {key} deviationPpm", deviation, ppm, ROUNDING)

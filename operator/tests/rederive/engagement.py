@@ -39,15 +39,12 @@ def derive(arm, plan, scenario, length, cases):
     counters = [one["counters"] for case in cases for one in case.posted]
     if not counters:
         return {}
-    total = {
-        name: sum(one[name] for one in counters) for name in ("posts", "injected", "refused", "completions", "more")
-    }
-    shapes = [one.stripes(length, plan.rails) for one in (arm, plan.baseline)]
+    names = ("posts", "injected", "refused", "completions", "more")
+    total = {name: sum(one[name] for one in counters) for name in names}
+    shape, of_baseline = (one.stripes(length, plan.rails) for one in (arm, plan.baseline))
     rules = {
         "Inject": lambda: inject(total),
         "Doorbell": lambda: doorbell(total, max(one["postsPerBurst"] for one in counters)),
-        "Coalesce": lambda: (
-            "NotApplicable" if shapes[0] == shapes[1] else coalesce.engagement(shapes[0][0], plan.rails, cases)
-        ),
+        "Coalesce": lambda: coalesce.engagement(shape, of_baseline, plan.rails, cases),
     }
     return {name: known or rules[name]() for name, known in planned(arm, scenario, length, plan.rails).items()}

@@ -4,6 +4,8 @@ import functools
 import math
 import statistics
 
+HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
+
 
 def walsh(values):
     """The Walsh averages: the sorted means of each value with itself and with each later value."""

@@ -5,10 +5,15 @@ from . import comparisons, progress, proof
 
 def derive(run, compared, expectations):
     """The first outcome whose condition holds."""
-    done, total = len(run.records.blocks), progress.derive(run)["blocksTotal"]
+    blocks = progress.derive(run)
     untrusted = any(one.primary and one.withheld in comparisons.UNTRUSTED for one in compared)
     unusable = not all(run.valid(key) for key in run.plan.cells())
-    if done < total or unusable or proof.weakest(run.cases) == "Contradicted" or untrusted:
+    if (
+        blocks["blocksDone"] < blocks["blocksTotal"]
+        or unusable
+        or proof.weakest(run.cases) == "Contradicted"
+        or untrusted
+    ):
         return "Untrusted"
     if any(one.primary and one.withheld == "ControlViolated" for one in compared):
         return "Suspect"

@@ -1,30 +1,44 @@
 """Derives the number of blocks of a run, and the share that it does not need."""
 
+import math
+
 
 def derive(run):
     """The fields of `progress`, which depend on the analyses so far."""
-    plan = run.plan
-    cells = {scenario: [(scenario.name, length) for length in scenario.sizes] for scenario in plan.scenarios}
-    first = [cell for scenario, of_scenario in cells.items() if scenario.integrity for cell in of_scenario]
-    first += [cell for scenario, of_scenario in cells.items() if scenario.has_pilot for cell in of_scenario]
-    rounds = [cell for of_scenario in cells.values() for cell in of_scenario]
-    planned, needed = [], []
-    for gang in plan.gangs():
-        planned += [len(gang)] * (len(first) + plan.rounds * len(rounds))
-        needed += [len(gang)] * len(first)
-        for number in range(1, plan.rounds + 1):
-            needed += [sum((*cell, name) in of_round(run, number) for name in gang) for cell in rounds]
-    blocks = sum(map(bool, needed))
-    fields = {"blocksTotal": blocks, "blocksSkipped": None, "savedPercent": None}
-    if plan.analyses:
-        fields["blocksSkipped"] = len(planned) - blocks
-        fields["savedPercent"] = int(100 * (sum(planned) - sum(needed)) / sum(planned) + 0.5)
+    measured = {
+        (case["pass"], case["round"], case["scenario"], case["sizeBytes"], case["arm"])
+        for block in run.records.blocks.values()
+        for case in block
+    }
+    planned = [(block, gang) for block in blocks(run.plan) for gang in run.plan.gangs()]
+    needed = [(block, [name for name in gang if is_needed(run, block, name)]) for block, gang in planned]
+    needed = [(block, names) for block, names in needed if names]
+    fields = {"blocksTotal": len(needed), "blocksSkipped": None, "savedPercent": None}
+    fields["blocksDone"] = sum(all((*block, name) in measured for name in names) for block, names in needed)
+    if run.plan.analyses:
+        cases = sum(len(names) for _, names in planned)
+        saved = cases - sum(len(names) for _, names in needed)
+        fields["blocksSkipped"] = len(planned) - len(needed)
+        fields["savedPercent"] = math.floor(100 * saved / cases + 0.5)
     return fields
 
 
-def of_round(run, number):
-    """The cells that a round measures."""
+def blocks(plan):
+    """Pass, round, scenario and size of every block that each gang measures."""
+    for scenario in plan.scenarios:
+        for length in scenario.sizes:
+            if scenario.integrity:
+                yield "integrity", 0, scenario.name, length
+            if scenario.has_pilot:
+                yield "pilot", 0, scenario.name, length
+            for number in range(1, plan.rounds + 1):
+                yield "measure", number, scenario.name, length
+
+
+def is_needed(run, block, name):
+    """Whether the analyses so far leave an arm in a block."""
+    _, number, *cell = block
     analyses = run.plan.analyses
-    if not analyses:
-        return set(run.plan.cells())
-    return run.stopping.stages[next(index for index, last in enumerate(analyses) if number <= last)]
+    if not analyses or not number:
+        return True
+    return (*cell, name) in run.stopping.stages[next(index for index, last in enumerate(analyses) if number <= last)]

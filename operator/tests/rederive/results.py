@@ -4,9 +4,8 @@ import collections
 import math
 
 from . import histogram, proof
+from .tally import ROUNDING
 
-# Both programs round to integers, and their logarithms may differ in the last bit.
-TOLERANCE = 1
 MEDIANS = {
     "bytesPerSecond": ("Throughput", 1),
     "completionsPerSecond": ("CompletionRate", 1),
@@ -22,6 +21,8 @@ def check(run, key, stored, tally):
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
+        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2])
+        tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
         stated = {one["optimization"]: one["engagement"] for one in stored.get("optimizations", [])}
         for name, derived in run.engagements(key).items():
@@ -30,11 +31,11 @@ def check(run, key, stored, tally):
     check_latencies(where, valid, stored, tally)
     check_iterations(run, key, valid, stored, tally)
     load = run.median(key, lambda case: case.cpu_percent())
-    tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), TOLERANCE)
+    tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)
     for field, (metric, factor) in MEDIANS.items():
         median = run.median(key, lambda case, metric=metric: case.value(metric))
         derived = whole(None if median is None else median * factor)
-        tally.compare("median", f"{where} {field}", stored.get(field), derived, TOLERANCE)
+        tally.compare("median", f"{where} {field}", stored.get(field), derived, ROUNDING)
 
 
 def whole(value):

@@ -50,18 +50,18 @@ class Run:
         """The valid cases of a cell up to a round."""
         return [case for case in self.measured(key, last) if case.valid]
 
-    def rounds(self, key, value):
+    def by_round(self, key, value):
         """The median over the pairs of each round, of the function `value` of a case."""
         values = collections.defaultdict(list)
         for case in self.valid(key):
             if (found := value(case)) is not None:
                 values[case.round].append(found)
-        return [statistics.median(of_round) for of_round in values.values()]
+        return {number: statistics.median(of_round) for number, of_round in values.items()}
 
     def median(self, key, value):
         """The median over the rounds; None without a value."""
-        rounds = self.rounds(key, value)
-        return statistics.median(rounds) if rounds else None
+        rounds = self.by_round(key, value)
+        return statistics.median(rounds.values()) if rounds else None
 
     def engagements(self, key, last=math.inf):
         """The engagement of each optimization that the arm of a cell requests."""

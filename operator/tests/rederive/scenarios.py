@@ -19,6 +19,7 @@ class Scenario:
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
         self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
         self.threads = work.get("threads", 1)
+        self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True)
         self.timed = bool(work.get("duration"))
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)

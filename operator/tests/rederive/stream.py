@@ -90,13 +90,14 @@ class Records:
             return hello["environment"].get("node") or hello["environment"]["hostname"]
         return None
 
-    def nodes(self):
-        """Nodes of the workers of the last leg, each in its last attempt, by rank; None without records."""
+    def nodes(self, stream=None):
+        """Nodes by rank of an attempt, or of the last attempts at the last leg; None without records."""
         if not self.hellos:
             return None
         last = max(leg for leg, *_ in self.hellos)
-        attempts = {rank: (leg, attempt) for leg, attempt, rank in sorted(self.hellos) if leg == last}
-        return [self.node(stream, rank) for rank, stream in sorted(attempts.items())]
+        chosen = [key for key in sorted(self.hellos) if key[:2] == stream or (not stream and key[0] == last)]
+        attempts = {rank: (leg, attempt) for leg, attempt, rank in chosen}
+        return [self.node(place, rank) for rank, place in sorted(attempts.items())]
 
 
 # Statuses with the same records are often checked one after another.

@@ -2,6 +2,9 @@
 
 import collections
 
+# Difference of two figures that both programs round to integers, because logarithms may differ in the last bit.
+ROUNDING = 1
+
 
 class Tally:
     """Result of the comparison of one status. `omits` tells whether the status omits values to limit its size."""

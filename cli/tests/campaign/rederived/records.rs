@@ -6,6 +6,7 @@ use crds::record::{
     CaseFailure, CaseRecord, CaseResult, EndpointsRecord, FailureReason, IntegrityReport, Measurement,
     Mismatch, Posted, Record,
 };
+use crds::v1alpha1::Answer;
 
 use super::{Mutant, Original};
 
@@ -30,7 +31,7 @@ const CASE_EDITS: [(&str, CaseEdit); 24] = [
         true
     }),
     ("minNanos", |case| posted(case, |one| one.min_nanos = 1)),
-    ("maxNanos", |case| posted(case, |one| one.max_nanos *= 1000)),
+    ("maxNanos", |case| posted(case, |one| one.max_nanos += 1 << 50)),
     ("elapsedNanos: longer than the window", |case| {
         let window = measured(case).initiator.window_nanos;
         posted(case, |one| one.elapsed_nanos = window + 1)
@@ -122,7 +123,10 @@ const INTEGRITY_EDITS: [(&str, IntegrityEdit); 5] = [
 
 type EndpointsEdit = fn(&mut EndpointsRecord);
 
-const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 2] = [
+const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 3] = [
+    ("emulatedWrites", |record| {
+        record.fabric.as_mut().unwrap().offload.emulated_writes = Some(Answer::Yes);
+    }),
     ("provider", |record| {
         record.fabric.as_mut().unwrap().provider = "shm".to_owned()
     }),

@@ -1,7 +1,8 @@
 //! Changes to a status.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::values::{changed, leaves};
 use super::{Mutant, Original};
 
 /// Lists of the status whose items the re-derivation checks.
@@ -18,9 +19,6 @@ const PARTS: [&str; 9] = [
     "/records/sha256",
     "/omittedValues",
 ];
-/// Texts that it does not derive. It derives the numbers in the reason of a result.
-const TEXTS: [&str; 3] = ["reason", "text", "message"];
-
 /// Changes each value of the status except texts.
 pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     let status = &original.run["status"];
@@ -39,45 +37,6 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
             *value = changed(value);
         })
     })
-}
-
-/// Appends the pointers to all values in `value`.
-fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            let is_text = |name: &str| TEXTS.contains(&name) && !pointer.ends_with("/ended");
-            let fields = fields.iter().filter(|(name, _)| !is_text(name));
-            fields.for_each(|(name, value)| leaves(&format!("{pointer}/{name}"), value, found));
-        }
-        Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items.for_each(|(index, value)| leaves(&format!("{pointer}/{index}"), value, found));
-        }
-        _ => found.push(pointer.to_owned()),
-    }
-}
-
-fn changed(value: &Value) -> Value {
-    match value {
-        // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
-        Value::Number(number) => {
-            let number = number.as_i64().unwrap();
-            json!(number + 1 + number.abs() / 1000 + 4)
-        }
-        Value::Bool(value) => json!(!value),
-        Value::String(text) => json!(match text.as_str() {
-            "Regressed" => "Improved",
-            "Improved" | "NoChange" => "Regressed",
-            "Verified" | "Contradicted" => "Declared",
-            "Declared" => "Verified",
-            "Confirmed" | "NotApplicable" => "RequestedOnly",
-            "RequestedOnly" | "NotEngaged" => "Confirmed",
-            "Valid" => "Invalid",
-            "Settled" => "Futile",
-            other => return json!(format!("{other}x")),
-        }),
-        other => panic!("{other}"),
-    }
 }
 
 /// Removes each item of the lists, and most values of the results.

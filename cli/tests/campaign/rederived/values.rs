@@ -1,0 +1,47 @@
+//! Finds and changes the values in a JSON document.
+
+use serde_json::{Value, json};
+
+/// Names of texts, which the re-derivation does not derive. It derives the numbers in the reason of a result.
+const TEXTS: [&str; 3] = ["reason", "text", "message"];
+
+/// Appends the pointers to all values in `value` except texts.
+pub fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let is_text = |name: &str| TEXTS.contains(&name) && !pointer.ends_with("/ended");
+            let fields = fields.iter().filter(|(name, _)| !is_text(name));
+            fields.for_each(|(name, value)| leaves(&format!("{pointer}/{name}"), value, found));
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, value)| leaves(&format!("{pointer}/{index}"), value, found));
+        }
+        _ => found.push(pointer.to_owned()),
+    }
+}
+
+/// Another value of the same type.
+pub fn changed(value: &Value) -> Value {
+    match value {
+        // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
+            None => json!(number.as_f64().unwrap() * 1.001 + 0.01),
+        },
+        Value::Bool(value) => json!(!value),
+        Value::String(text) => json!(match text.as_str() {
+            "Regressed" => "Improved",
+            "Improved" | "NoChange" => "Regressed",
+            "Verified" | "Contradicted" => "Declared",
+            "Declared" => "Verified",
+            "Confirmed" | "NotApplicable" => "RequestedOnly",
+            "RequestedOnly" | "NotEngaged" => "Confirmed",
+            "Valid" => "Invalid",
+            "Settled" => "Futile",
+            other => return json!(format!("{other}x")),
+        }),
+        Value::Null => json!("Improved"),
+        other => panic!("{other}"),
+    }
+}

@@ -1,0 +1,117 @@
+"""Checks comparisons of two runs. Usage: python3 -m rederive.compared FIRST SECOND FILE...
+
+A FILE is the output of `fabricbench compare --format json FIRST SECOND`. Prints a line for each file. Lists the
+differences and exits with 1 if a value differs from the one derived here.
+"""
+
+import json
+import math
+import statistics
+import sys
+from pathlib import Path
+
+from . import comparisons, inference, two_samples
+from .run import Run
+from .stream import read
+from .tally import Tally
+
+
+class Comparison:
+    """The change of an arm at a size from the first run to the second."""
+
+    def __init__(self, runs, key, level):
+        plan = runs[0].plan
+        self.metric = plan.scenario(key[0]).primary
+        self.is_baseline = key == plan.baseline_of(key)
+        self.values = [values(run, key, self.metric) for run in runs]
+        logarithms = [log_values(run, key, self.metric) for run in runs]
+        self.rounds = [len(one) for one in logarithms]
+        self.interval = two_samples.interval(*logarithms, level)
+        withheld = self.is_baseline or any(is_withheld(run, key) for run in runs)
+        self.verdict = None
+        if self.interval and not withheld:
+            self.verdict = inference.verdict(self.interval[1:], plan.margin, self.metric in inference.HIGHER_IS_BETTER)
+
+    def check(self, stored, where, tally):
+        """Compares every field except the text of the reason."""
+        tally.compare("compare-metric", f"{where} metric", stored["metric"], self.metric)
+        tally.compare("compare-rounds", f"{where} rounds", stored["rounds"], self.rounds)
+        for field, of_run in zip(("first", "second"), self.values, strict=True):
+            median = statistics.median(of_run.values()) if of_run else None
+            tally.compare("compare-median", f"{where} {field}", stored[field], median, (median or 0) * 1e-9)
+        bounds = stored["intervalPercent"] or (None, None)
+        percents = [inference.percent(one) for one in self.interval or ()] or [None] * 3
+        for name, found, derived in zip(
+            ("change", "lower", "upper"), (stored["changePercent"], *bounds), percents, strict=True
+        ):
+            tally.compare("compare-change", f"{where} {name}", found, derived, 1e-6 * (1 + abs(derived or 0)))
+        tally.compare("compare-verdict", f"{where} verdict", stored["verdict"], self.verdict)
+        tally.compare("compare-verdict", f"{where} has a reason", stored["reason"] is not None, self.verdict is None)
+
+
+def values(run, key, metric):
+    """The median over the pairs of each round."""
+    return run.by_round(key, lambda case: case.value(metric))
+
+
+def log_values(run, key, metric):
+    """The logarithm of the ratio to the baseline in each round that has both, or of the values of the baseline."""
+    own, baseline = (values(run, one, metric) for one in (key, run.plan.baseline_of(key)))
+    if key == run.plan.baseline_of(key):
+        return [math.log(value) for value in own.values()]
+    return [math.log(value) - math.log(baseline[number]) for number, value in own.items() if number in baseline]
+
+
+def is_withheld(run, key):
+    """Whether the results of the arm are not usable within their own run."""
+    contradicted = any(case.proof == "Contradicted" for case in run.measured(key))
+    suspect = key[:2] in comparisons.suspect(run)
+    return contradicted or suspect or "NotEngaged" in run.engagements(key).values()
+
+
+def shared(runs):
+    """Keys of the variants that both runs have, by scenario. An arm must be the baseline of both runs or of neither."""
+    first, second = (run.plan for run in runs)
+    variants = {arm.name for arm in first.variants} & {arm.name for arm in second.variants}
+    for scenario in first.scenarios:
+        cells = [
+            key for key in first.cells() if key[0] == scenario.name and key[2] in variants and key in second.cells()
+        ]
+        yield [key for key in cells if (key == first.baseline_of(key)) == (key == second.baseline_of(key))]
+
+
+def derive(runs):
+    """Every comparison of two runs, by its key."""
+    plan, derived = runs[0].plan, {}
+    for keys in shared(runs):
+        count = sum(key != plan.baseline_of(key) for key in keys)
+        derived.update({key: Comparison(runs, key, plan.alpha / count) for key in keys if count})
+    return derived
+
+
+def check(derived, stored):
+    """Compares a stored comparison with the derived one."""
+    tally = Tally(omits=False)
+    found = {(one["scenario"], one["sizeBytes"], one["arm"]): one for one in stored["comparisons"]}
+    tally.compare("list", "comparisons", sorted(found), sorted(derived))
+    for key in derived.keys() & found.keys():
+        derived[key].check(found[key], f"comparison {key}", tally)
+    return tally
+
+
+def main(first, second, *files):
+    """Checks each file with a comparison of the two runs."""
+    directories, failed = map(Path, (first, second)), False
+    runs = [Run(json.loads((one / "run.json").read_text()), read(one)[0]) for one in directories]
+    derived = derive(runs)
+    for file in files:
+        tally = check(derived, json.loads(Path(file).read_text()))
+        print(tally.line(file))
+        for difference in tally.differences:
+            print(f"{file}: {difference}", file=sys.stderr)
+        failed |= bool(tally.differences)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
