@@ -327,8 +327,8 @@ pub struct ArmResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
     /// Whether the provider executed the operations in software although they are meant for the device: RMA operations
-    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if the transport has no
-    /// device or the operations are not RMA operations.
+    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if neither is
+    /// possible: for other operations on host memory, or with a transport without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
 }

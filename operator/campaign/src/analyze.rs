@@ -117,13 +117,15 @@ impl AnalysisInputs<'_> {
         let Some(comparison) = find(primary) else {
             return Ok(None);
         };
-        if has_no_verdict(comparison) {
-            return Ok(Some(EndReason::NoVerdict));
-        }
         let mut questions: Vec<(Metric, Question)> = Vec::new();
-        if comparison.role == Role::Variant {
-            let direction = BetterDirection::from(primary);
-            questions.push((primary, Question::Verdict(direction)));
+        match outlook(comparison) {
+            Outlook::NoAnswer => return Ok(Some(EndReason::NoVerdict)),
+            Outlook::Suspect => return Ok(None),
+            Outlook::NoVerdict => {}
+            Outlook::Verdict => {
+                let direction = BetterDirection::from(primary);
+                questions.push((primary, Question::Verdict(direction)));
+            }
         }
         for expectation in expectations(self.plan, key) {
             let expected = expected_change(expectation, self.margin)?;
@@ -135,7 +137,8 @@ impl AnalysisInputs<'_> {
             })
         });
         Ok(match answers.max() {
-            None | Some(QuestionState::Decided) => Some(EndReason::Settled),
+            None => Some(EndReason::NoVerdict),
+            Some(QuestionState::Decided) => Some(EndReason::Settled),
             Some(QuestionState::Futile) => Some(EndReason::Futile),
             Some(QuestionState::Open) => None,
         })
@@ -164,19 +167,34 @@ impl AnalysisInputs<'_> {
     }
 }
 
-/// Whether the evidence, as opposed to the interval, rules out a verdict no matter how many rounds follow. A control
-/// that shows a change does not end the comparison, because later rounds may reveal that the change was chance.
-fn has_no_verdict(comparison: &Comparison) -> bool {
+/// What later rounds can contribute to a comparison, according to the evidence and not to the interval.
+enum Outlook {
+    /// A verdict, and the answers of expectations.
+    Verdict,
+    /// Only the answers of expectations.
+    NoVerdict,
+    /// Nothing: the evidence of the rounds so far rules out every answer.
+    NoAnswer,
+    /// A control shows a change, which later rounds may reveal to be chance. Until then, the verdict is withheld.
+    Suspect,
+}
+
+fn outlook(comparison: &Comparison) -> Outlook {
     match &comparison.reason {
+        None | Some(Withheld::NoInterval { .. } | Withheld::NotPrimary)
+            if comparison.role == Role::Variant =>
+        {
+            Outlook::Verdict
+        }
         None
         | Some(
             Withheld::NoInterval { .. }
-            | Withheld::ControlViolated { .. }
             | Withheld::NotPrimary
             | Withheld::Control
-            | Withheld::Identical { .. },
-        ) => false,
-        Some(Withheld::NotApplicable { .. }) => comparison.role == Role::Variant,
+            | Withheld::Identical { .. }
+            | Withheld::NotApplicable { .. },
+        ) => Outlook::NoVerdict,
+        Some(Withheld::ControlViolated { .. }) => Outlook::Suspect,
         Some(
             Withheld::NotMeasured { .. }
             | Withheld::NoValidRound { .. }
@@ -184,6 +202,6 @@ fn has_no_verdict(comparison: &Comparison) -> bool {
             | Withheld::Contradicted { .. }
             | Withheld::NotEngaged { .. }
             | Withheld::DifferentDevices { .. },
-        ) => true,
+        ) => Outlook::NoAnswer,
     }
 }

@@ -189,7 +189,7 @@ pub enum Withheld {
         "invalid: the legs of the arm and the baseline ran on different nodes or devices ({message})"
     ))]
     DifferentDevices {
-        /// First rank that differs, with its node and devices.
+        /// First node on which only one of the arms ran, with its devices.
         message: String,
     },
 }

@@ -86,7 +86,11 @@ pub fn compare_runs(
         let Ok(comparisons @ 1..) = u32::try_from(shared.iter().filter(gets_verdict).count()) else {
             continue;
         };
-        let family = Family::new(comparisons, f64::from(sampling.confidence_percent))?;
+        // The number of rounds of an arm may depend on an analysis of its run, so the interval must hold for every pair of
+        // analyses at which the two runs may have ended.
+        let analyses = first.plan.analyses.len() * second.plan.analyses.len();
+        let family =
+            Family::new(comparisons, f64::from(sampling.confidence_percent))?.with_analyses(analyses);
         for pair in &shared {
             let withheld = reason_to_withhold(first, pair.first.own)
                 .or_else(|| reason_to_withhold(second, pair.second.own));

@@ -56,7 +56,12 @@ pub struct Plan {
     /// Numbers of rounds after which the run is analyzed, in ascending order. The last is `rounds`; only a run with
     /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled) has others. The rounds that follow one analysis, up to the
     /// next, form a stage.
+    #[serde(skip_serializing_if = "has_single_analysis")]
     pub analyses: Vec<u32>,
+    /// Version of the rules by which analyses end comparisons; `None` if the run has a single analysis. A run can only be
+    /// evaluated by the rules with which it was measured, because they determined its blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopping_rules: Option<u32>,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
@@ -134,6 +139,13 @@ pub struct PlannedScenario {
     pub operation_counts: BTreeMap<u64, u32>,
     /// Posts of each arm at each size, ordered by size, then by arm.
     pub cells: Vec<Cell>,
+}
+
+/// Current version of the rules by which analyses end comparisons.
+const STOPPING_RULES: u32 = 1;
+
+fn has_single_analysis(analyses: &[u32]) -> bool {
+    analyses.len() == 1
 }
 
 /// Posts of one arm at one size.
@@ -243,6 +255,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         },
         seed: run.seed,
         rounds,
+        stopping_rules: (analyses.len() > 1).then_some(STOPPING_RULES),
         analyses,
         arms,
         baseline: run.baseline,

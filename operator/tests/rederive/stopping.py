@@ -4,7 +4,7 @@ import functools
 import math
 import statistics
 
-from . import inference, withholding
+from . import comparisons, inference, withholding
 
 MAX_ROUNDS = 60
 SPARE_ROUNDS = 4
@@ -67,6 +67,8 @@ class Stopping:
 
     def __init__(self, run):
         self.run, self.plan = run, run.plan
+        # The controls of an analysis depend on the analyses before it.
+        run.stopping = self
         self.complete, self.ended = 0, {}
         self.last = math.inf
         # The cells that each stage measures. Stages that have not been reached measure what is still open.
@@ -92,6 +94,7 @@ class Stopping:
             self.complete, self.last, start = index + 1, last, last + 1
             later = self.plan.analyses[index + 1 :]
             if later:
+                self.suspect = comparisons.suspect(self.run)
                 at_analysis = {key: self.end(key, last, later) for key in self.open()}
                 self.ended.update({key: (last, reason) for key, reason in at_analysis.items() if reason})
 
@@ -130,11 +133,18 @@ class Stopping:
     def end(self, key, last, later):
         """`Settled`, `Futile` or `NoVerdict`; None if the comparison continues."""
         primary, role = self.plan.scenario(key[0]).primary, self.plan.role_of(key)
-        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), set(), last)
-        # The interval of an arm that is identical to the baseline is valid.
-        if withheld and (withheld != "NotApplicable" or role == "variant"):
+        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), self.suspect, last)
+        if withheld == "ControlViolated":
+            return None
+        # The interval of an arm without a difference to the baseline is valid, so expectations on it have an answer.
+        if withheld and withheld != "NotApplicable":
             return "NoVerdict"
-        answers = {self.answer(key, metric, decides, last, later) for metric, decides in self.questions(key)}
+        questions = self.questions(key)
+        if withheld and role == "variant":
+            questions = questions[1:]
+        if not questions:
+            return "NoVerdict"
+        answers = {self.answer(key, metric, decides, last, later) for metric, decides in questions}
         return None if "open" in answers else "Futile" if "Futile" in answers else "Settled"
 
     def answer(self, key, metric, decides, last, later):

@@ -13,7 +13,9 @@ def reason(run, key, effects, suspect, last=math.inf):
             return "NotMeasured"
     if not effects:
         return "NotMeasured"
-    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2]) != machines(run, run.plan.baseline.name):
+    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2], last) != machines(
+        run, run.plan.baseline.name, last
+    ):
         return "DifferentDevices"
     if key[:2] in suspect:
         return "ControlViolated"
@@ -32,8 +34,9 @@ def same_chunks(plan, key):
     return plan.separation_of(key[2]) == "tuning" and chunks[0] == chunks[1]
 
 
-def machines(run, arm):
-    """Rank, node and RDMA devices of every worker in the legs that measure the arm."""
-    legs = {leg for leg, *_, other in run.endpoints.rounds if other == arm}
+def machines(run, arm, last):
+    """Node and RDMA devices of every worker in the legs that measure the arm in a round up to `last`."""
+    rounds = run.endpoints.rounds.items()
+    legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0] <= last}
     hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]
-    return {(key[2], run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}
+    return {(run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}

@@ -294,7 +294,10 @@ impl Collector {
     }
 
     fn case(&mut self, open: &mut OpenStream, record: CaseRecord) {
-        if self.reports.is_done(open.hello.identity.leg, record.block) || open.block_fault.is_some() {
+        let leg = open.hello.identity.leg;
+        let is_complete =
+            self.reports.is_done(leg, record.block) && !self.expected.is_partial(leg, record.block);
+        if is_complete || open.block_fault.is_some() {
             return;
         }
         match self.expected.case(open.key(), record) {
@@ -307,7 +310,7 @@ impl Collector {
         let (leg, _) = open.key();
         let cases = std::mem::take(&mut open.pending);
         let block_fault = open.block_fault.take();
-        if self.reports.is_done(leg, record.block) {
+        if self.reports.is_done(leg, record.block) && !self.replaces(leg, record.block, &cases) {
             return;
         }
         let stray = cases.iter().find(|case| case.block != record.block);
@@ -320,7 +323,11 @@ impl Collector {
         };
         match checked {
             Ok(()) => {
-                self.reports.done.entry(leg).or_default().insert(record.block);
+                let is_new = self.reports.done.entry(leg).or_default().insert(record.block);
+                if !is_new {
+                    let replaced = |case: &Case| (case.leg, case.block) == (leg, record.block);
+                    self.reports.cases.retain(|case| !replaced(case));
+                }
                 self.reports.cases.extend(cases);
             }
             Err(why) => {
@@ -331,6 +338,19 @@ impl Collector {
                 self.fault(kind, Some(open.key()));
             }
         }
+    }
+
+    /// Whether `cases` contain all arms that are already measured in this block of a later stage, and others. Such a
+    /// block is measured again if an earlier analysis was repeated with other records and left more comparisons open.
+    fn replaces(&self, leg: u32, block: u32, cases: &[Case]) -> bool {
+        if !self.expected.is_partial(leg, block) {
+            return false;
+        }
+        let known = self.reports.cases.iter();
+        let known = known.filter(|case| (case.leg, case.block) == (leg, block));
+        let known: BTreeSet<usize> = known.map(|case| case.arm).collect();
+        let new: BTreeSet<usize> = cases.iter().map(|case| case.arm).collect();
+        new.is_superset(&known) && new != known
     }
 
     /// Stores a record that does not belong to a block.

@@ -118,6 +118,13 @@ impl Expected {
         })
     }
 
+    /// Whether a block belongs to a stage in which only some arms may be measured.
+    pub(super) fn is_partial(&self, leg: u32, block: u32) -> bool {
+        self.blocks
+            .get(&(leg, block))
+            .is_some_and(|block| block.is_partial)
+    }
+
     /// Checks that `cases` contains all cases of block `block` of `leg`. In a stage after the first, a block may omit
     /// arms, because comparisons that have ended are no longer measured.
     pub(super) fn check(&self, leg: u32, block: u32, claimed: u32, cases: &[Case]) -> Result<(), BlockFault> {

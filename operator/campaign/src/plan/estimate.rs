@@ -238,7 +238,11 @@ impl CaseEstimate {
                 let measured = pilot::extent(workload).unwrap_or_else(|| workload.measured());
                 (workload.warmup(), measured)
             }
-            Pass::Measure => (workload.warmup(), workload.measured()),
+            Pass::Measure => {
+                let given = scenario.operation_counts.get(&size);
+                let measured = given.map_or_else(|| workload.measured(), |count| Extent::Iterations(*count));
+                (workload.warmup(), measured)
+            }
         };
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);

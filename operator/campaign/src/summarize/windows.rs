@@ -49,14 +49,19 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
                 "{at}: the windows of arm \"{arm}\" last {} (median), less than sampling.minWindow {}: {}",
                 format::nanos(nanos),
                 format::nanos(min_window_nanos as f64),
-                reason(pilot, workload)
+                match planned.operation_counts.is_empty() {
+                    true => reason(pilot, workload),
+                    false => "operationCounts determines the number of operations".to_owned(),
+                }
             ));
         }
         let count = counts
             .iter()
             .find(|count| (count.scenario as usize, count.size_bytes) == (scenario, size_bytes));
         if let Some(count) = count {
-            let rounds = f64::from(plan.rounds) * f64::from(plan.turns());
+            // A run with several analyses may end after the first one.
+            let rounds = plan.analyses.first().copied().unwrap_or(plan.rounds);
+            let rounds = f64::from(rounds) * f64::from(plan.turns());
             raised |= count.iterations > min_iterations;
             seconds += cases.seconds_per_operation(workload) * f64::from(count.iterations) * rounds;
         }
