@@ -144,8 +144,8 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
         .filter(|one| *one != permission)
         .cloned()
         .collect();
-    // Newer API servers support streaming lists, which require only the permission to watch. The permission to list is
-    // needed only for older servers, so it is tested without streaming lists.
+    // Newer API servers support streaming lists, which require only the `watch` permission. The operator needs the
+    // `list` permission only with older servers, so this permission is tested without streaming lists.
     let limited = LimitedOperator::new(&rest, permission.verb == "list").await;
     let start = Instant::now();
     let needed = tokio::select! {
