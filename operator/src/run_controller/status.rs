@@ -65,8 +65,8 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = context.warning {
-        // The warning is inserted at the start, because if there are too many warnings, the last one contains the
-        // number of omitted ones.
+        // The warning is inserted at the start, because if there are too many warnings, the last warning states how
+        // many were omitted.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }
@@ -76,7 +76,7 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
     status::fit(status)
 }
 
-/// Returns `conditions` with the condition `CleanupBlocked` according to [`StatusContext::cleanup_blocked`].
+/// Returns `conditions` with the `CleanupBlocked` condition set according to [`StatusContext::cleanup_blocked`].
 pub(super) fn with_cleanup(context: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
     let before = context.previous.into_iter().flat_map(|status| &status.conditions);
     let mut before = before.filter(|condition| condition.has_type(ConditionType::CleanupBlocked));

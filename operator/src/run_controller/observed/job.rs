@@ -36,7 +36,7 @@ const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 pub enum JobOutcome {
     /// Worker 0 succeeded.
     Complete,
-    /// The Job failed, with the reason and message of the Job controller.
+    /// The Job failed, with the reason and message from the Job controller.
     Failed(String),
 }
 

@@ -138,7 +138,8 @@ fn termination_record(coordinator: &PodState) -> Option<EndRecord> {
     serde_json::from_str(&coordinator.terminated.as_ref()?.message).ok()
 }
 
-/// Whether both records describe the same end. Their failure messages may be truncated differently.
+/// Whether both records describe the same end. Failure messages are not compared, because they may be truncated
+/// differently.
 fn agree(first: &EndRecord, second: &EndRecord) -> bool {
     let reason = |end: &EndRecord| end.failure.as_ref().map(|failure| failure.reason);
     (first.blocks, first.complete, reason(first)) == (second.blocks, second.complete, reason(second))
