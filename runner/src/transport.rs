@@ -233,7 +233,8 @@ pub trait Transport: Sized + Send {
 
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
-    /// # Errors `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
+    /// # Errors
+    /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
     /// `OperationRejected`. Never falls back to another transport.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 

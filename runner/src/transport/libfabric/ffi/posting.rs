@@ -256,8 +256,8 @@ impl Rail {
 
     /// Performs the checks of `validate`, and rejects device memory, which the CPU cannot read.
     ///
-    /// The check of the length is essential: providers check it only with assertions, which release builds omit, so an
-    /// injection above the limit would overrun the provider's buffer.
+    /// `validate` must check the length, because providers check it only with assertions. Release builds omit these, so
+    /// an injection above the limit would overrun the provider's buffer.
     #[inline]
     fn validate_injection(
         &self,

@@ -58,8 +58,8 @@ fn staging(provider: LibfabricProvider) -> Answer {
     }
 }
 
-/// Whether to open endpoints with peer-to-peer transfers required (`FI_OPT_FI_HMEM_P2P`). Otherwise, efa falls back to
-/// copying through host memory.
+/// Whether to open endpoints with peer-to-peer transfers required (`FI_OPT_FI_HMEM_P2P`). Without this requirement, efa
+/// falls back to copying through host memory.
 pub(in crate::transport::libfabric) fn requires_peer_to_peer(
     provider: LibfabricProvider,
     device_memory: bool,
