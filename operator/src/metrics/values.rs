@@ -42,7 +42,7 @@ pub struct RunValues {
     pub nodes: Box<[Box<str>]>,
     /// Deviation of each node from the median pair, in parts per million.
     pub node_deviations: Box<[(Box<str>, i64)]>,
-    /// Level of proof that the data used the requested fabric.
+    /// Level of proof that the data was transferred over the requested fabric.
     pub proof: Option<FabricProof>,
     /// Numbers of expectations that are met, not met, and inconclusive.
     pub expectations: [u32; 3],

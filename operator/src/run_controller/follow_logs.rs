@@ -32,7 +32,7 @@ pub(super) use stream::ResumePoint;
 const CHUNK: usize = 16 * 1024;
 /// Number of buffered bytes in complete blocks at which records are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
-/// Time between two writes of records.
+/// Interval at which records are persisted.
 const BATCH_TIME: Duration = Duration::from_secs(5);
 /// Number of unpersisted bytes at which reading pauses.
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;

@@ -52,7 +52,7 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
     with_context(context, status)
 }
 
-/// Builds the status of a run whose spec cannot be planned.
+/// Builds the status of a run for which no plan can be computed.
 pub(super) fn rejected_status(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
     let status = status::rejected_status(message, context.generation, context.now, context.previous);
     with_context(context, status)

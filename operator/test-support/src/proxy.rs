@@ -46,7 +46,7 @@ pub struct KillPoint {
 /// Options of the proxy.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
-    /// Bearer token for the operator's kubeconfig; `None` if the client of the proxy has all permissions.
+    /// Bearer token for the operator's kubeconfig; if `None`, the operator has the permissions of the proxy's client.
     pub token: Option<String>,
     /// Namespace to which requests for the runs in all namespaces are restricted; `None` for no restriction.
     pub namespace: Option<String>,

@@ -24,7 +24,7 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// Time since which the Job controller has been able to create pods.
+    /// Time from which the Job controller was able to create pods.
     pub started_at: Option<Timestamp>,
 }
 

@@ -116,7 +116,7 @@ impl UnreadableRun {
     }
 }
 
-/// Reads `object` as a run. The error is the unreadable field and the cause.
+/// Reads `object` as a run. The error names the unreadable field and the cause.
 fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
     let part_of = |name| object.data.get(name).unwrap_or(&Value::Null);
     Ok(BenchmarkRun {

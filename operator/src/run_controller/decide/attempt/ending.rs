@@ -1,4 +1,5 @@
-//! Determines whether worker 0 has ended, from its record stream, its termination and the other pods. Performs no I/O.
+//! Determines whether worker 0 has ended, from its record stream, its termination status and the other pods. Performs
+//! no I/O.
 
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     }
 }
 
-/// Assesses the end of worker 0, whose stream was closed with blocks missing.
+/// Assesses the end of worker 0 after its stream was closed with blocks missing.
 fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {
