@@ -15,8 +15,8 @@ pub const SPARE_ROUNDS: u32 = 4;
 /// simultaneously: the probability of any false verdict in the family is at most `1 - confidence`.
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
-/// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, it was chosen because it yields
-/// simultaneous intervals, from which verdicts are derived. With several analyses, the intervals are repeated
+/// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, Bonferroni was chosen because
+/// it yields simultaneous intervals, from which verdicts are derived. With several analyses, the intervals are repeated
 /// confidence intervals: by the union bound, they hold at all analyses simultaneously, and therefore at whichever
 /// analysis a comparison ends, for whatever reason. Source: Jennison and Turnbull, *Group Sequential Methods with
 /// Applications to Clinical Trials*, 2000, chapter 9.

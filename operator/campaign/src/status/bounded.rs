@@ -31,7 +31,7 @@ const WARNING_BYTES: usize = 1024;
 /// Omits some detail from a status.
 type Step = fn(&mut BenchmarkRunStatus);
 
-/// Omits as much detail from `status` as needed to fit within the size limit. Returns a status that already fits
+/// Omits as much detail from `status` as needed to fit within the size limit. A status that already fits is returned
 /// unchanged.
 pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     if length(&status) <= MAX_STATUS_BYTES {

@@ -256,7 +256,7 @@ pub enum ProblemKind {
         /// Maximum number of rails.
         max: u32,
     },
-    /// The run requests fewer EFA devices than it uses rails.
+    /// The run requests fewer EFA devices than a worker has rails.
     #[snafu(display(
         "every rail needs an EFA device: a worker has {rails} rails, but spec.resources.efas is {efas}. Request {rails} \
          devices, or use fewer rails"

@@ -135,8 +135,8 @@ fn settled_comparisons_have_simultaneous_coverage() {
 fn settled_decides_more_with_fewer_rounds() {
     let rows = settled::costs();
     for row in &rows {
-        // Ending futile comparisons early may deprive about a tenth of the comparisons of a verdict that they would
-        // have reached with more rounds.
+        // Because futile comparisons end early, about a tenth of all comparisons may end without a verdict that more
+        // rounds would have given.
         let lost = row.without_futility.decided.share - row.settled.decided.share;
         assert!((0.0..0.12).contains(&lost), "{row:?}");
         assert!(row.settled.rounds <= row.without_futility.rounds, "{row:?}");
