@@ -104,8 +104,8 @@ enum Question {
 }
 
 impl AnalysisInputs<'_> {
-    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
-    /// continues.
+    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if
+    /// it continues.
     fn end_reason(
         &self,
         key: ComparisonKey,

@@ -76,7 +76,8 @@ impl Futility {
         effects.all(|effect| self.probability(interval, effect, &later, &decides) < FUTILITY_POWER)
     }
 
-    /// Upper bound of the probability that any of the `later` analyses decides the comparison if its effect is `effect`.
+    /// Upper bound on the probability that any of the `later` analyses decides the comparison if its effect is
+    /// `effect`.
     fn probability(
         &self,
         interval: &Interval,
