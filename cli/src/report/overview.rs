@@ -113,7 +113,8 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let window = match workload {
         Extent::DurationNanos(_) => "duration",
         Extent::FillWindow { .. } => "sampling.minWindow",
-        // The spec sets a fixed number of operations, so only a larger number lengthens the window.
+        // No setting determines the window length directly: a larger fixed number of operations makes the window
+        // longer.
         Extent::Iterations(_) => "window",
     };
     Some(format!(
