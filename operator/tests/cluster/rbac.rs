@@ -65,7 +65,7 @@ impl LimitedOperator {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until the log reports a forbidden request for which `permission` is required.
+    /// Waits until the log reports that a request was forbidden because it requires `permission`.
     async fn wait_for_forbidden(&self, permission: &Permission) {
         let message = format!("cannot {} resource \"{}\"", permission.verb, permission.resource);
         until_within(TIMEOUT, || async { self.log().contains(&message).then_some(()) }).await;

@@ -33,7 +33,7 @@ class Case:
 
     @property
     def valid(self):
-        """Whether there is no reason for which the case is invalid."""
+        """Whether no reason for invalidity was found."""
         return not self.reasons
 
     @functools.cached_property
