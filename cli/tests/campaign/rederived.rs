@@ -14,10 +14,10 @@ use test_support::rederive::{LINES, rederive};
 use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, NAME, SHM, SHORT, run};
 
-/// Number of mutants that exist at the same time, because each has a copy of the records.
+/// Number of mutants that exist at the same time. It is limited because each mutant has its own copy of the records.
 const CHUNK: usize = 64;
 
-/// A kind of change, and the run and the lines of the records with the change.
+/// A changed run: its status and record lines with one change applied, and the kind and description of the change.
 struct Mutant {
     kind: String,
     change: String,
@@ -66,8 +66,8 @@ impl Original {
         }
     }
 
-    /// The run with other records in a valid chain, and without the digest in the status, so that only the values show
-    /// the change.
+    /// The run with other records in a valid chain, and without the digest in the status, so that the change can be
+    /// detected only from the values.
     fn with_records(&self, kind: &str, change: impl Into<String>, records: &[Record]) -> Mutant {
         let mut writer = ChainWriter::default();
         let lines = records.iter().map(|record| writer.line(record).unwrap());
@@ -110,7 +110,7 @@ fn assert_all_are_found(dir: &TestDir, mutants: impl Iterator<Item = Mutant>) {
     assert!(missed.is_empty(), "not found: {missed:#?}");
 }
 
-/// Arms and sizes with every optimization, over interfaces with counters.
+/// Covers every optimization, on interfaces that have counters.
 #[test]
 fn finds_every_changed_value_and_record() {
     let dir = TestDir::new();
@@ -135,7 +135,7 @@ fn finds_every_changed_value_and_record() {
     assert_all_are_found(&dir, of_status.chain(of_records));
 }
 
-/// Shell code before the runner's command that gives each rank the name of a node.
+/// Shell code that precedes the command line of the runner and gives each rank the name of a node.
 const NODE_NAMES: &str = r#"for rank in 0 1 2 3; do
     case " $* " in *" --rank $rank "*) export FABRICBENCH_NODE="node-$rank";; esac
 done

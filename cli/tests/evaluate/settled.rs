@@ -20,7 +20,7 @@ fn campaign() -> Campaign {
         plan: plan_of(&settled_run(ROUNDS)),
         effects: [
             (("fi-inject", 64), 0.85),
-            // Close to the margin of 2 percent, so later rounds are needed.
+            // This effect is close to the margin of 2 percent, so more rounds are needed to decide it.
             (("doorbell", 128 * KIB), 1.028),
             (("coalesce", 32 * KIB), 0.90),
             (("combined", 64), 0.80),
@@ -30,8 +30,8 @@ fn campaign() -> Campaign {
     }
 }
 
-/// Measures what is still needed of every leg, as an executor does. If `interrupted` is set, every leg is first
-/// measured without the blocks whose index modulo 3 equals `interrupted`, and then resumed.
+/// Measures the blocks of every leg that are still needed, as an executor does. If `interrupted` is set, every leg is
+/// first measured without the blocks whose index modulo 3 equals `interrupted`, and then resumed.
 fn measure(campaign: &Campaign, interrupted: Option<u32>) -> String {
     let mut text = String::new();
     for leg in &campaign.plan.legs {

@@ -15,7 +15,7 @@ use crate::stats::{
 use crate::stopping::{ComparisonKey, Stopping, expectations};
 use crate::summarize::summarize;
 
-/// Performs the analyses of `plan` for which `reports` contain all needed blocks.
+/// Performs every analysis of `plan` whose required blocks are all in `reports`.
 ///
 /// # Errors
 /// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
@@ -25,7 +25,7 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
     Ok(stopping)
 }
 
-/// Adds to `stopping` the analyses that follow and for which `reports` contain all needed blocks.
+/// Adds to `stopping` every subsequent analysis whose required blocks are all in `reports`.
 ///
 /// # Errors
 /// Same as [`analyze`].
@@ -42,8 +42,8 @@ pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Resul
     Ok(())
 }
 
-/// Open comparisons that end at the next analysis, each with the reason. Empty if that is the last analysis, at which
-/// every comparison ends anyway.
+/// Open comparisons that end at the next analysis, each with its reason. Empty if the next analysis is the last, at
+/// which every comparison ends anyway.
 fn ended_now(
     plan: &Plan,
     reports: &Reports,
@@ -58,7 +58,7 @@ fn ended_now(
         let mut legs = plan.legs.iter().filter(|planned| planned.leg == leg);
         legs.any(|planned| plan.stage_of_leg(planned) <= stage)
     });
-    // Ends no comparison yet, so that all open comparisons include the rounds up to this analysis.
+    // Add the analysis without ending any comparison, so that every open comparison includes the rounds up to it.
     let mut at_analysis = stopping.clone();
     at_analysis.add_analysis(plan, []);
     let summary = summarize(plan, &before, &at_analysis);
@@ -83,10 +83,10 @@ fn ended_now(
     Ok(ended)
 }
 
-/// Inputs to the decision whether a comparison ends at an analysis.
+/// Inputs to the decision on whether a comparison ends at an analysis.
 struct AnalysisInputs<'a> {
     plan: &'a Plan,
-    /// Comparisons at the analysis.
+    /// Comparisons computed from the rounds that the analysis includes.
     comparisons: &'a Comparisons,
     margin: Margin,
     /// Number of rounds that the analysis includes.
@@ -104,8 +104,8 @@ enum Question {
 }
 
 impl AnalysisInputs<'_> {
-    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
-    /// continues.
+    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if
+    /// it continues.
     fn end_reason(
         &self,
         key: ComparisonKey,

@@ -4,7 +4,7 @@ from . import comparisons, progress, proof
 
 
 def derive(run, compared, expectations):
-    """The first outcome whose condition holds."""
+    """The first outcome whose condition is met."""
     done, total = len(run.records.blocks), progress.derive(run)["blocksTotal"]
     untrusted = any(one.primary and one.withheld in comparisons.UNTRUSTED for one in compared)
     unusable = not all(run.valid(key) for key in run.plan.cells())

@@ -14,12 +14,12 @@ EFFECTS, ESTIMATES = 41, 100
 
 
 def first_analysis(largest, count, alpha):
-    """The recommended number of rounds of the largest family at the level of one of `count` analyses."""
+    """The recommended number of rounds for the largest family, at the level of each of `count` analyses."""
     return math.ceil(math.log2(2 * max(largest, 1) * count / alpha)) + SPARE_ROUNDS
 
 
 def default_rounds(sampling, alpha, largest):
-    """Number of rounds if the spec gives none."""
+    """Number of rounds if the spec does not set it."""
     return MAX_ROUNDS if sampling.get("stop") == "Settled" else first_analysis(largest, 1, alpha)
 
 
@@ -45,7 +45,7 @@ def half_up(value):
 
 
 def is_futile(bounds, center, count, later, level, decides):
-    """Whether, for every effect within the bounds, the later analyses decide with a probability below ten percent."""
+    """Whether the probability that a later analysis decides is below ten percent for every effect in the bounds."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / ESTIMATES) for index in range(ESTIMATES)]
     scale = (bounds[1] - bounds[0]) / 2 / inference.reach(count, level)[0]
@@ -71,7 +71,7 @@ class Stopping:
         run.stopping = self
         self.complete, self.ended = 0, {}
         self.last = math.inf
-        # The cells that each stage measures. Stages that have not been reached measure what is still open.
+        # The cells that each stage measures. Stages that have not been reached will measure the open comparisons.
         self.stages = []
         # The cells of each round that the stages reached so far measure.
         self.expected = set()
@@ -99,15 +99,15 @@ class Stopping:
                 self.ended.update({key: (last, reason) for key, reason in at_analysis.items() if reason})
 
     def awaits(self):
-        """Whether the first of several analyses is not complete, so that no interval exists yet."""
+        """Whether no interval exists yet, because the first of several analyses is not complete."""
         return bool(self.plan.analyses) and not self.complete
 
     def last_round(self, key):
-        """Last round that the results of a comparison include."""
+        """Last round that is included in the results of a comparison."""
         return self.ended.get(key, (self.last, None))[0]
 
     def open(self):
-        """Comparisons with a question that has not ended."""
+        """Comparisons that have a question to decide and have not ended."""
         return [key for key in self.plan.compared() if key not in self.ended and self.questions(key)]
 
     def needed(self):
@@ -119,7 +119,7 @@ class Stopping:
                 yield key
 
     def questions(self, key):
-        """Pairs of a metric and a function that tells whether bounds decide the question."""
+        """The questions of a comparison: pairs of a metric and a function that returns whether bounds decide it."""
         primary, margin = self.plan.scenario(key[0]).primary, self.plan.margin
         found = []
         if self.plan.role_of(key) == "variant":
@@ -161,5 +161,5 @@ class Stopping:
 
 
 def meets(change, margin, bounds):
-    """Whether bounds decide an expected change."""
+    """Whether the bounds decide whether an expected change is met."""
     return inference.expectation(bounds, *change, margin) != "Inconclusive"

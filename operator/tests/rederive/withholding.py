@@ -4,8 +4,9 @@ import math
 
 
 def reason(run, key, effects, suspect, last=math.inf):
-    """The most fundamental reason, as in `withheld` of a comparison. `effects` are those of its rounds, and `suspect`
-    contains the scenarios and sizes at which a control shows a change. Only rounds up to `last` are considered."""
+    """The most fundamental reason, as in the `withheld` field of a comparison. `effects` contains the effect of each
+    round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
+    considered."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
             return "FabricContradicted"

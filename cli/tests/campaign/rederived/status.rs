@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Mutant, Original};
 
-/// Lists of the status whose items the re-derivation checks.
+/// Lists in the status whose items the re-derivation checks.
 const LISTS: [&str; 5] = ["results", "comparisons", "expectations", "pairs", "nodes"];
-/// Other parts of the status that it checks.
+/// Other parts of the status that the re-derivation checks.
 const PARTS: [&str; 9] = [
     "/seed",
     "/planHash",
@@ -18,10 +18,10 @@ const PARTS: [&str; 9] = [
     "/records/sha256",
     "/omittedValues",
 ];
-/// Texts that it does not derive. It derives the numbers in the reason of a result.
+/// Text fields that the re-derivation does not check, except for the numbers in the reason of a result.
 const TEXTS: [&str; 3] = ["reason", "text", "message"];
 
-/// Changes each value of the status except texts.
+/// Changes each value of the status, except text fields.
 pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     let status = &original.run["status"];
     let lists = LISTS.map(|list| format!("/{list}"));
@@ -41,7 +41,7 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     })
 }
 
-/// Appends the pointers to all values in `value`.
+/// Appends the JSON pointers of all values in `value` to `found`.
 fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -59,7 +59,7 @@ fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
 
 fn changed(value: &Value) -> Value {
     match value {
-        // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
+        // The change exceeds the rounding difference between the two programs: 1, or 3 for a minimum detectable effect.
         Value::Number(number) => {
             let number = number.as_i64().unwrap();
             json!(number + 1 + number.abs() / 1000 + 4)
@@ -80,7 +80,7 @@ fn changed(value: &Value) -> Value {
     }
 }
 
-/// Removes each item of the lists, and most values of the results.
+/// Removes each list item in turn, and the times of all results.
 pub fn missing_items(original: &Original) -> impl Iterator<Item = Mutant> {
     let items = |list: &'static str| 0..original.run["status"][list].as_array().map_or(0, Vec::len);
     let items = LISTS.into_iter().flat_map(move |list| {
@@ -100,7 +100,7 @@ pub fn missing_items(original: &Original) -> impl Iterator<Item = Mutant> {
     items.chain([times])
 }
 
-/// Withholds each verdict for another reason.
+/// Withholds each verdict for each reason other than the actual one.
 pub fn withheld_verdicts(original: &Original) -> impl Iterator<Item = Mutant> {
     let reasons = [
         "NotEngaged",

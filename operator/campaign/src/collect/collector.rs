@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since each
-/// block is stored only once, and by [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after the other. Memory use is bounded by the number of blocks in the plan,
+/// since each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
@@ -24,7 +24,7 @@ pub struct Collector {
     framing: Framing,
     line: u64,
     state: StreamState,
-    /// Digest after each line, by leg and attempt, to recognize a stream that is read again.
+    /// Running digest after each line, by leg and attempt, used to recognize a stream that is read again.
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
@@ -51,7 +51,7 @@ struct OpenStream {
     bytes: u64,
     /// Cases since the last block record.
     pending: Vec<Case>,
-    /// First fault in the open block, which is therefore rejected.
+    /// First fault in the open block. A block with a fault is rejected.
     block_fault: Option<BlockFault>,
     ended: bool,
 }
@@ -78,14 +78,14 @@ impl Collector {
         }
     }
 
-    /// Reads the next bytes of the input, which may end anywhere within a line.
+    /// Reads the next bytes of the input, which may end in the middle of a line.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| self.process_line(line));
         self.framing = framing;
     }
 
-    /// Ends the input, possibly within a line. Another stream may follow.
+    /// Ends the input, possibly in the middle of a line. Another stream may follow.
     pub fn end_of_input(&mut self) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.rest(|line| self.process_last_line(line));
@@ -242,8 +242,8 @@ impl Collector {
     }
 
     /// Processes a record that continues its stream. Cases and blocks are processed every time the stream is read,
-    /// because the blocks of a truncated stream may be complete when it is read again. Other records are stored only
-    /// the first time.
+    /// because a block that was cut off by a truncation may be complete when the stream is read again. Other records
+    /// are stored only the first time.
     fn next_record(&mut self, mut open: Box<OpenStream>, record: Record) {
         let (leg, attempt) = open.key();
         let digest = open.chain.digest();

@@ -27,7 +27,7 @@ struct Block {
     size_bytes: u64,
     /// Indexes of the arms in the plan.
     arms: BTreeSet<usize>,
-    /// Whether the block belongs to a stage after the first, which measures only the arms that are still needed.
+    /// Whether the block belongs to a stage after the first. Such a stage measures only the arms that are still needed.
     is_partial: bool,
 }
 

@@ -30,7 +30,7 @@ pub(super) fn withhold_verdicts(
     Ok(())
 }
 
-/// Scenario, and size in bytes, to which a control applies: all comparisons there share the baseline.
+/// Scenario and size in bytes to which a control applies: all comparisons in this scope share the baseline.
 type ControlScope = (usize, u64);
 
 fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
@@ -119,7 +119,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, for example for memory on a device.
+/// this size, according to the evidence. The planner cannot always predict this, for example for device memory.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));
@@ -167,7 +167,7 @@ fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) ->
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // In a pod, the host name is that of the pod, so the node name is preferred if it is known.
+            // Inside a pod, the hostname is that of the pod, so the node name is preferred if it is known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
             format!("{node} [{}]", environment.rdma_devices.join(" "))
         });
