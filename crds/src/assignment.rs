@@ -394,7 +394,7 @@ impl Assignment {
             require(
                 (arm.process as usize) < self.processes.len(),
                 "arms[].process",
-                "is not the index of a process",
+                "is not a valid process index",
             )?;
         }
         for scenario in &self.scenarios {
@@ -433,7 +433,7 @@ impl Assignment {
                 return require(
                     false,
                     "rounds[].blocks[].scenario",
-                    "is not the index of a scenario",
+                    "is not a valid scenario index",
                 );
             };
             let fits = block.size_bytes <= scenario.max_size_bytes;

@@ -228,7 +228,7 @@ impl Reconciler<'_> {
         let Some(previous) = status_context.previous else {
             return Ok(());
         };
-        let conditions = status::with_cleanup(status_context, previous.conditions.clone());
+        let conditions = status::with_cleanup_blocked(status_context, previous.conditions.clone());
         let version = self.run_version(&self.snapshot.status);
         let written = self
             .context

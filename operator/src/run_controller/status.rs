@@ -72,12 +72,15 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         }
         status.warnings.insert(0, clipped(warning, MAX_TEXT));
     }
-    status.conditions = with_cleanup(context, status.conditions);
+    status.conditions = with_cleanup_blocked(context, status.conditions);
     status::fit(status)
 }
 
 /// Returns `conditions` with the `CleanupBlocked` condition set according to [`StatusContext::cleanup_blocked`].
-pub(super) fn with_cleanup(context: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
+pub(super) fn with_cleanup_blocked(
+    context: &StatusContext<'_>,
+    mut conditions: Vec<Condition>,
+) -> Vec<Condition> {
     let before = context.previous.into_iter().flat_map(|status| &status.conditions);
     let mut before = before.filter(|condition| condition.has_type(ConditionType::CleanupBlocked));
     let before = before.next().cloned();
@@ -118,7 +121,7 @@ mod tests {
             warning: None,
         };
         let current = previous.map(|status| status.conditions.clone());
-        with_cleanup(&context, current.unwrap_or_default())
+        with_cleanup_blocked(&context, current.unwrap_or_default())
     }
 
     #[test]

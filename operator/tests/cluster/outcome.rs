@@ -136,7 +136,7 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
             (&interval["upperPercent"], comparison.upper_ppm),
         ] {
             let ppm = reported.as_f64().map(|percent| (percent * 1e4).round() as i64);
-            assert_eq!(ppm, stated.map(i64::from), "{comparison:?} {one:#}");
+            assert_eq!(ppm, stated, "{comparison:?} {one:#}");
         }
         compared += 1;
     }

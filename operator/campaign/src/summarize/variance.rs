@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Values with the given standard deviations of windows, processes and pairs, for the baseline and the control arm.
+    /// Values of the baseline and the control arm, with the given standard deviations of window, process and pair effects.
     fn simulate(window: f64, process: f64, pair: f64, pairs: u32, rounds: u32) -> (Values, Values) {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         // The sum of 12 uniform values approximates a normal distribution with a standard deviation of 1.
