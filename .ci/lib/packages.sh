@@ -14,8 +14,8 @@ as_root() {
 
 may_become_root() { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null; }; }
 
-# commands COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing. On other systems, reports
-# the missing commands and fails.
+# commands COMMAND:PACKAGE...: installs the Debian packages of missing commands. On other systems, reports the missing
+# commands and fails.
 commands() {
     local pair missing=() names=()
     for pair in "$@"; do
@@ -29,8 +29,7 @@ commands() {
     install_packages "${missing[@]}"
 }
 
-# packages NAME...: installs the Debian packages that are missing. On other systems, asks the user to install
-# equivalents.
+# packages NAME...: installs missing Debian packages. On other systems, asks the user to install equivalents.
 packages() {
     local missing=() name
     if ! command -v dpkg-query >/dev/null; then

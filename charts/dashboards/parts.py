@@ -1,7 +1,7 @@
 """Building blocks for all dashboards: queries, variables, panels, links. Performs no I/O.
 
 Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
-needed. Only operator metrics are displayed over time. Every expression first aggregates the target labels away, because
+needed. Only operator metrics are displayed over time. Every expression first aggregates away the target labels, because
 the values of a run do not depend on the replica or pod that exports them.
 """
 
@@ -84,7 +84,7 @@ def label_panel(title, description, expression, label, colors, empty_text, width
 
 
 def stat_panel(title, description, targets, unit, empty_text, width, steps=()):
-    """Stat panel that shows the last values side by side. `steps` are pairs of a lower bound and a color."""
+    """Stat panel that shows the last values side by side. Each element of `steps` is a lower bound and a color."""
     panel = (
         configure_panel(stat.Panel(), title, description, width, 4)
         .reduce_options(last_value(""))
@@ -106,7 +106,7 @@ def thresholds(steps):
 
 
 def table_panel(title, description, targets, transformations, empty_text, width, height):
-    """Table panel. Its override prevents every empty cell from showing the text for an empty table."""
+    """Table panel. An override prevents empty cells from showing the text that is meant for an empty table."""
     panel = (
         configure_panel(table.Panel(), title, description, width, height)
         .no_value(empty_text)
@@ -121,7 +121,7 @@ def table_panel(title, description, targets, transformations, empty_text, width,
 
 
 def time_series_panel(title, description, targets, unit, empty_text, width, height=8):
-    """Panel with a line for each series over time; the axis of the values starts at 0."""
+    """Panel with a line for each series over time; the value axis starts at 0."""
     panel = (
         configure_panel(timeseries.Panel(), title, description, width, height)
         .unit(unit)

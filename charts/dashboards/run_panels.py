@@ -161,7 +161,7 @@ def conditions():
 
 
 def environment():
-    """Table of the properties of the environment, with the kind and the value of each."""
+    """Table with the kind and the value of each property of the environment."""
 
     def renamed(metric, label, kind):
         moved = f'label_replace({metric}{{{RUN}, {label}!=""}}, "value", "$1", "{label}", "(.*)")'

@@ -88,7 +88,7 @@ def effects():
 
 
 def size_chart(title, description, targets, transformations, unit, empty_text, width):
-    """XY chart of curves over the sizes, whose axis is logarithmic with base 2."""
+    """XY chart of curves by size. The size axis is logarithmic with base 2."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
         parts.configure_panel(xychart.Panel(), title, description, width, 9)

@@ -19,7 +19,7 @@ ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "or
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
 
-# Displayed text of values that would be unclear without it: None would look like an error.
+# Displayed text for values that would otherwise be unclear: None, for example, would look like an error.
 SHOWN = {"None": "no verdict", "Control": "control"}
 
 

@@ -61,8 +61,8 @@ setup() { load lib/chart; }
     [ "$count" -ge 30 ]
 }
 
-# mentions_key KEY MESSAGE: whether the error message names the key. Errors of the templates start with the key. Errors of the schema
-# contain the path of the key, or the path of its parent and the key.
+# mentions_key KEY MESSAGE: whether the error message names the key. Template errors start with the key. Schema errors
+# contain the path of the key, or the path of its parent followed by the key.
 mentions_key() {
     local key=$1 parent='' leaf=$1 pointer
     [[ $2 != *"execution error at (fabricbench/templates/"*"): $key: "* ]] || return 0

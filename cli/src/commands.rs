@@ -65,7 +65,7 @@ impl Command {
 /// Binary name of the kubectl plugin.
 const PLUGIN: &str = "kubectl-fabricbench";
 
-/// Uses the command name `kubectl fabricbench` in help texts if the binary is called as a kubectl plugin.
+/// Uses the command name `kubectl fabricbench` in help texts if the binary is invoked as a kubectl plugin.
 fn with_plugin_name(arguments: Arguments) -> Arguments {
     let binary = std::env::args_os().next().unwrap_or_default();
     match Path::new(&binary).file_stem().is_some_and(|name| name == PLUGIN) {

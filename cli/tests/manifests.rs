@@ -1,4 +1,4 @@
-//! Tests manifests: the plans of the examples match golden files, and the binary rejects every invalid manifest with
+//! Tests of manifests: the plans of the examples match golden files, and the binary rejects every invalid manifest with
 //! the path of the invalid field.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Tests of the generated CustomResourceDefinition (size, structure, bounds and immutability rules), and of whether the
+//! Tests the generated CustomResourceDefinition (size, structure, bounds and immutability rules), and whether the
 //! generated files are up to date.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -203,7 +203,7 @@ fn spec_is_immutable_except_for_suspend_and_ttl() {
     }
 }
 
-/// A field of the spec that the rule does not compare could be changed after the run was planned.
+/// A spec field that the rule does not compare could be changed after the run has been planned.
 #[test]
 fn immutability_rule_contains_every_field() {
     let schema = schema();

@@ -1,7 +1,7 @@
 //! Assignment: the work of one leg. All workers of the leg read the same document.
 //!
 //! The document determines all parameters of the measurement, including the arms, their order, the chunks and the
-//! deadlines. Only the rank of a worker is read from its environment.
+//! deadlines. A worker reads only its rank from its environment.
 
 pub mod memory;
 pub mod pilot;
@@ -16,7 +16,7 @@ use crate::v1alpha1::{
     Alignment, Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
 };
 
-/// Version of the assignment. Workers reject all other versions.
+/// Version of the assignment format. Workers reject all other versions.
 pub const ASSIGNMENT_VERSION: u32 = 1;
 /// Maximum size of an assignment, in bytes. It equals the size limit of a ConfigMap.
 pub const MAX_ASSIGNMENT_BYTES: usize = 1024 * 1024;
@@ -28,13 +28,13 @@ pub const MAX_ASSIGNMENT_BYTES: usize = 1024 * 1024;
 pub struct Assignment {
     /// Version of the assignment.
     pub version: u32,
-    /// Run, plan, leg and attempt of the assignment.
+    /// Run, plan, leg and attempt that the assignment belongs to.
     pub identity: AttemptIdentity,
     /// Number of workers. Ranks start at 0, and rank 0 is the coordinator.
     pub workers: u32,
-    /// Address at which the workers connect to each other.
+    /// Address, port and timeout of the rendezvous.
     pub rendezvous: Rendezvous,
-    /// Library and provider of all arms.
+    /// Library and provider that all arms use.
     pub transport: TransportSpec,
     /// GPUs, NICs and the NUMA node that every worker uses.
     #[serde(default, skip_serializing_if = "Devices::is_default")]
@@ -51,7 +51,7 @@ pub struct Assignment {
     pub scenarios: Vec<ScenarioAssignment>,
     /// Arms. Blocks refer to them by index.
     pub arms: Vec<ArmAssignment>,
-    /// Operation counts that were determined by the pilot cases of earlier legs and attempts.
+    /// Operation counts that pilot cases in earlier legs and attempts determined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_counts: Vec<OperationCount>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
@@ -77,7 +77,7 @@ pub struct AttemptIdentity {
     pub attempt: u32,
 }
 
-/// Address at which the workers connect to each other. The coordinator listens, and the other workers connect.
+/// Rendezvous of the workers: the coordinator listens on a TCP port, and the other workers connect to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -127,13 +127,13 @@ pub struct ScenarioAssignment {
     pub name: String,
     /// Kind of memory that both workers use.
     pub memory: MemoryKind,
-    /// Method by which a worker waits for completions. If unset, the worker chooses a method depending on its CPUs and
-    /// records it.
+    /// Method by which a worker waits for completions. If unset, the worker chooses a method based on the number of
+    /// available CPUs and records its choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Workload of the scenario.
     pub workload: Workload,
-    /// Largest size of the scenario, in bytes. Buffers are allocated once for this size.
+    /// Largest message or transfer size of the scenario, in bytes. Buffers are allocated once, for this size.
     pub max_size_bytes: u64,
 }
 
@@ -155,9 +155,9 @@ pub enum Workload {
 pub struct PingPongWorkload {
     /// Operation that sends a message.
     pub operation: PingPongOperation,
-    /// Number or duration of measured round trips.
+    /// Number of measured round trips, or duration of the measurement.
     pub measured: Extent,
-    /// Number or duration of warm-up round trips before the measurement.
+    /// Number of warm-up round trips, or duration of the warm-up.
     pub warmup: Extent,
 }
 
@@ -170,15 +170,15 @@ pub struct TransferWorkload {
     pub operation: TransferOperation,
     /// Maximum number of transfers in flight per thread.
     pub window: u32,
-    /// Number of transfers posted together as one burst.
+    /// Number of transfers posted together in one burst.
     pub batch: u32,
     /// Number of initiator threads.
     pub threads: u32,
     /// Direction of the transfers between the workers of a pair.
     pub direction: Direction,
-    /// Number or duration of measured transfers per thread.
+    /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
-    /// Number or duration of warm-up transfers per thread before the measurement.
+    /// Number of warm-up transfers per thread, or duration of the warm-up.
     pub warmup: Extent,
 }
 
@@ -191,8 +191,8 @@ pub enum Extent {
     Iterations(u32),
     /// Duration in nanoseconds.
     DurationNanos(u64),
-    /// Number of operations that fills the measured window. It is determined by [`pilot`] cases before the first round;
-    /// if all of them fail, the minimum number is used.
+    /// As many operations as it takes to fill the measured window. [`pilot`] cases determine the number before the
+    /// first round; if all of them fail, the minimum number is used.
     #[serde(rename_all = "camelCase")]
     FillWindow {
         /// Minimum number of operations.
@@ -234,7 +234,7 @@ pub struct ArmAssignment {
     pub striping: StripingRule,
 }
 
-/// Repetition of all scenarios in new instrument processes.
+/// One repetition of all scenarios in new instrument processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -256,7 +256,7 @@ pub struct RoundAssignment {
 pub enum Pass {
     /// Every transferred byte is verified. Times are not reported.
     Integrity,
-    /// Every arm and pair runs once, to determine the number of operations of the measured cases. The times are not
+    /// Each arm runs once on each pair, to determine the number of operations in the measured cases. The times are not
     /// included in the results.
     Pilot,
     /// Times are measured. Transferred bytes are not verified.
@@ -319,7 +319,7 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
     }
 
-    /// Number or duration of the measured operations.
+    /// Number of measured operations, or duration of the measurement.
     pub fn measured(&self) -> Extent {
         match self {
             Self::PingPong(work) => work.measured,
@@ -327,7 +327,7 @@ impl Workload {
         }
     }
 
-    /// Number or duration of the warm-up operations before the measurement.
+    /// Number of warm-up operations, or duration of the warm-up.
     pub fn warmup(&self) -> Extent {
         match self {
             Self::PingPong(work) => work.warmup,
@@ -335,7 +335,7 @@ impl Workload {
         }
     }
 
-    /// Replaces the number or duration of the measured operations.
+    /// Replaces the number of measured operations or the duration of the measurement.
     pub fn set_measured(&mut self, measured: Extent) {
         match self {
             Self::PingPong(work) => work.measured = measured,
@@ -394,7 +394,7 @@ impl Assignment {
             require(
                 (arm.process as usize) < self.processes.len(),
                 "arms[].process",
-                "is not the index of a process",
+                "is not a valid process index",
             )?;
         }
         for scenario in &self.scenarios {
@@ -433,7 +433,7 @@ impl Assignment {
                 return require(
                     false,
                     "rounds[].blocks[].scenario",
-                    "is not the index of a scenario",
+                    "is not a valid scenario index",
                 );
             };
             let fits = block.size_bytes <= scenario.max_size_bytes;

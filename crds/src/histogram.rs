@@ -1,6 +1,6 @@
 //! Latency histogram with serialization, merging and quantiles. Performs no I/O.
 //!
-//! [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures: the relative
+//! Uses [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures, so the relative
 //! error of each value is at most 1 in 1000. Records contain the V2 DEFLATE encoding of HdrHistogram in base64, which
 //! other tools can read. A histogram that does not fit in a record is encoded with fewer significant figures
 //! ([`Histogram::coarse`]).
@@ -11,7 +11,8 @@ use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use snafu::Snafu;
 
-/// Maximum length of a base64 string that is decoded. A record line is always shorter.
+/// Maximum length of a base64 string that is decoded. It equals the maximum length of a record line, so every histogram
+/// in a valid record is shorter.
 const MAX_ENCODED_BYTES: usize = 16 * 1024;
 /// Largest recordable value, in nanoseconds: five minutes. Larger values are clamped.
 const MAX_NANOS: u64 = 300_000_000_000;
@@ -46,7 +47,7 @@ pub enum HistogramError {
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
 impl Histogram {
-    /// Creates an empty histogram and allocates all its memory. Recording does not allocate.
+    /// Creates an empty histogram and allocates all its memory, so that recording does not allocate.
     pub fn new() -> Self {
         Self::with_figures(SIGNIFICANT_FIGURES)
     }

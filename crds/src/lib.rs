@@ -6,7 +6,7 @@
 //! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules shared by the operator
 //!   and the runner.
 //!
-//! Performs no I/O. The feature `crd` adds the Kubernetes schema.
+//! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
 #![forbid(unsafe_code)]
 
 pub mod assignment;

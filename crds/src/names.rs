@@ -14,7 +14,7 @@ pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
 /// Label that contains the number of the attempt to which a child object belongs.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
-/// Label that contains the index of the part of the record chain stored in a ConfigMap.
+/// Label on a ConfigMap that contains the index of the record chain part stored in it.
 pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
 /// Label that contains the name of the tool that manages an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -29,7 +29,7 @@ pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
 pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
 /// Label that contains the name of the Kueue LocalQueue to which a Job is submitted.
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
-/// Environment variable in which an image declares the tuning it was built for, which must match the variant.
+/// Environment variable in which an image declares the tuning that it was built for. The tuning must match the variant.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
 /// Environment variable that contains the image digest of a worker, set by the operator.
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
@@ -48,5 +48,5 @@ pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
 /// Prefixes of the environment variables that configure fabric libraries. All variables with these prefixes are
 /// recorded.
 pub const RECORDED_ENV_PREFIXES: [&str; 3] = ["FI_", "UCX_", "NIXL_"];
-/// Name prefix of the control arms, which the planner adds. Names of variants must not start with it.
+/// Name prefix of the control arms, which the planner adds. Variant names must not start with this prefix.
 pub const CONTROL_PREFIX: &str = "control";

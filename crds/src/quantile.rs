@@ -11,8 +11,8 @@
 /// interpolated linearly between the two adjacent ranks. p95 is `(19, 20)`, p99 is `(99, 100)`, and
 /// `(1, 2)` is the median.
 ///
-/// Outside the existing ranks, the result is extrapolated from the two outermost samples, as in Python. The p99 of
-/// fewer than 99 samples may therefore exceed the maximum.
+/// Below the first and above the last rank, the result is extrapolated from the two nearest samples, as in Python. The
+/// p99 of fewer than 99 samples may therefore exceed the maximum.
 ///
 /// `sorted` must be in ascending order and may have any unit; the result has the same unit. Every quantile of a single
 /// sample is that sample, as in Python 3.13 (earlier versions raise an exception). Returns `None` if there are no
@@ -42,7 +42,7 @@ mod tests {
 
     use super::exclusive;
 
-    /// Values printed by Python 3.11, `statistics.quantiles(data, n=parts)[cut - 1]`.
+    /// Values of `statistics.quantiles(data, n=parts)[cut - 1]` in Python 3.11.
     #[test]
     fn matches_python() {
         let latencies = [288, 295, 296, 297, 299, 300, 301, 303, 305, 310, 420, 1210];

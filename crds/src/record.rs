@@ -1,9 +1,10 @@
 //! Record stream: JSON lines that worker 0 writes to standard output.
 //!
 //! Every line has the form `{"seq":N,"chain":"…","record":{"kind":…}}` and is at most 16 KiB long. `seq` starts at 0.
-//! `chain` is the hexadecimal SHA-256 hash of the previous chain value (32 zero bytes at the start), the sequence
-//! number (8 bytes, big endian) and the bytes of `record` as written. Every prefix of a stream can therefore be
-//! verified: truncated, reordered, duplicated or edited lines are detected, and all lines before them remain valid.
+//! `chain` is the hexadecimal SHA-256 hash of the concatenation of the previous chain value (32 zero bytes at the
+//! start), the sequence number (8 bytes, big endian) and the bytes of `record` as written. Every prefix of a stream can
+//! therefore be verified: truncated, reordered, duplicated or edited lines are detected, and all lines before them
+//! remain valid.
 
 mod case;
 mod environment;
@@ -25,7 +26,7 @@ pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
 use crate::assignment::AttemptIdentity;
 
-/// Version of the record stream. Readers reject all other versions.
+/// Version of the record stream format. Readers reject all other versions.
 pub const RECORD_VERSION: u32 = 1;
 /// Maximum size of the stream of one leg, in bytes. The planner splits legs or rejects a plan that would exceed it.
 pub const MAX_STREAM_BYTES: u64 = 8 * 1024 * 1024;
@@ -35,14 +36,14 @@ pub const MAX_STREAM_BYTES: u64 = 8 * 1024 * 1024;
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Record {
-    /// Worker and its environment. The stream starts with the record of rank 0, followed by one record for each other
-    /// worker.
+    /// Worker and its environment. The stream starts with the record of rank 0, followed by the records of the other
+    /// workers.
     Hello(Box<HelloRecord>),
     /// Endpoints of an arm on one worker. The record is repeated if the endpoints change between rounds.
     Endpoints(Box<EndpointsRecord>),
-    /// Setup cost of an arm in a round on one worker, before the first measured operation.
+    /// Setup cost of an arm on one worker in one round, before the first measured operation.
     Cold(ColdRecord),
-    /// Result of a case of one pair of workers.
+    /// Result of a case on one pair of workers.
     Case(Box<CaseRecord>),
     /// End of a block. The records of all cases of the block precede this record.
     Block(BlockRecord),
@@ -57,9 +58,9 @@ pub enum Record {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HelloRecord {
-    /// Version of the record stream.
+    /// Version of the record stream format.
     pub version: u32,
-    /// Run, plan, leg and attempt of the stream.
+    /// Run, plan, leg and attempt that the stream belongs to.
     pub identity: AttemptIdentity,
     /// Rank of the worker.
     pub rank: u32,

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Policy that determines the number of rails of a transfer.
+/// Policy that determines the number of rails that a transfer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum StripingPolicy {
-    /// Each transfer uses one rail. Transfers use the rails in turn.
+    /// Each transfer uses one rail. Rails are assigned round-robin.
     Single,
     /// Transfers at or above the threshold use all rails, as in the libfabric backend of NIXL.
     Nixl,
@@ -86,12 +86,12 @@ impl StripingRule {
 }
 
 /// Number of consecutive single-chunk transfers of a burst that the libfabric backend of NIXL posts on one rail before
-/// it switches to the next rail. Reads switch to the next rail for every transfer.
+/// it switches to the next rail. For reads, the backend switches rails after every transfer.
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {
-    /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` states whether the transfers
-    /// are reads.
+    /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` indicates whether the
+    /// transfers are reads.
     pub fn group_size(self, read: bool) -> u64 {
         match self {
             Self::Nixl | Self::NixlCoalesce if !read => NIXL_GROUP,
@@ -102,7 +102,8 @@ impl StripingPolicy {
 
 impl StripingRule {
     /// Maximum number of posts on one rail for a burst of `batch` transfers of `size` bytes over `rails` open rails.
-    /// Chunk `i` of a striped transfer uses rail `i`; groups of single-chunk transfers use the rails in turn.
+    /// Chunk `i` of a striped transfer uses rail `i`; groups of single-chunk transfers are assigned to the rails
+    /// round-robin.
     pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64, read: bool) -> u64 {
         let rails = rails.max(1);
         if batch == 0 || self.stripes(size, rails).rails > 1 {
@@ -110,7 +111,7 @@ impl StripingRule {
         }
         let group = self.policy.group_size(read);
         let groups = batch.div_ceil(group);
-        // The first rail has the most posts: all its groups are full, except possibly the last of the burst.
+        // The first rail has the most posts. All of its groups are full, except possibly the last group of the burst.
         let groups_on_first = groups.div_ceil(rails);
         let has_last = (groups - 1).is_multiple_of(rails);
         let missing = if has_last { groups * group - batch } else { 0 };

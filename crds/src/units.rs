@@ -69,7 +69,7 @@ impl FromStr for Size {
     }
 }
 
-/// Writes the value with the largest binary suffix that divides it exactly, or in bytes if there is no such suffix.
+/// Writes the value in the largest binary unit that divides it exactly, or in bytes if there is no such unit.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let binary = SIZE_SUFFIXES.iter().rev().find(|(suffix, factor)| {

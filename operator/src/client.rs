@@ -23,14 +23,14 @@ use api_latency::ApiLatencyLayer;
 /// Timeout for connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// TCP user timeout: a connection on which no data is acknowledged for this long is closed, and its requests fail.
+/// TCP user timeout: if sent data remains unacknowledged for this long, the connection is closed and its requests fail.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of concurrent requests, each on a separate connection.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
 /// Time after which an idle connection is closed. A burst opens many connections, and each one uses memory. The timeout
-/// exceeds the renewal interval of the Lease, so that one connection stays open.
+/// exceeds the renewal interval of the Lease, so that the renewals keep one connection open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Error creating the clients for the API server.
@@ -57,8 +57,8 @@ pub enum ClientError {
 pub(crate) struct Clients {
     /// Rate-limited client for reconciliations.
     pub(crate) limited: Client,
-    /// Client without a rate limit for the Lease, watches and logs, which must not wait behind a backlog of
-    /// reconciliations.
+    /// Client for the Lease, watches and logs. It has no rate limit, because these requests must not wait behind a
+    /// backlog of requests from reconciliations.
     pub(crate) unlimited: Client,
 }
 
@@ -77,8 +77,9 @@ pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> 
 
 /// Creates the connection pool, with one connection per concurrent request.
 ///
-/// The default connector of the library does not set TCP_NODELAY. Without it, the kernel delays the last segment of a
-/// request until the previous segments are acknowledged: 40 ms with delayed acknowledgments.
+/// The default connector of `kube` does not set TCP_NODELAY. Without this option, the kernel holds back the last
+/// segment of a request until the previous segments are acknowledged, which takes 40 ms if the server delays
+/// acknowledgments.
 fn connections(
     config: &Config,
 ) -> kube::Result<Connections<impl Connect + Clone + Send + Sync + 'static, Body>> {
@@ -95,7 +96,7 @@ fn connections(
         .build(connector))
 }
 
-/// Creates a client. `limits` are its rate limit and concurrency limit, if it has any.
+/// Creates a client that is subject to `limits`, if any.
 fn client(
     config: &Config,
     connections: &Connections<impl Connect + Clone + Send + Sync + 'static, Body>,
@@ -115,8 +116,8 @@ fn client(
 
 /// Retries requests to which the API server responds with status 429, 503 or 504.
 ///
-/// The latency of each response is measured separately. If a measurement included the retries, rejected requests would
-/// appear to be slow.
+/// Latency is measured separately for each attempt. If it included the retries, rejected requests would appear to be
+/// slow.
 fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
     Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
 }

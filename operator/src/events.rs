@@ -1,5 +1,5 @@
-//! Kubernetes events of a run. An event is published once, after the status that contains the condition has been
-//! written. Performs no I/O.
+//! Kubernetes events of a run. An event that announces a condition is published once, after the status with that
+//! condition has been written. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
 use kube::runtime::events::{Event, EventType};

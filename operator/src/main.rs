@@ -1,4 +1,4 @@
-//! `fabricbench-operator`: the operator, and the custom resource definition that it needs.
+//! `fabricbench-operator`: runs the operator, and prints or applies the CustomResourceDefinition that it needs.
 
 use std::process::ExitCode;
 

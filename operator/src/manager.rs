@@ -24,8 +24,8 @@ use crate::run_controller::{self, ControllerError};
 use crate::shutdown::Shutdown;
 use leader::Election;
 
-/// Time that the reconciliations in progress have to finish after a termination signal. The kubelet kills the process
-/// after 30 s.
+/// Time allowed for the reconciliations in progress to finish after a termination signal. The kubelet kills the process
+/// 30 s after the signal.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Error that prevents the operator from starting or makes it stop.
@@ -77,8 +77,8 @@ pub enum OperatorError {
     },
 }
 
-/// Number of blocking threads in addition to the evaluation threads. They resolve DNS names, which must not wait for an
-/// evaluation.
+/// Number of blocking threads in addition to the evaluation threads. DNS lookups also run on blocking threads, and must
+/// not wait for an evaluation.
 const DNS_THREADS: usize = 2;
 
 /// Runs the operator until SIGTERM or SIGINT.

@@ -1,7 +1,8 @@
-//! Definitions of all metrics: values of runs, read from their statuses, and metrics of the operator. Performs no I/O.
+//! Definitions of all metrics: metrics of runs, read from their statuses, and metrics of the operator itself. Performs
+//! no I/O.
 //!
 //! When the operator receives a run, it stores the values of the run as compact [`RunValues`]. They are formatted on
-//! request, for `/metrics` of the operator and for `fabricbench report --format openmetrics`.
+//! request, for the `/metrics` endpoint of the operator and for `fabricbench report --format openmetrics`.
 
 pub mod definition;
 pub mod exposition;

@@ -40,13 +40,13 @@ pub struct OperatorConfig {
     pub image_pull_policy: Option<String>,
     /// Names of image pull secrets in the namespace of the run.
     pub image_pull_secrets: Vec<String>,
-    /// Allowed prefixes of images in a run; empty allows every image.
+    /// Allowed prefixes of image references in a run; empty allows every image.
     pub allowed_images: Vec<String>,
     /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every
     /// name.
     pub allowed_env: Vec<String>,
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
-    /// locked memory. The capability has no effect unless the user is root.
+    /// locked memory. The capability has no effect for non-root users.
     pub ipc_lock: bool,
     /// Default number of CPUs per worker.
     pub default_cpus: u32,

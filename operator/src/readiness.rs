@@ -1,4 +1,4 @@
-//! Readiness of the operator, which `/readyz` reports.
+//! Readiness of the operator, as reported by `/readyz`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

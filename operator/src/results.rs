@@ -10,7 +10,7 @@ use crate::metrics::{RunValues, exposition};
 /// Returns the current values of all runs.
 type Source = Box<dyn Fn() -> Vec<Arc<RunValues>> + Send + Sync>;
 
-/// Source of the results. Clones share it.
+/// Source of the exported results, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct Results {
     source: Arc<OnceLock<Source>>,
@@ -18,7 +18,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Creates an empty source. It will return at most `max_series` series.
+    /// Creates an empty source. Once it has been set, at most `max_series` series are exported.
     pub(crate) fn new(max_series: usize) -> Self {
         Self {
             source: Arc::default(),

@@ -2,8 +2,8 @@
 //! client, clock or environment.
 //!
 //! `reconcile` calls the steps in order: `observe` collects the inputs of a decision into [`observed`], `reserve`
-//! registers the placement request of the run, [`decide`] chooses the next [`action`], and `execute` executes it with
-//! the objects that [`build`] builds. The status persists the [`execution_state`] between reconciliations.
+//! registers the placement request of the run, [`decide`] chooses the next [`action`], and `execute` executes it, using
+//! the objects built by [`build`]. The status persists the [`execution_state`] between reconciliations.
 
 pub mod action;
 pub mod admission;

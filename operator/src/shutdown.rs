@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// Receiver of the shutdown request of the process. All clones receive it.
+/// Receiver of the shutdown request. Every clone receives the request.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 

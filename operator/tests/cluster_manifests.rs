@@ -1,5 +1,5 @@
-//! Compares the objects that the operator would create for each example with golden files. For each image, these are
-//! the objects of the first attempt at the first leg with this image.
+//! Compares the objects that the operator would create for each example with golden files. The files contain, for each
+//! image, the objects of the first attempt at the first leg that uses the image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -129,7 +129,7 @@ fn pod(objects: &AttemptObjects) -> &PodSpec {
     spec.template.spec.as_ref().unwrap()
 }
 
-/// Checks each field of the `restricted` Pod Security Standard and the Guaranteed QoS class.
+/// Checks each field that the `restricted` Pod Security Standard and the Guaranteed QoS class require.
 #[test]
 fn every_pod_is_restricted_and_guaranteed() {
     for file in examples() {

@@ -2,8 +2,8 @@
 //! check that a campaign detects the planted effect: `fabricbench run FILE --runner target/release/examples/planted`.
 //!
 //! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
-//! that much longer, regardless of other load. Completions of rank 0's own posts are not delayed, because part of the
-//! delay would overlap with the work of the peer and have no effect.
+//! that much longer, regardless of other load. Completions of rank 0's own posts are not delayed, because part of such
+//! a delay would overlap with the work of the peer and would have no effect.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -117,7 +117,8 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         let is_message = |completion: &Completion| !matches!(completion.kind, CompletionKind::Posted { .. });
         if completions[..count].iter().any(is_message) {
             let now = Instant::now();
-            // An interval of more than 10 ms is a pause between two cases, not an operation.
+            // An interval of more than 10 ms is a pause between two cases rather than an operation, so the delay is
+            // based on at most 10 ms.
             let elapsed = now
                 .saturating_duration_since(self.last_message)
                 .min(Duration::from_millis(10));

@@ -1,10 +1,10 @@
-//! The endpoints and memory of one arm on one worker. Each measuring thread has separate endpoints. The memory is
-//! shared by all arms of the process.
+//! The endpoints and memory of one arm on one worker. Each measuring thread has its own endpoints, whereas all arms of
+//! the process share the memory.
 //!
 //! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, each on a separate
 //! pinned thread, and records the setup costs. Two workers exchange addresses with [`ArmEndpoints::offer`] and
-//! [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If memory of a kind cannot be allocated or
-//! registered, only the scenarios that use this memory kind fail.
+//! [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of memory cannot be allocated or
+//! registered, only the scenarios that use that kind fail.
 
 mod buffers;
 mod cpus;
@@ -37,7 +37,7 @@ use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportErr
 pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
-    /// Failure of each memory kind that cannot be used, by index of the kind.
+    /// For each memory kind, by index, the failure that makes it unusable; `None` if it is usable.
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
@@ -46,7 +46,7 @@ pub struct ArmEndpoints<T: Transport> {
     /// Evidence lines that have been reported, with their message sizes.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
-    /// Number of groups of rails, to which threads are assigned in turn.
+    /// Number of rail groups. Threads are assigned to the groups round-robin.
     pub(crate) groups: usize,
     cold: ColdRecord,
 }
@@ -75,8 +75,8 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     }
 }
 
-/// Configuration with which measuring thread `number` opens its transport: sources in the assignment's bindings have
-/// precedence over the NICs in its devices.
+/// Configuration with which measuring thread `number` opens its transport. Rail sources in the assignment's bindings
+/// take precedence over the NICs listed in its devices.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
     let mut config = config.clone();
     if config.rails.is_empty() {
@@ -99,13 +99,13 @@ impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
     /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses or,
-    /// for host memory, near the named NICs of its rails. It is not pinned if `cpus` is empty. `polling` applies to
-    /// scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
+    /// for host memory, near the named NICs of its rails. Threads are not pinned if `cpus` is empty. `polling` applies
+    /// to scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
-    /// If the transport cannot be opened with `config`, a thread cannot be pinned, or a device is not aligned with the
-    /// memory as the assignment requires. A failure to allocate or register memory is not returned: only the scenarios
-    /// that use the memory fail.
+    /// If the transport cannot be opened with `config`, a thread cannot be pinned, or the location of a device relative
+    /// to the memory does not meet the alignment that the assignment requires. A failure to allocate or register memory
+    /// is not returned: only the scenarios that use the memory fail.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,
@@ -125,7 +125,7 @@ impl<T: Transport> ArmEndpoints<T> {
         )
     }
 
-    /// [`ArmEndpoints::open`], with the positions of devices and CPUs below `roots`.
+    /// Like [`ArmEndpoints::open`], but reads the topology of devices and CPUs from the file systems at `roots`.
     pub(crate) fn open_below(
         roots: SystemRoots,
         arm: &ArmAssignment,
@@ -268,7 +268,8 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Makes all cases read the byte counters of `interface` below `roots`, instead of the counters of the rails.
+    /// Makes all cases read the byte counters of `interface` from the file systems at `roots`, instead of the counters
+    /// of the rails.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {

@@ -1,5 +1,5 @@
-//! Measures time and resource usage: the clock, the sample recorder, the kernel's usage counters over a window, and the
-//! rate at which memory is copied.
+//! Measures time and resource usage. Contains the clock, the sample recorder, the resource usage of a window according
+//! to the kernel's counters, and the memory copy rate.
 //!
 //! [`clock`] and [`recorder`] run inside timed regions: they do not allocate, and the only kernel service they use is
 //! the clock. [`window`], [`cpu`] and [`cgroup`] read usage counters immediately before and after timed regions.

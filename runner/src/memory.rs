@@ -72,7 +72,7 @@ impl Memory {
         }))
     }
 
-    /// Allocates `bytes` uninitialized bytes on the GPU with the CUDA device number `gpu`.
+    /// Allocates `bytes` uninitialized bytes on the GPU with CUDA device number `gpu`.
     ///
     /// # Errors
     /// Same as [`Memory::allocate`].
@@ -96,7 +96,7 @@ impl Memory {
         self.length
     }
 
-    /// Address of the first byte, at a page boundary. Must not be dereferenced if [`Memory::is_device`].
+    /// Address of the first byte, at a page boundary. Must not be dereferenced if [`Memory::is_device`] returns true.
     pub fn address(&self) -> *mut u8 {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => mapping.address(),
@@ -151,8 +151,8 @@ impl Memory {
         }
     }
 
-    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report their
-    /// node, and for GPU memory.
+    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report the
+    /// nodes, and for GPU memory.
     pub fn numa_node(&self) -> Option<u32> {
         let nodes = self.numa_nodes();
         nodes.first().copied().filter(|_| nodes.len() == 1)

@@ -1,7 +1,7 @@
 //! Probes the transports, memory kinds and devices of this machine. Performs I/O.
 //!
 //! Each transport and memory kind is tried in a separate process, so that a library that crashes or hangs produces a
-//! finding and does not end the probe.
+//! finding instead of ending the probe.
 
 mod attempt;
 mod devices;

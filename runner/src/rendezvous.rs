@@ -1,14 +1,14 @@
 //! The rendezvous of the workers: rank 0 listens, the other ranks connect, and all other connections are rejected. Uses
 //! TCP.
 //!
-//! Every message contains its run, plan, leg and attempt, and the rank of its sender. If a connection does not belong
-//! to the attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection. A
-//! rejection does not end the rendezvous.
+//! Every message identifies the run, plan, leg and attempt that it belongs to, and the rank of its sender. If a
+//! connection does not belong to the attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection
+//! and closes the connection. A rejection does not end the rendezvous.
 //!
 //! - [`message`]: message types;
 //! - [`admission`]: decides which peers are admitted, without I/O;
-//! - [`coordinator`]: the side of rank 0, until all peers have joined;
-//! - [`peer`]: the side of the other ranks, until they are admitted;
+//! - [`coordinator`]: rank 0's side of the rendezvous, until all peers have joined;
+//! - [`peer`]: the other ranks' side of the rendezvous, until they are admitted;
 //! - [`link`]: connections between admitted workers.
 
 pub mod admission;

@@ -1,7 +1,7 @@
 //! Transport within one process, for tests of the layers above the `Transport` trait.
 //!
 //! The transport is deterministic, enforces the contract of the trait, and injects configurable faults. Posts with
-//! FI_MORE are delivered with the next post without FI_MORE on the same rail. Performs no I/O.
+//! FI_MORE are delivered together with the next post without FI_MORE on the same rail. Performs no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Topology of the rails of a fabric: interfaces, PCI devices, line rates and byte counters. Reads `/sys` and `/proc`
-//! below configurable roots, so that tests can use directory trees; parsing and selection perform no I/O.
+//! Topology of the rails of a fabric: interfaces, PCI devices, line rates and byte counters. Reads sysfs and procfs at
+//! configurable mount points, so that tests can substitute directory trees; parsing and selection perform no I/O.
 
 mod address;
 mod complete;

@@ -41,11 +41,11 @@ pub struct OpenConfig {
     pub library: Option<PathBuf>,
     /// Size in bytes of the largest message that the arm injects, as a hint for the provider.
     ///
-    /// `None` for arms that inject nothing.
+    /// `None` for arms that do not inject.
     pub inject_bytes: Option<u64>,
     /// Number of posts in flight that an endpoint must support; the provider may support more.
     pub depth: usize,
-    /// Whether [`Transport::wait`] will be used. Endpoints that can wait can also be polled.
+    /// Whether [`Transport::wait`] will be called. Endpoints opened for waiting can also be polled.
     pub uses_wait: bool,
     /// Whether the arm registers GPU memory.
     pub device_memory: bool,
@@ -66,8 +66,8 @@ pub struct EndpointAddresses {
 /// Maximum length of a peer's endpoint name, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 256;
 
-/// Addresses and keys that a peer needs to access a registered region by RMA: one pair per rail, because every rail has
-/// its own domain.
+/// Addresses and keys that a peer needs to access a registered region by RMA, one of each per rail, because every rail
+/// has its own domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteRegion {
@@ -98,7 +98,7 @@ pub enum Operation {
     /// RMA write without a completion at the target.
     ///
     /// Its local completion means that the data is in the target's memory (delivery complete), except over verbs, where
-    /// it means that the target's NIC has acknowledged the data.
+    /// it means only that the target's NIC has acknowledged the data.
     Write {
         /// Remote region to write.
         remote: RemoteKey,
@@ -138,23 +138,26 @@ pub struct Post<'a, R> {
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows.
+    /// Whether to use the library's inject call. The memory can be reused as soon as the call returns, and no
+    /// completion follows.
     ///
-    /// There is no fallback to an ordinary post. Allowed only for operations with immediate data, because only these
-    /// notify the peer of their arrival.
+    /// There is no fallback to an ordinary post. Allowed only for operations with immediate data, because only their
+    /// arrival generates a completion at the peer.
     pub inject: bool,
     /// Whether more posts on this rail follow immediately (FI_MORE), so that the library may defer the doorbell.
     ///
-    /// The libfabric transport refuses it in combination with `inject`, because libfabric's inject calls take no flags.
+    /// The libfabric transport rejects posts that set both `more` and `inject`, because libfabric's inject calls take
+    /// no flags.
     pub more: bool,
-    /// Token that the completion returns.
+    /// Token that identifies the post in its completion.
     ///
     /// Must be less than [`OpenConfig::depth`] and not in use by another post on this rail. An injected post has no
     /// completion and therefore uses no token. Receives have a separate token space with the same rules.
     pub token: u32,
 }
 
-/// Reason why a post was not accepted. Contains no message and is `Copy`, because it occurs in the timed region.
+/// Reason why a post was not accepted. Contains no message and is `Copy`, because posts are made in the timed region,
+/// where nothing may allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostError {
     /// The queue is full (EAGAIN): poll and post again.
@@ -232,10 +235,10 @@ pub trait Transport: Sized + Send {
     ///
     /// # Errors
     /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
-    /// `OperationRejected`. Never opens another transport instead.
+    /// `OperationRejected`. Never falls back to another transport.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
-    /// Properties that the library returned, which can differ from the requested ones.
+    /// Properties that the library reports, which can differ from those requested.
     fn facts(&self) -> &FabricFacts;
 
     /// Number of rails.
@@ -244,7 +247,7 @@ pub trait Transport: Sized + Send {
     /// Addresses that peers use to connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
-    /// Connects to a peer: each rail to the peer's rail with the same index.
+    /// Connects each rail to the rail with the same index on a peer.
     ///
     /// Peers are numbered in the order of these calls.
     ///
@@ -279,8 +282,8 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Makes progress, writes completions from all rails to `completions` until it is full or none are left, and
-    /// returns their number.
+    /// Drives progress, writes completions from all rails to `completions` until the buffer is full or no completions
+    /// are left, and returns the number written.
     ///
     /// # Errors
     /// `CompletionFailed` or `PeerLost` with the library's description, if a completion reports an error.

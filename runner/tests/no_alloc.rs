@@ -81,7 +81,7 @@ fn additional_operations_do_not_allocate() {
         let mut pair = Pair::<Loopback>::new(arm, few.clone(), transport, Polling::Yield);
         for (few, many) in few.iter().zip(&many) {
             for size in [64, 32 * 1024] {
-                // The first case is not compared, because later cases reuse its allocations.
+                // The first case is not counted, because it makes allocations that later cases reuse.
                 allocations(&mut pair, few, size);
                 let (few_count, many_count) = (
                     allocations(&mut pair, few, size),

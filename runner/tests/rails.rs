@@ -146,7 +146,7 @@ fn throughput_scales_with_two_and_four_rails() {
     }
     let namespaces = Namespaces::with_rails(4, RATE);
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
-    // The measurements are interleaved, so that a slow period of the machine affects all of them.
+    // The measurements are interleaved, so that a period in which the machine is slow affects all of them.
     for _ in 0..3 {
         for (index, rails) in [1, 2, 4].into_iter().enumerate() {
             let records = measure(

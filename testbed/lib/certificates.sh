@@ -28,7 +28,8 @@ certificates_up() {
 # new_key NAME: creates a private key.
 new_key() { openssl ecparam -name prime256v1 -genkey -noout -out "$SITE/certificates/$1.key"; }
 
-# certificate NAME SUBJECT [SUBJECT-ALTERNATIVE-NAMES]: creates a certificate for client and server use unless it exists.
+# certificate NAME SUBJECT [SUBJECT-ALTERNATIVE-NAMES]: creates a certificate for client and server use unless it
+# already exists.
 certificate() {
     local dir=$SITE/certificates name=$1
     [ ! -e "$dir/$name.crt" ] || return 0

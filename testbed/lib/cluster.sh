@@ -5,7 +5,7 @@ cluster_up() {
     local started=$SECONDS node
     [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "invalid --nodes '$NODE_COUNT': must be a number from 1 to $NODE_COUNT_MAX"
     preflight
-    # An existing cluster already occupies its space.
+    # Only a new cluster needs free space; an existing one already occupies it.
     [ -e "$SITE" ] || free_space "$STATE" FABRICBENCH_TESTBED_STATE "$FREE_GIB" "a new cluster"
     tools_up kubernetes etcd coredns policy
     netns_check "$SITE_NETNS"

@@ -57,7 +57,7 @@ controllers_up() {
         [ -e "$SITE/config/$name.kubeconfig" ] ||
             kubeconfig "$SITE/config/$name.kubeconfig" "$name" "/CN=system:$name" "$server"
     done
-    # A node without heartbeats is NotReady after 20 s (default 50 s), which shortens the fault tests.
+    # A node without heartbeats becomes NotReady after 20 s (default 50 s), which shortens the fault tests.
     process_start kube-controller-manager "$SITE_NETNS" "$(kubernetes kube-controller-manager)" \
         --kubeconfig="$SITE/config/kube-controller-manager.kubeconfig" --bind-address=127.0.0.1 \
         --leader-elect=false --use-service-account-credentials=true --profiling=false \

@@ -32,10 +32,10 @@ node_fill() {
     fallocate -l $((free - (16 << 20))) "$1/filled"
 }
 
-# node_free NODE DIR
+# node_free NODE DIR: reverts node_fill, and reloads the images that the kubelet removed under disk pressure.
 node_free() {
     rm -f "$2/filled"
-    # A kubelet under disk pressure may still be removing images. It has finished when it no longer reports disk
+    # A kubelet under disk pressure may still be removing images. It has finished once it no longer reports disk
     # pressure.
     if process_alive "kubelet-$1"; then
         await 180 "$1 to report no disk pressure" node_condition "$1" DiskPressure False || fail "see testbed logs kubelet-$1"

@@ -44,8 +44,9 @@ image_build() {
         for old in "$stem"-????????????????.tar; do
             if [ "$old" != "$archive" ]; then rm -f "$old"; fi
         done
-        # Tagged images are kept, so that a later build of another target or with changed files reuses their layers.
-        # For a Dockerfile with targets, buildah leaves containers behind, which would prevent pruning of older images.
+        # Tagged images are kept so that later builds, of another target or after files change, can reuse their layers.
+        # For a multi-stage Dockerfile, buildah leaves working containers behind, which would prevent older images from
+        # being pruned.
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
@@ -76,7 +77,8 @@ base_archives() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: imports those archives from base_archives whose images are not in buildah's storage.
+# bases_up [BUILDAH ARGUMENT]...: imports the archives that base_archives prints, except those whose images are already
+# in buildah's storage.
 bases_up() {
     local archive
     for archive in $(base_archives "$@"); do
@@ -121,8 +123,8 @@ base_build() {
     local dir=$CACHE/images suite=${1##*:} container
     say "building the base image $1"
     mkdir -p "$dir"
-    # mmdebstrap passes file descriptors to dash, which supports only those below 10. The caller's descriptors are closed,
-    # so that enough of these are available.
+    # mmdebstrap passes file descriptors to dash, which supports only those below 10. The caller's descriptors are
+    # closed, so that enough low-numbered ones are available.
     mmdebstrap --quiet --variant=minbase --include=ca-certificates \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \

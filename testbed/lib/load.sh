@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# `load`: loads images into the nodes. Each node's directory contains a record of the loaded images, so that loading an
-# image again does nothing.
+# `load`: loads images into the nodes. Each node's directory contains a record of the loaded images, so that loading the
+# same image again has no effect.
 
 # load docker-archive FILE | NAME[:TARGET] | DIRECTORY[:TARGET], with [--context DIRECTORY] [--build-arg NAME=VALUE]...
 load() {

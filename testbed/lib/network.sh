@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Network namespaces, the bridge between them, and routes. Nothing is created in the host network namespace.
 
-# netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface identifies the owner, because
-# namespace names are global to the machine and another testbed may use another state directory.
+# netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface identifies the owner,
+# because testbeds with different state directories share the machine's namespace names.
 netns_up() {
     # After a restart of the machine the namespace is no longer mounted and /run/netns/NAME is a plain file.
     if [ -e "/run/netns/$1" ] && ! nsenter "--net=/run/netns/$1" true 2>/dev/null; then rm -f "/run/netns/$1"; fi

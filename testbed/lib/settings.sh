@@ -9,7 +9,8 @@ STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbe
 NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
 NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
-# Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files.
+# Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files, so they need less than their
+# nominal size.
 FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
 # Free space, in GiB, that building a module requires for the compiled packages of Kubernetes and the binaries.
 BUILD_GIB=6

@@ -39,7 +39,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end }}
 
-{{/* Labels of an object: (dict "root" $ "component" NAME "labels" MORE), the last two optional. */}}
+{{/* Labels of an object: (dict "root" $ "component" NAME "labels" MORE). The last two keys are optional. */}}
 {{- define "fabricbench.labels" -}}
 {{- $own := dict
   "app.kubernetes.io/name" (include "fabricbench.name" .root)

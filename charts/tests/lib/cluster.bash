@@ -35,7 +35,7 @@ state_is() { [ "$(of_run "$2" "$3" .status.state)" = "$1" ]; }
 
 ended() { state_is Complete "$@" || state_is Failed "$@"; }
 
-# measured NAMESPACE NAME BLOCKS: whether at least BLOCKS blocks of the run are measured.
+# measured NAMESPACE NAME BLOCKS: whether at least BLOCKS blocks of the run have been measured.
 measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3" ]; }
 
 # completes NAMESPACE NAME: waits until the run completes, and verifies that it has valid results for every arm, size

@@ -1,4 +1,4 @@
-"""Reads dashboards and expands their queries as a browser does: substitutes variables and repeats panels."""
+"""Reads dashboards and expands their queries as Grafana does: substitutes variables and repeats panels."""
 
 import dataclasses
 import json

@@ -17,14 +17,14 @@ pub const TRANSPORTS: [(&str, &str); 2] = [
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
 ];
 
-/// The binaries, a directory for their output, and a directory for the results of all batches.
+/// The binaries, a directory for their output, and a directory that stores the results of all batches.
 pub struct Binaries {
     fabricbench: PathBuf,
     planted: PathBuf,
     scratch: TempDir,
     stored: PathBuf,
-    /// Hash of all binaries, which is part of the key of a stored result: results of different binaries must not be
-    /// mixed.
+    /// Hash of all binaries. It is part of the key of each stored result, so that results of different binaries are
+    /// never mixed.
     digest: [u8; 32],
     /// Number of results that were reused from earlier executions.
     reused: Cell<u32>,
@@ -61,7 +61,7 @@ impl Binaries {
     }
 
     /// Returns the run `name` in `manifest` with its status. Executes the run unless a result for the same manifest and
-    /// binaries is stored. With `with_plants`, the run uses the runner that plants effects.
+    /// binaries is already stored. If `with_plants` is set, the run uses the runner that plants effects.
     pub fn run(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
         let mut key = Sha256::new();
         key.update(self.digest);
@@ -73,7 +73,7 @@ impl Binaries {
             return Ok(serde_json::from_slice(&text)?);
         }
         let run = self.execute(name, manifest, with_plants)?;
-        // The file is renamed when it is complete, so that a partly written file is never reused as a result.
+        // The file is renamed only once it is complete, so that a partially written file is never reused as a result.
         let unfinished = file.with_extension("unfinished");
         fs::write(&unfinished, serde_json::to_vec(&run)?)?;
         fs::rename(unfinished, file)?;
@@ -90,8 +90,8 @@ impl Binaries {
             command.arg("--runner").arg(&self.planted);
         }
         let ended = command.output()?;
-        // Status 1 reports a regression. Status 3 can be caused by a chance difference in a control arm, which the
-        // caller counts.
+        // Exit status 1 reports a regression. Exit status 3 can result from a chance difference in a control arm; the
+        // caller counts such runs.
         if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
             let output = [&ended.stdout, &ended.stderr].map(|output| String::from_utf8_lossy(output));
             return Err(format!(
@@ -135,8 +135,8 @@ fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
     }
 }
 
-/// Builds a manifest with the given variants and scenarios, which are YAML list items, and with the seed and the rule
-/// for the number of rounds.
+/// Builds a manifest. `items` contains the variants and the scenarios as YAML list items, and `sampling` contains the
+/// seed and the rule that determines how many rounds are measured.
 pub fn manifest(name: &str, transport: &str, items: (&str, &str), sampling: (u32, Stop)) -> String {
     let ((variants, scenarios), (seed, stop)) = (items, sampling);
     format!(

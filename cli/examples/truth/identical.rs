@@ -8,12 +8,14 @@ use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
-/// An arm in another process that is identical to the baseline, and an arm in the process of the baseline, which causes
-/// the run to have a control arm in that process. Batching changes what `bulk` posts, but not what `ping` posts.
+/// Variants besides the baseline. `same` behaves like the baseline but runs in another process. `batched` runs in the
+/// process of the baseline, so the run also has a control arm in that process. Batching changes how `bulk` posts
+/// transfers, but does not affect `ping`.
 const VARIANTS: &str = "  \
   - {name: same, env: [{name: UNUSED, value: '1'}]}
   - {name: batched, doorbell: {maxBatch: 4}}";
-/// The A/A arms with the columns of their rows. `batched` is one of them only where it is a negative control.
+/// Arms that are compared with an identical baseline, each with its description in the output. `batched` is included
+/// only where it is a negative control.
 const ARMS: [(&str, &str); 4] = [
     ("same", "verdict, another process"),
     ("control-environment", "control, another process"),
@@ -35,7 +37,7 @@ struct Count {
     rounds: u32,
 }
 
-/// Runs of one transport.
+/// Numbers for the runs of one transport.
 #[derive(Default)]
 struct Runs {
     all: u32,
@@ -104,8 +106,8 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
     Ok(())
 }
 
-/// Counts the verdicts of a campaign. Each scenario is counted once for each arm, with a false verdict if the verdict
-/// at any size is false.
+/// Counts the verdicts of a campaign. Each scenario counts once for each arm, as a false verdict if the verdict at any
+/// size is false.
 fn add(
     run: &BenchmarkRun,
     transport: &str,

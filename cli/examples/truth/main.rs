@@ -1,19 +1,22 @@
 //! Runs real campaigns with known effects and counts wrong verdicts.
 //!
-//! `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED] [Fixed|Settled]`, after both
-//! binaries and the runner's example `planted` have been built with the same profile. The results are stored in
-//! `target/truth`. A later execution of the same binaries runs only the missing campaigns, so a large number of campaigns
-//! can be run in several batches. The statuses of all executed campaigns are checked with `operator/tests/rederive`.
+//! Usage: `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED] [Fixed|Settled]`. Both
+//! binaries and the runner's `planted` example must first be built with the same profile. Results are stored in
+//! `target/truth`, and a later execution with the same binaries runs only the missing campaigns, so a large number of
+//! campaigns can be run in several batches. The status of every executed campaign is checked with
+//! `operator/tests/rederive`.
 //!
-//! - A/A: every arm is the baseline, so any `Improved` or `Regressed` verdict is a false positive. The method guarantees
-//!   that the probability of any false positive in a scenario is at most 5 percent. Arms of two kinds are counted, each in
-//!   the process of the baseline and in another process. A variant gets verdicts only if it is not identical to the
-//!   baseline according to the plan, so the only one is an arm with an unused environment variable, in another process.
-//!   Controls are evaluated by their intervals. A variant with doorbell batching is not counted where it changes the
-//!   posts; it causes the runs to have controls in the process of the baseline. A run in which a control shows a change
-//!   is `Suspect`, which the method allows with a probability of at most 5 percent. With `Settled`, the A/A campaigns end
-//!   comparisons as soon as they are decided, and the number of rounds is counted.
-//! - Planted: arms slowed by a known percentage. The slowdown must be detected, and the interval should contain it.
+//! - A/A: every arm is the baseline, so any `Improved` or `Regressed` verdict is a false positive. The method
+//!   guarantees that the probability of any false positive in a scenario is at most 5 percent. Two kinds of arms are
+//!   counted: variants with verdicts, and controls, which are evaluated by their intervals. A variant has a verdict
+//!   only if the plan does not treat it as identical to the baseline. The only such A/A arm is a variant with an unused
+//!   environment variable, which runs in another process. Controls run both in the process of the baseline and in
+//!   another process. Controls in the process of the baseline require a variant in that process: a variant with
+//!   doorbell batching, which is counted only where batching does not change the posts. A run in which a control shows
+//!   a change is `Suspect`; the method limits the probability of this outcome to 5 percent. With `Settled`, the A/A
+//!   campaigns end comparisons as soon as they are decided, and the measured rounds are counted.
+//! - Planted: some arms are slowed down by a known percentage. The slowdown must be detected, and the interval should
+//!   contain it.
 #![allow(clippy::print_stdout, reason = "this program prints its results")]
 
 mod campaign;

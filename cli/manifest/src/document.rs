@@ -43,7 +43,7 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
     let run: BenchmarkRun = deserialize(value, "")?;
     let name = run.metadata.name.as_deref();
     let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
-    // This check precedes the schema rule, whose message covers only some of the requirements.
+    // This check runs before the schema rule, whose message covers only some of the requirements.
     check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,
@@ -51,7 +51,7 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
     })
 }
 
-/// Deserializes `value`. The path in an error starts with `root`.
+/// Deserializes `value`. The field path in an error starts with `root`.
 pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, Defect> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();

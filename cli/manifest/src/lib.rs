@@ -21,7 +21,7 @@ pub use error::{Defect, ManifestError};
 pub use overlay::Overlay;
 use schema::SchemaRules;
 
-/// Maximum size of a file, in bytes. The largest run that the schema allows needs a tenth of this size.
+/// Maximum size of a file, in bytes. The largest run that the schema allows is about a tenth of this size.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of documents in a file.
 pub const MAX_DOCUMENTS: usize = 64;

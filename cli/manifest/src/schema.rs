@@ -51,7 +51,7 @@ impl SchemaRules {
         if defects.is_empty() { Ok(()) } else { Err(defects) }
     }
 
-    /// Checks `run`, whose default values are already set.
+    /// Checks `run`, in which default values are already set.
     ///
     /// # Errors
     /// Returns one defect for each violated rule, with the path of its field.

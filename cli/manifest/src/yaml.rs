@@ -46,8 +46,8 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
 }
 
 /// Checks that the number of open brackets does not exceed the limit. The YAML scanner visits every open bracket at
-/// every token, so parsing a file that consists of brackets would take minutes. Brackets in strings and comments are
-/// counted too, but a valid manifest does not reach the limit.
+/// every token, so parsing a file that consists only of opening brackets would take minutes. Brackets in strings and
+/// comments count too, but valid manifests stay below the limit.
 fn check_nesting(text: &str) -> Result<(), Defect> {
     let mut open: usize = 0;
     for byte in text.bytes() {
@@ -68,7 +68,7 @@ fn check_nesting(text: &str) -> Result<(), Defect> {
 /// Maximum number of open brackets. The limit is far above [`MAX_NESTING`] to tolerate unbalanced brackets in comments.
 const MAX_OPEN_BRACKETS: usize = 1000;
 
-/// Remaining number of nodes that the file may contain.
+/// Number of nodes that the rest of the file may contain.
 struct Budget {
     nodes: Cell<usize>,
 }

@@ -1,4 +1,4 @@
-//! Access to the cluster of the current kubeconfig context, for commands that read from it. Performs I/O.
+//! Access to the cluster of the current kubeconfig context, for commands that read from that cluster. Performs I/O.
 
 use std::env;
 use std::error::Error;

@@ -26,7 +26,7 @@ pub(super) struct Compare {
     first: Source,
     /// Output directory of the second run, or NAMESPACE/NAME.
     second: Source,
-    /// Compare the runs even if their environments differ. The result reports the differences.
+    /// Compare the runs even if their environments differ. The result lists the differences.
     #[arg(long)]
     force: bool,
     /// Output format.

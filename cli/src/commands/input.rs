@@ -17,7 +17,7 @@ pub struct Input {
     /// File with one or more BenchmarkRuns as YAML documents.
     pub file: PathBuf,
     /// File with overrides for other hardware: `transport`, `memory` (of all scenarios), `devices`, `align` and
-    /// `resources` replace the same fields in every run.
+    /// `resources` replace the corresponding fields of every run.
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
     /// Number of rounds of every run. Overrides spec.sampling.rounds.
@@ -52,7 +52,7 @@ impl Input {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
         let mut runs = manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
-        // A manifest may contain the uid of the run in the cluster that it was exported from. The new run gets its own
+        // A manifest that was exported from a cluster may contain the uid of the original run. The new run gets its own
         // uid.
         runs.iter_mut().for_each(|run| run.metadata.uid = None);
         self.plan(runs)

@@ -30,8 +30,8 @@ const MAX_CONCURRENT_PODS: usize = 64;
 
 /// Print the worker logs of a run in the cluster. Each line starts with the name of the pod.
 ///
-/// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods. The records remain; use
-/// `fabricbench report` to read them.
+/// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods, but the records are kept;
+/// use `fabricbench report` to read them.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench logs default/nixl-optimizations --tail 5")]
 pub(super) struct Logs {
@@ -115,7 +115,8 @@ impl Logs {
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
         let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
         let mut pods = pin!(pods.default_backoff().applied_objects());
-        // For each pod, the reason last printed for why it has not started, or `None` once its log is being followed.
+        // For each pod, the last printed reason why its worker has not started, or `None` once its log is being
+        // followed.
         let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut logs = FuturesUnordered::new();
         let mut any = false;

@@ -16,9 +16,9 @@ use crate::local::{Interrupt, LocalRun, find_runner};
 
 /// Measure the plan of a finished run again on this machine, and compare the two runs.
 ///
-/// The new run has the spec, the number of rounds, the order and the numbers of operations of the finished run, so it
-/// needs no pilot. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
-/// needs a cluster, --manifest prints a manifest.
+/// The new run uses the spec, number of rounds, measurement order and operation counts of the finished run, so it needs
+/// no pilot. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that needs a
+/// cluster, --manifest prints a manifest.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples: fabricbench replay demo-output/demo-shm
           fabricbench replay default/nixl-optimizations --manifest nixl-again | kubectl create --filename -")]
@@ -28,8 +28,7 @@ pub(super) struct Replay {
     /// Directory for the results.
     #[arg(long, value_name = "DIR", default_value = "fabricbench-replay")]
     output: PathBuf,
-    /// Path of the fabricbench-runner binary. By default, it is searched for in the directory of this binary, then in
-    /// PATH.
+    /// Path of the fabricbench-runner binary. By default, the directory of this binary and then PATH are searched.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
     /// Print the new run with this name as JSON, for example for `kubectl create`, instead of measuring it.
@@ -40,8 +39,8 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let finished = StoredRun::load_complete(&self.source)?;
-        // The seed is set even if the spec does not set it: it would be derived from the uid, and the new run has
-        // another uid.
+        // The seed is set even if the spec does not set one. Otherwise, it would be derived from the uid, which is
+        // different in the new run.
         let input = Input {
             file: PathBuf::from(self.source.to_string()),
             overlay: None,
@@ -67,7 +66,8 @@ impl Replay {
     }
 }
 
-/// A new run with the spec and the numbers of operations of `finished`, and with its name unless `name` is set.
+/// Creates a run with the spec and the operation counts of `finished`. If `name` is `None`, the new run also has the
+/// name of `finished`.
 fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
     let mut spec = finished.run.spec.clone();
     spec.suspend = false;
@@ -78,7 +78,7 @@ fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
                 .sizes
                 .iter()
                 .map(|size| operations(finished, index, *size));
-            // Without the number of one size, the pilot determines all of them again.
+            // If the count of any size is missing, the pilot determines the counts of all sizes again.
             scenario.operation_counts = counts.collect::<Option<_>>().unwrap_or_default();
         }
     }

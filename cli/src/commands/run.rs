@@ -18,7 +18,7 @@ use crate::report::{Report, html, text};
 
 /// Run every BenchmarkRun in a file on this machine, one after another.
 ///
-/// Each run has a directory with its name, which contains records.jsonl (the received record streams), run.json (the
+/// Each run has a directory named after it, which contains records.jsonl (the received record streams), run.json (the
 /// run with its status) and report.html. Ctrl-C stops the run and keeps the measured blocks; --resume measures the
 /// missing blocks.
 #[derive(Debug, Args)]
@@ -39,8 +39,7 @@ pub(super) struct Run {
     /// there is a regression and 3 if the environments differ.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
-    /// Path of the fabricbench-runner binary. By default, it is searched for in the directory of this binary, then in
-    /// PATH.
+    /// Path of the fabricbench-runner binary. By default, the directory of this binary and then PATH are searched.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
 }
@@ -107,7 +106,8 @@ impl Run {
     fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
         let parent = self.resume.as_ref().unwrap_or(&self.output);
         let directory = |planned: &PlannedRun| parent.join(directory_name(&planned.run.metadata.name));
-        // A command with several runs may have been stopped before the later runs started. These are created now.
+        // A command with several runs may have been stopped before the later runs started. The directories of those
+        // runs are created now.
         let has_started = |planned: &PlannedRun| RunDirectory::open(&directory(planned)).is_ok();
         let any_started = planned.iter().any(has_started);
         let mut runs = Vec::new();
@@ -198,7 +198,7 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         None => return Ok(()),
     };
     let parent = run.directory().path().parent().unwrap_or(Path::new("."));
-    // run.json contains the spec with the overrides of the command line.
+    // Resuming from run.json applies the same overrides, because its spec includes those from the command line.
     Err(Failure::incomplete(format!(
         "{why}\nMeasured blocks are kept. Continue with: fabricbench run {} --resume {}",
         shell_word(&run.directory().run_path()),

@@ -6,9 +6,9 @@ use crds::v1alpha1::TransportSpec;
 /// Returns one binding for each rank: loopback addresses if `sources` is a transport that uses IP, and a share of
 /// `cpus`. `sources` is `None` if the spec names the NICs of the rails.
 ///
-/// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses on
-/// one interface. Each rank gets a contiguous part of the CPUs, so that threads of different ranks do not share CPUs.
-/// If there are fewer CPUs than ranks, no rank is bound to CPUs.
+/// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints of different ranks have different ports, and rails
+/// are different addresses on one interface. Each rank gets a contiguous range of `cpus`, so that threads of different
+/// ranks do not share CPUs. If there are fewer CPUs than ranks, no rank is bound to CPUs.
 pub(super) fn bindings(sources: Option<&TransportSpec>, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
     let workers = workers as usize;
     let cpus_per_rank = cpus.len() / workers;

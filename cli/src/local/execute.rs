@@ -24,8 +24,8 @@ use super::progress::Progress;
 
 /// Timeout for the rendezvous of the workers.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Maximum time for the last worker to exit after all others have exited. It has nothing left to do except report their
-/// failure.
+/// Maximum time for the last worker to exit after all others have exited. Its only remaining task is to report the
+/// failure of the others.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reason why a plan could not be executed. Failures that workers report are in the records instead.
@@ -72,7 +72,7 @@ pub(super) struct Execution<'a> {
 pub enum StopReason {
     /// Ctrl-C or SIGTERM.
     Interrupted,
-    /// `runPolicy.activeDeadlineSeconds` passed.
+    /// `runPolicy.activeDeadlineSeconds` has elapsed.
     Deadline,
     /// A worker failed; contains the message.
     WorkerFailed(String),
@@ -162,7 +162,7 @@ fn leg_assignment(
     let cpus = allowed_cpus().context(SystemSnafu {
         operation: "read the CPU affinity of this process",
     })?;
-    // If the spec sets a NUMA node, the workers themselves divide the CPUs of that node.
+    // If the spec sets a NUMA node, the workers divide the CPUs of that node among themselves.
     let cpus = match plan.devices.numa_node {
         Some(_) => Vec::new(),
         None => cpus,
@@ -219,7 +219,7 @@ impl Attempt<'_> {
         let (sender, receiver) = events();
         let interrupt = execution.interrupt;
         interrupt.forward_to(Some(sender.clone()));
-        // The channel does not contain signals that arrived before it was registered.
+        // Signals that arrived before the channel was registered are not sent to it.
         if interrupt.is_signaled() {
             interrupt.forward_to(None);
             return Ok(Some(StopReason::Interrupted));
@@ -294,7 +294,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Appends a line to the record file before the collector processes it.
+    /// Appends a line to the record file, then passes the line to the collector.
     fn record(&mut self, line: &str) -> Result<(), ExecuteError> {
         self.records.append(line).context(OutputSnafu)?;
         self.collector.feed(line.as_bytes());

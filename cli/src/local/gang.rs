@@ -159,7 +159,8 @@ impl Worker {
             .stdin(Stdio::null())
             .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
-            // A separate process group: Ctrl-C in the terminal reaches only this process, which then stops the workers.
+            // The worker gets a separate process group, so that Ctrl-C in the terminal reaches only this process, which
+            // then stops the workers.
             .process_group(0)
             .spawn()?;
         let group = Pid::from_child(&child);
@@ -196,7 +197,8 @@ pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
 /// for the exit.
 fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
-    // Returns when the sender is dropped. A child process that outlives the worker may keep the pipe open.
+    // Returns when the sender is dropped. The timeout is needed because a child process that outlives the worker may
+    // keep the pipe open.
     let _ = stderr_closed.recv_timeout(STDERR_TIMEOUT);
     // The send fails only if the gang was dropped, in which case the event is not needed.
     let _ = events.send(Event::Exited { rank, status });

@@ -29,7 +29,7 @@ impl Interrupt {
     /// If a handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let signaled = Arc::new(AtomicBool::new(false));
-        // The signal handler itself sets the flag, so that the flag is set before the listener thread runs.
+        // The signal handler itself sets the flag, so the flag is set even before the listener thread runs.
         for signal in [SIGINT, SIGTERM] {
             flag::register(signal, Arc::clone(&signaled))?;
         }

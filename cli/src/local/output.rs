@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
-/// Maximum size of the records of a local run, in bytes. It is limited because the evaluation holds verified records in
-/// memory.
+/// Maximum size of the records of a local run, in bytes. The size is limited because the evaluation holds verified
+/// records in memory.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
 /// Maximum size of a record file that is read, in bytes: four times that of the largest plan, to allow for failed
 /// attempts.
@@ -279,7 +279,7 @@ impl RecordFile {
             .context(AppendSnafu { path })
     }
 
-    /// Flushes all lines to the disk.
+    /// Flushes all lines to disk.
     ///
     /// # Errors
     /// If the operating system reports an error.

@@ -100,7 +100,7 @@ pub struct RunResult {
 }
 
 impl LocalRun {
-    /// Creates the run `uid` in the directory `path`.
+    /// Creates the run with the UID `uid` in the directory `path`.
     ///
     /// # Errors
     /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
@@ -229,8 +229,8 @@ impl LocalRun {
         Ok(evaluation)
     }
 
-    /// Checks that the record file matches the stored status. A change that breaks the chain is reported as a fault of
-    /// the stream, and the blocks after it are measured again.
+    /// Checks that the record file matches the stored status. A change that breaks the chain is reported as a fault in
+    /// the stream, and the blocks after the break are measured again.
     fn check_records(&self, collector: &Collector) -> Result<(), LocalError> {
         let stored = self
             .run

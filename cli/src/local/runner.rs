@@ -22,7 +22,7 @@ pub enum RunnerError {
     NotARunner {
         /// The given path.
         path: PathBuf,
-        /// Result of running it with `--version`.
+        /// Result of running the file with `--version`.
         reason: String,
     },
     /// The default locations do not contain the runner binary.

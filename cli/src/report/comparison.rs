@@ -16,7 +16,7 @@ pub enum ResultClass {
     Regressed,
     /// The variant is shown to be equivalent to the baseline.
     NoChange,
-    /// The interval allows no conclusion.
+    /// The interval does not support a conclusion.
     Inconclusive,
     /// The plan has no comparison for this cell, or nothing has been measured yet.
     NotApplicable,

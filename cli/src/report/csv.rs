@@ -6,7 +6,7 @@ use crds::v1alpha1::Metric;
 use super::comparison::ComparisonText;
 use super::{Report, labels};
 
-/// Column names. A name contains the unit unless the unit depends on the metric.
+/// Column names. Names include the unit, unless the unit depends on the metric.
 const COLUMNS: [&str; 27] = [
     "run",
     "scenario",

@@ -37,9 +37,9 @@ struct Document<'a> {
     comparisons: Vec<Named<'a, Comparison>>,
     expectations: &'a [ExpectationAnswer],
     cold_starts: Vec<Named<'a, ColdSummary>>,
-    /// Standard deviations of the natural logarithm of the primary metric, for the baseline.
+    /// Standard deviations of the natural logarithm of the baseline's primary metric.
     variances: Vec<Named<'a, VarianceSplit>>,
-    /// Upper bounds of the throughput, with the arm whose devices determine them.
+    /// Upper bounds on the throughput, with the arm whose devices determine them.
     upper_bounds: Vec<Named<'a, UpperBound>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],

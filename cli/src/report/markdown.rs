@@ -183,7 +183,7 @@ fn escaped_character(character: char) -> impl Iterator<Item = char> {
     special.then_some('\\').into_iter().chain([character])
 }
 
-/// Formats `text` as code, delimited by more backticks than it contains in a row.
+/// Formats `text` as code, delimited by a run of backticks that is longer than any run in the text.
 ///
 /// Spaces separate the text from the delimiters if it starts or ends with a backtick.
 fn code(text: &str) -> String {

@@ -75,8 +75,8 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     }
 }
 
-/// Describes the variance of the baseline at the size where it is largest, by level, and what would narrow the
-/// intervals of the variants. Returns `None` if there are too few rounds.
+/// Describes the variance of the baseline by level, at the size where the variance is largest, and what would narrow
+/// the intervals of the variants. Returns `None` if there are too few rounds.
 pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let variances = report.evaluation.summary.variances.iter();
     let of_scenario = variances.filter(|split| split.scenario == scenario);
@@ -113,7 +113,8 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let window = match workload {
         Extent::DurationNanos(_) => "duration",
         Extent::FillWindow { .. } => "sampling.minWindow",
-        // A fixed number of operations was requested, so more operations make the window longer.
+        // No setting determines the window length directly: a larger fixed number of operations makes the window
+        // longer.
         Extent::Iterations(_) => "window",
     };
     Some(format!(
@@ -124,7 +125,7 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     ))
 }
 
-/// Lists the upper bounds of the throughput of a scenario, lowest first; `None` if none is known.
+/// Lists the upper bounds on the throughput of a scenario, lowest first; `None` if no bound is known.
 pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
     let bounds = report.evaluation.summary.upper_bounds.iter();
     let mut bounds: Vec<&UpperBound> = bounds.filter(|bound| bound.scenario == scenario).collect();
@@ -165,7 +166,8 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
 
 /// Formats the library with its version and provider.
 ///
-/// If the library returned a provider with another name than the requested one, that name follows in parentheses.
+/// If the library returned a provider under a different name than the requested one, the returned name follows in
+/// parentheses.
 pub fn transport(report: &Report<'_>) -> String {
     let arms = &report.evaluation.summary.environment.arms;
     let mut versions: Vec<String> = Vec::new();
@@ -286,7 +288,8 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
         one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
     });
     for control in controls {
-        // A run may have a control arm for each separation. A size is covered if all of them have an interval.
+        // A run may have one control arm for each separation. A size counts only if all of its control arms have an
+        // interval.
         *known
             .entry((control.scenario, control.size_bytes))
             .or_insert(true) &= control.interval.is_some();

@@ -252,7 +252,7 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
     )
 }
 
-/// Shortens the digest of an image to its first digits.
+/// Shortens the digest in an image reference to its first digits.
 fn shorten_digest(image: &str) -> String {
     const DIGITS: usize = 12;
     match image.split_once("@sha256:") {
@@ -261,7 +261,7 @@ fn shorten_digest(image: &str) -> String {
     }
 }
 
-/// Formats bytes in decimal units with one decimal place.
+/// Formats a number of bytes in decimal units with one decimal place.
 fn decimal_bytes(bytes: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let value = bytes as f64;

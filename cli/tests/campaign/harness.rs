@@ -50,7 +50,7 @@ pub struct RunningCommand {
     child: Child,
     mark: String,
     directory: TempDir,
-    /// Directory of the runs that the command writes and that are checked when it exits.
+    /// Directory in which the command writes runs. The runs are checked when the command exits.
     runs: Option<PathBuf>,
     /// IDs of all processes of the campaign that have been observed so far.
     seen: BTreeSet<u32>,
@@ -92,7 +92,7 @@ impl RunningCommand {
         }
     }
 
-    /// Does not check the runs of the command, because their records no longer belong to their status.
+    /// Skips the check of the runs that the command writes, because their records no longer match their status.
     pub fn with_changed_records(mut self) -> Self {
         self.runs = None;
         self
@@ -279,8 +279,8 @@ impl TestDir {
         self.command(manifest, "--output")
     }
 
-    /// Writes a shell script that executes the shell code `before`, followed by the command of the real runner, and
-    /// returns the path of the script.
+    /// Writes a shell script that consists of the shell code `before`, followed by the command line of the real runner.
+    /// Returns the path of the script.
     pub fn runner(&self, before: &str) -> String {
         let real = Path::new(env!("CARGO_BIN_EXE_fabricbench")).with_file_name("fabricbench-runner");
         let file = self.directory.path().join("runner");

@@ -91,7 +91,7 @@ fn run_with_a_killed_worker_stops_and_can_be_resumed() {
     assert!(stored.blocks()[1].is_disjoint(&kept));
 }
 
-/// Shell code in front of the runner's command that makes rank 1 exit immediately.
+/// Shell code that precedes the command line of the runner and makes rank 1 exit immediately.
 const EXIT_RANK_1: &str = r#"case " $* " in *" --rank 1 "*) echo "no, thanks" >&2; exit 7;; esac; exec"#;
 
 #[test]

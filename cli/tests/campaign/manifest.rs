@@ -15,7 +15,7 @@ pub const LOOPBACK: &str = "{loopback: {rails: 1}}";
 /// TCP with one rail.
 pub const TCP: &str = "{libfabric: {provider: tcp, rails: 1}}";
 
-/// Shared memory with one rail. Its files remain if a process is killed.
+/// Shared memory with one rail. The files of this transport remain if a process is killed.
 pub const SHM: &str = "{libfabric: {provider: shm, rails: 1}}";
 
 /// A run with two workers. The parts are in YAML flow style; `rest` contains additional lines of the spec.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// `command` in a new mount namespace, in which the shell command `mount` runs first.
+/// Wraps `command` so that it runs in a new mount namespace after the shell command `mount`.
 pub fn with_mounts(mount: &str, command: &Command) -> Command {
     let mut wrapped = Command::new("sh");
     wrapped

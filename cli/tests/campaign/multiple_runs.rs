@@ -1,4 +1,4 @@
-//! Manifests with several runs, which are stopped and resumed, or one of which fails.
+//! Manifests with several runs: the runs are stopped and resumed, or one of them fails.
 
 use std::fs;
 use std::io::Read;

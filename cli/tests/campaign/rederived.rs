@@ -15,10 +15,10 @@ use test_support::rederive::{LINES, rederive};
 use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, NAME, SHM, SHORT, run};
 
-/// Number of mutants that exist at the same time, because each has a copy of the records.
+/// Number of mutants that exist at the same time. It is limited because each mutant has its own copy of the records.
 const CHUNK: usize = 64;
 
-/// A kind of change, and the run and the lines of the records with the change.
+/// A changed run: its status and record lines with one change applied, and the kind and description of the change.
 struct Mutant {
     kind: String,
     change: String,
@@ -67,8 +67,8 @@ impl Original {
         }
     }
 
-    /// The run with other records in a valid chain, and without the digest in the status, so that only the values show
-    /// the change.
+    /// The run with other records in a valid chain, and without the digest in the status, so that the change can be
+    /// detected only from the values.
     fn with_records(&self, kind: &str, change: impl Into<String>, records: &[Record]) -> Mutant {
         let mut writer = ChainWriter::default();
         let lines = records.iter().map(|record| writer.line(record).unwrap());
@@ -111,7 +111,7 @@ fn assert_all_are_found(dir: &TestDir, mutants: impl Iterator<Item = Mutant>) {
     assert!(missed.is_empty(), "not found: {missed:#?}");
 }
 
-/// Arms and sizes with every optimization, over interfaces with counters.
+/// Covers every optimization, on interfaces that have counters.
 #[test]
 fn finds_every_changed_value_and_record() {
     let dir = TestDir::new();

@@ -51,7 +51,7 @@ fn assert_all_cases_failed(dir: &TestDir, output: CommandOutput, reason: Failure
     assert_eq!(stored.condition("Complete").status, "False");
 }
 
-/// Whether this machine has an RDMA device with the kernel driver efa.
+/// Whether this machine has an RDMA device that uses the `efa` kernel driver.
 fn has_efa() -> bool {
     let devices = fs::read_dir("/sys/class/infiniband")
         .into_iter()
@@ -61,7 +61,7 @@ fn has_efa() -> bool {
     drivers.any(|driver| driver.ends_with("efa"))
 }
 
-/// Number of huge pages of 2 MiB that are free or that the kernel may add on demand.
+/// Number of 2 MiB huge pages that are free or that the kernel may allocate on demand.
 fn huge_pages() -> u64 {
     let pool = Path::new("/sys/kernel/mm/hugepages/hugepages-2048kB");
     let count = |name: &str| {
@@ -112,7 +112,7 @@ fn transport_without_compiled_support_fails() {
 
 #[test]
 fn too_many_huge_pages_fail() {
-    // 64 transfers of 64 MiB are in flight.
+    // The scenario keeps 64 transfers of 64 MiB in flight.
     let pages = huge_pages();
     if pages >= 2048 {
         println!("skipped too_many_huge_pages_fail: this machine has 4 GiB of huge pages ({pages} pages)");

@@ -47,7 +47,8 @@ fn finish_blocks(dir: &TestDir, command: Command, count: usize) -> RunningComman
     running
 }
 
-/// Resumes the run. Checks that only missing blocks are measured and that the results include both parts.
+/// Resumes the run. Checks that only missing blocks are measured and that the results include the blocks of both
+/// attempts.
 fn check_resume(dir: &TestDir) {
     let directory = dir.run_dir(NAME);
     let before = streams(&directory.join("records.jsonl"));

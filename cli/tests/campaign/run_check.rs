@@ -1,4 +1,4 @@
-//! Checks the statuses of all runs that a command wrote, as far as they have results.
+//! Checks the status of every run that a command wrote, if the run has results.
 
 use std::ffi::OsStr;
 use std::fs;

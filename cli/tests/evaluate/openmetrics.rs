@@ -1,4 +1,4 @@
-//! OpenMetrics report: its values equal those in the status.
+//! OpenMetrics report: its values match those in the status.
 
 use campaign::collect::collect;
 use campaign::status::{Phase, StatusInput, status};

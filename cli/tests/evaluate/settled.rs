@@ -20,7 +20,7 @@ fn campaign() -> Campaign {
         plan: plan_of(&settled_run(ROUNDS)),
         effects: [
             (("fi-inject", 64), 0.85),
-            // Close to the margin of 2 percent, so later rounds are needed.
+            // This effect is close to the margin of 2 percent, so more rounds are needed to decide it.
             (("doorbell", 128 * KIB), 1.028),
             (("coalesce", 32 * KIB), 0.90),
             (("combined", 64), 0.80),
@@ -30,8 +30,8 @@ fn campaign() -> Campaign {
     }
 }
 
-/// Measures what is still needed of every leg, as an executor does. If `interrupted` is set, every leg is first
-/// measured without the blocks whose index modulo 3 equals `interrupted`, and then resumed.
+/// Measures the blocks of every leg that are still needed, as an executor does. If `interrupted` is set, every leg is
+/// first measured without the blocks whose index modulo 3 equals `interrupted`, and then resumed.
 fn measure(campaign: &Campaign, interrupted: Option<u32>) -> String {
     let mut text = String::new();
     for leg in &campaign.plan.legs {
@@ -185,25 +185,61 @@ fn rounds_after_an_analysis_do_not_change_results_before_the_next_one() {
     assert_eq!(results(&text[..middle]), at_analysis);
 }
 
-#[test]
-fn block_without_a_needed_arm_is_measured_again() {
-    let campaign = campaign();
-    let text = measure(&campaign, None);
+/// A leg that a stage before it has reduced to what it needs, and the records before it.
+fn second_stage(campaign: &Campaign) -> (String, Leg) {
+    let text = campaign.stream_of_leg(&campaign.plan.legs[0], 1, &[]);
     let reports = collect(&campaign.plan, UID, text.as_bytes());
     let stopping = analyze(&campaign.plan, &reports).unwrap();
-    let leg = &campaign.plan.legs[1];
-    let needed = stopping.finished_blocks(&campaign.plan, leg, &reports);
-    let mut incomplete = reports.clone();
-    let (block, arm) = reports
-        .cases
-        .iter()
-        .find(|case| case.leg == 1)
-        .map(|case| (case.block, case.arm))
-        .unwrap();
-    incomplete
-        .cases
-        .retain(|case| (case.block, case.arm) != (block, arm));
-    let finished = stopping.finished_blocks(&campaign.plan, leg, &incomplete);
-    assert!(needed.contains(&block) && !finished.contains(&block));
-    assert_eq!(finished.len() + 1, needed.len());
+    let leg = stopping.reduce(&campaign.plan, &campaign.plan.legs[1]);
+    (text, leg.into_owned())
+}
+
+#[test]
+fn block_without_a_needed_arm_is_measured_again_and_replaced() {
+    let campaign = campaign();
+    let (mut text, leg) = second_stage(&campaign);
+    let mut short = leg.clone();
+    let block = &mut short.rounds[0].blocks[0];
+    block.order.pop();
+    let number = block.block;
+    text.push_str(&campaign.stream_of_leg(&short, 1, &[]));
+    let finished = |text: &str| {
+        let reports = collect(&campaign.plan, UID, text.as_bytes());
+        let stopping = analyze(&campaign.plan, &reports).unwrap();
+        let blocks = stopping.finished_blocks(&campaign.plan, &campaign.plan.legs[1], &reports);
+        let cases = reports.cases.iter().filter(|case| case.block == number);
+        (
+            blocks.contains(&number),
+            cases.count(),
+            stopping.blocks_by_leg(&campaign.plan, &reports)[1],
+        )
+    };
+    let needed = leg.rounds[0].blocks[0].order.len();
+    let blocks = blocks(&leg).len() as u32;
+    // The verified block counts, and it is also still missing.
+    assert_eq!(finished(&text), (false, needed - 1, blocks + 1));
+    let others: Vec<u32> = self::blocks(&leg)
+        .into_iter()
+        .filter(|other| *other != number)
+        .collect();
+    text.push_str(&campaign.stream_of_leg(&leg, 2, &others));
+    assert_eq!(finished(&text), (true, needed, blocks));
+    // A block with fewer arms does not replace it.
+    let mut short_again = short.clone();
+    short_again.rounds[0].blocks.truncate(1);
+    text.push_str(&campaign.stream_of_leg(&short_again, 3, &[]));
+    assert_eq!(finished(&text), (true, needed, blocks));
+}
+
+#[test]
+fn comparisons_continue_while_a_control_shows_a_change() {
+    let campaign = Campaign {
+        effects: [(("fi-inject", 64), 0.85), (("control", 64), 1.2)].into(),
+        ..campaign()
+    };
+    let text = measure(&campaign, None);
+    let evaluation = campaign.evaluation_of(settled_run(ROUNDS), &text);
+    let (rounds, end, verdict) = ends(&evaluation)[&(64, "fi-inject")];
+    assert_eq!((rounds, end, verdict), (ROUNDS as usize, None, None));
+    assert_eq!(evaluation.outcome(), RunOutcome::Suspect);
 }

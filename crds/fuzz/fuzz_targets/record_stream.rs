@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(record) = serde_json::from_str::<Record>(line) else { continue };
         if let Ok(written) = ChainWriter::default().line(&record) {
             let read = Chain::default().read(written.trim_end());
-            // Strings that grow when escaped and numbers that are not finite may make the line unreadable.
+            // The line may be unreadable if escaping made a string too long or if a number is not finite.
             if let Ok(read) = read {
                 assert_eq!(format!("{read:?}"), format!("{record:?}"));
             }

@@ -3,19 +3,19 @@
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferOperation};
 
-/// Maximum size of a memory area in bytes, unless a single message is larger. It exceeds the caches of current CPUs, so
-/// that large transfers are read from memory, and is small enough for one area per thread.
+/// Maximum size of a memory area in bytes, unless a single message is larger. The limit exceeds the cache sizes of
+/// current CPUs, so that large transfers are read from main memory, but still allows one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
-/// Alignment of slots in bytes: one cache line, so that neighboring slots do not share a cache line.
+/// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
 pub const SLOT_ALIGNMENT: u64 = 64;
-/// Size of a control message in bytes. The content of the message is in the immediate data.
+/// Size of a control message in bytes. The information is carried in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
 /// Number of receives posted on each rail for control messages, in addition to those for the messages in flight.
 pub const SPARE_RECEIVES: u32 = 4;
-/// Maximum number of receives posted on each rail. Libraries buffer messages for which no receive is posted.
+/// Maximum number of receives posted on each rail. Libraries buffer messages that arrive when no receive is posted.
 pub const MAX_RECEIVES: u32 = 512;
-/// Maximum number of ping-pong messages whose memory is in use at the same time. It is greater than 1, because the echo
-/// can arrive before the completion of the send has been read.
+/// Maximum number of ping-pong messages whose buffers are in use at the same time. It is greater than 1 because the
+/// echo can arrive before the completion of the send has been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
 impl ScenarioAssignment {
@@ -31,7 +31,7 @@ impl ScenarioAssignment {
         } else {
             u64::from(window)
         };
-        // One message of the largest size, with a separate slot for each chunk.
+        // Space for one message of the largest size, with a separate slot for each chunk.
         let minimum = slot + rails * SLOT_ALIGNMENT;
         slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(minimum)
     }

@@ -1,23 +1,23 @@
-//! Determines the number of operations of a scenario at one size from its pilot cases, so that every measured window
-//! has a minimum length. Performs no I/O.
+//! Derives the number of operations for a scenario at one size from its pilot cases, so that every measured window has
+//! a minimum length. Performs no I/O.
 //!
-//! All arms and pairs use the same number, in all rounds: the largest that any of them needs. Arms therefore transfer
-//! the same number of messages, and only the slower ones have longer windows.
+//! In every round, all arms and pairs use the same number: the largest that any of them needs. All arms therefore
+//! transfer the same number of messages, and slower arms have longer windows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Extent, Workload, memory};
 
-/// Maximum number of operations per thread, the same as for `iterations` in a manifest.
+/// Maximum number of operations per thread, equal to the maximum of `iterations` in a manifest.
 pub const MAX_ITERATIONS: u32 = 10_000_000;
 
-/// Ratio of the intended length of the fastest arm's window to the minimum length, as a fraction. It allows for rounds
-/// that are faster than the pilot.
+/// Ratio of the target window length of the fastest arm to the minimum window length, as a fraction. It allows for
+/// rounds that are faster than the pilot.
 const MARGIN: (u128, u128) = (5, 4);
 
-/// Divisor of the case deadline: the window of the slowest arm may take up to a quarter of it. The rest is for the
-/// warm-up and for rounds that are slower than the pilot.
+/// Divisor of the case deadline: the window of the slowest arm may take up to a quarter of the deadline. The rest
+/// allows for the warm-up and for rounds that are slower than the pilot.
 const DEADLINE_PART: u128 = 4;
 
 /// Largest minimum window length that the case deadline allows if all arms are equally fast.
@@ -25,8 +25,8 @@ pub fn max_min_window(case_deadline_seconds: u32) -> Duration {
     Duration::from_secs(case_deadline_seconds.into()) * MARGIN.1 as u32 / (MARGIN.0 * DEADLINE_PART) as u32
 }
 
-/// Extent of a pilot case of `workload`: the minimum length of its window. Returns `None` if the number of operations
-/// of `workload` does not depend on a pilot.
+/// Extent of a pilot case for `workload`: the minimum window length. Returns `None` if `workload` does not derive its
+/// number of operations from a pilot.
 pub fn extent(workload: &Workload) -> Option<Extent> {
     match workload.measured() {
         Extent::FillWindow { min_window_nanos, .. } => Some(Extent::DurationNanos(min_window_nanos)),
@@ -34,18 +34,19 @@ pub fn extent(workload: &Workload) -> Option<Extent> {
     }
 }
 
-/// Operation counts per thread, derived from the pilot cases of one scenario and size.
+/// Operation counts per thread, derived from the pilot cases of one scenario at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PilotCount {
-    /// Number of operations that fills the window of the fastest worker.
+    /// Number of operations that the fastest worker needs to fill its window.
     needed: u32,
-    /// Number of operations that the slowest worker completes within its share of the case deadline.
+    /// Number of operations that the slowest worker can complete within its share of the case deadline.
     allowed: u32,
 }
 
 impl PilotCount {
-    /// Operation counts from one worker whose threads completed `operations` operations in `elapsed_nanos` in a pilot
-    /// case. Returns `None` if `workload` needs no pilot or the worker completed nothing.
+    /// Derives the counts from one worker, whose threads completed `operations` operations in `elapsed_nanos`
+    /// nanoseconds in a pilot case. Returns `None` if `workload` needs no pilot or if the worker completed no
+    /// operations.
     pub fn from_worker(
         workload: &Workload,
         case_deadline_seconds: u32,
@@ -69,8 +70,8 @@ impl PilotCount {
         })
     }
 
-    /// Whether the slowest worker completes fewer operations within its share of the case deadline than the fastest
-    /// needs to fill its window.
+    /// Whether the slowest worker can complete fewer operations within its share of the case deadline than the fastest
+    /// worker needs to fill its window.
     pub fn is_limited_by_deadline(self) -> bool {
         self.allowed < self.needed
     }
@@ -85,8 +86,8 @@ impl PilotCount {
     }
 
     /// Number of operations per thread that all arms and pairs use: the number that the fastest worker needs, unless
-    /// the slowest could then exceed the case deadline. It is at least the minimum of `workload` and at most
-    /// [`MAX_ITERATIONS`].
+    /// the slowest worker could then exceed the case deadline. The number is at least the minimum of `workload` and at
+    /// most [`MAX_ITERATIONS`].
     pub fn iterations(self, workload: &Workload) -> u32 {
         let minimum = match workload.measured() {
             Extent::FillWindow { min_iterations, .. } => min_iterations,
@@ -101,7 +102,7 @@ impl PilotCount {
 pub struct PilotCounts(BTreeMap<(u32, u64), PilotCount>);
 
 impl PilotCounts {
-    /// Adds the workers of one pilot case, each with its number of operations and its elapsed time in nanoseconds.
+    /// Adds the results of one pilot case: the number of operations and the elapsed time in nanoseconds of each worker.
     pub fn add(
         &mut self,
         (scenario, size_bytes): (u32, u64),
@@ -119,7 +120,7 @@ impl PilotCounts {
         }
     }
 
-    /// Count for a scenario at one size; `None` if none of its pilot cases was successful.
+    /// Count for a scenario at one size; `None` if all of its pilot cases failed.
     pub fn get(&self, scenario: u32, size_bytes: u64) -> Option<PilotCount> {
         self.0.get(&(scenario, size_bytes)).copied()
     }
@@ -236,7 +237,8 @@ mod tests {
     }
 
     proptest! {
-        /// At the speed of the pilot, the window is as long as intended, unless the number is at one of its limits.
+        /// At the speed measured by the pilot, the window has the target length unless the operation count is at one of
+        /// its limits.
         #[test]
         fn window_has_the_intended_length(
             min_iterations in 1..100_000_u32, log_window in 15.0..23.0_f64, log_operation in 0.0..23.0_f64,
@@ -258,7 +260,7 @@ mod tests {
                 prop_assert!(nanos <= DEADLINE / 4.0 * 1.001);
                 let is_last = window_of(f64::from(count) + 1.0) > DEADLINE / 4.0;
                 prop_assert!(nanos >= intended * 0.999 || is_last, "{nanos} {intended}");
-                // One operation fewer would not fill the intended window.
+                // One operation fewer would not fill the target window.
                 prop_assert!(window_of(f64::from(count) - 1.0) < intended);
             }
         }

@@ -1,11 +1,11 @@
-//! Case of one pair of workers: measurement, integrity report or failure.
+//! Result of a case on one pair of workers: a measurement, an integrity report or a failure.
 
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 
-/// Result of a case of one pair of workers.
+/// Result of a case on one pair of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -47,37 +47,37 @@ pub enum CaseResult {
     Failed(CaseFailure),
 }
 
-/// Reports of both workers of a pair about the measured window.
+/// Reports from both workers of a pair on the measured window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Measurement {
-    /// Report of the worker that posts first.
+    /// Report from the initiator, which posts first.
     pub initiator: SideReport,
-    /// Report of the target.
+    /// Report from the target.
     pub target: SideReport,
 }
 
-/// Report of one worker about the measured window.
+/// Report from one worker on the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SideReport {
-    /// Length of the measured window on the clock of this worker, in nanoseconds.
+    /// Length of the measured window according to this worker's clock, in nanoseconds.
     pub window_nanos: u64,
-    /// User and system CPU time of all threads of the instrument process in the window, in nanoseconds.
+    /// User and system CPU time of all threads of the instrument process during the window, in nanoseconds.
     pub cpu_nanos: u64,
-    /// Number of voluntary context switches in the window.
+    /// Number of voluntary context switches during the window.
     pub voluntary_switches: u64,
-    /// Number of involuntary context switches in the window.
+    /// Number of involuntary context switches during the window.
     pub involuntary_switches: u64,
-    /// Number of pinned threads that were observed on a different CPU in the window.
+    /// Number of pinned threads that were observed on a CPU other than their own during the window.
     pub migrations: u64,
-    /// Time during which the cgroup was throttled in the window, in nanoseconds. Unset if the kernel does not report
-    /// it.
+    /// Time for which the cgroup was throttled during the window, in nanoseconds. Unset if the kernel does not report
+    /// throttling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_nanos: Option<u64>,
-    /// Whether the CPU frequency governor changed in the window.
+    /// Whether the CPU frequency governor changed during the window.
     pub governor_changed: bool,
     /// Operations posted by this worker. Unset for a worker that posts no operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,8 +98,8 @@ pub struct Posted {
     pub payload_bytes: u64,
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Latency of each operation: half the round-trip time for ping-pong, the time from post to completion for
-    /// transfers.
+    /// Latency distribution of the operations: half the round-trip time for ping-pong, or the time from post to
+    /// completion for transfers.
     pub latency: Histogram,
     /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,
@@ -112,16 +112,17 @@ pub struct Posted {
     pub counters: PostingCounters,
 }
 
-/// Percentiles of raw samples by exclusive interpolation, (n+1)p, as computed by `statistics.quantiles` in Python.
+/// Percentiles of raw samples by exclusive interpolation, as computed by `statistics.quantiles` in Python: with n
+/// samples, the value at rank (n + 1)p for probability p.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusiveQuantiles {
     /// Median in nanoseconds.
     pub p50_nanos: f64,
-    /// `quantiles(n=20)[18]` in nanoseconds.
+    /// 95th percentile in nanoseconds: `quantiles(samples, n=20)[18]`.
     pub p95_nanos: f64,
-    /// `quantiles(n=100)[98]` in nanoseconds.
+    /// 99th percentile in nanoseconds: `quantiles(samples, n=100)[98]`.
     pub p99_nanos: f64,
 }
 
@@ -134,7 +135,7 @@ pub struct PostingCounters {
     pub posts: u64,
     /// Number of chunks posted by inject calls that the provider accepted.
     pub injected: u64,
-    /// Number of chunks that were not injected because they exceed the limit of the arm or the provider.
+    /// Number of chunks that were not injected because they exceed the inject limit of the arm or the provider.
     pub over_limit: u64,
     /// Number of inject calls that the provider rejected.
     pub refused: u64,
@@ -144,13 +145,13 @@ pub struct PostingCounters {
     pub inject_limit_bytes: Option<u64>,
     /// Number of posts with FI_MORE.
     pub more: u64,
-    /// Number of posts without FI_MORE: the doorbells that the application requests.
+    /// Number of posts without FI_MORE, each of which requests a doorbell.
     pub app_doorbells: u64,
     /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
     /// Number of posts for which the provider returned EAGAIN.
     pub again: u64,
-    /// Number of completions of local posts read from the completion queues.
+    /// Number of completions of local posts that were read from the completion queues.
     pub completions: u64,
     /// Number of rails that each transfer uses according to the striping rule.
     pub rails_planned: u64,
@@ -209,7 +210,7 @@ fn add_elementwise(sum: &mut Vec<u64>, other: &[u64]) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
 }
 
-/// Differences between the counters of a network interface after and before the measured window.
+/// Changes in the counters of a network interface between a reading before and a reading after the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -225,8 +226,8 @@ pub struct InterfaceDelta {
     /// Number of retransmitted packets. Unset if the interface does not count retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
-    /// Time between the two readings, in nanoseconds. It is longer than the window, because the counters are read
-    /// outside the window.
+    /// Time between the two readings, in nanoseconds. This interval is longer than the window because the counters are
+    /// read outside the window.
     pub interval_nanos: u64,
     /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,7 +278,7 @@ pub struct Mismatch {
 pub struct CaseFailure {
     /// Category of the failure.
     pub reason: FailureReason,
-    /// Human-readable message of at most 4 KiB, with a remedy.
+    /// Human-readable message of at most 4 KiB that suggests a remedy.
     pub message: String,
 }
 
@@ -299,7 +300,7 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
-    /// The position of a NIC relative to the memory does not meet placement.align.
+    /// The position of a NIC relative to the memory that it accesses does not satisfy placement.align.
     NotAligned,
     /// The tuning declared by the image does not match the variant.
     VariantMismatch,

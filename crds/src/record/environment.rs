@@ -30,7 +30,7 @@ pub struct HostEnvironment {
     /// Limit on locked memory, in bytes. Unset if locked memory is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memlock_bytes: Option<u64>,
-    /// Memory of the machine, in bytes.
+    /// Total memory of the machine, in bytes.
     pub memory_bytes: u64,
     /// Memory limit of the cgroup, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub struct FabricFacts {
     pub provider: String,
     /// Fabric, as reported by the library.
     pub fabric: String,
-    /// Rails of the first GPU or of host memory, by index, followed by those of the next GPU, and so on.
+    /// Rails by index: first the rails of the first GPU or of host memory, then those of the next GPU, and so on.
     pub rails: Vec<RailFacts>,
     /// Inject limits by operation.
     pub inject_limits: InjectLimits,
@@ -131,15 +131,16 @@ pub struct FabricFacts {
     /// CPUs to which the measuring threads are pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,
-    /// Memory of each scenario.
+    /// Memory that each scenario uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryFacts>,
-    /// Environment variables of the instrument that configure fabric libraries. Values of secrets are masked, long
-    /// values are truncated, and surplus variables are omitted.
+    /// Environment variables of the instrument that configure fabric libraries. Secret values are masked, long values
+    /// are truncated, and excess variables are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
-    /// SHA-256 hash of all these variables, in hexadecimal. The hashed text contains `NAME=VALUE` and a line feed for
-    /// each variable, sorted by name. Values of secrets are masked, but nothing is truncated or omitted.
+    /// SHA-256 hash of all environment variables that configure fabric libraries, in hexadecimal. The hash input
+    /// contains `NAME=VALUE` and a line feed for each variable, sorted by name. Secret values are masked, but nothing
+    /// is truncated or omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables_sha256: Option<String>,
 }
@@ -158,8 +159,8 @@ pub struct OffloadFacts {
     /// Whether data in GPU memory is staged in host memory. Unset if no GPU memory is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<Answer>,
-    /// Largest message that is passed to the device within its work request, in bytes. A larger injected message is
-    /// copied to a buffer of the provider. Unset if it is unknown.
+    /// Largest message that is passed to the device inline, as part of the work request, in bytes. Larger injected
+    /// messages are copied to a buffer of the provider. Unset if the limit is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_bytes: Option<u64>,
 }
@@ -203,15 +204,15 @@ pub struct RailFacts {
     /// NUMA node of the device. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
-    /// PCI address of the GPU whose memory the rail accesses. Unset for host memory. If scenarios use both, this field
-    /// and the next two describe GPU memory. If several threads use the rail, they describe the memory in the worst
-    /// position.
+    /// PCI address of the GPU whose memory the rail accesses. Unset for host memory. If scenarios use both GPU and host
+    /// memory, `gpu`, `memoryNumaNode` and `locality` describe GPU memory. If several threads use the rail, these
+    /// fields describe the memory in the least favorable position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
     /// NUMA node of the memory that the rail accesses. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_numa_node: Option<u32>,
-    /// Position of the device relative to this memory. Unset if the rail uses no PCI device.
+    /// Position of the device relative to the memory that the rail accesses. Unset if the rail uses no PCI device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locality: Option<Locality>,
 }
@@ -221,7 +222,7 @@ pub struct RailFacts {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Locality {
     /// The NIC and the GPU are below the same PCI root complex and are not known to be on different NUMA nodes. This
-    /// position is not reported if the machine has several GPUs that are all below the same root complex.
+    /// value is not used if the machine has several GPUs that are all below the same root complex.
     PciRoot,
     /// The NIC and the memory are on the same NUMA node.
     NumaNode,
@@ -271,7 +272,7 @@ pub struct MemoryFacts {
     pub numa_node: Option<u32>,
 }
 
-/// Setup cost of an arm in a round on one worker.
+/// Setup cost of an arm on one worker in one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Hardware of a machine and the software that drives it. Facts that the machine does not report are unset, never
+/// Hardware of a machine and the software that drives it. Values that the machine does not report are left unset, never
 /// guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -47,7 +47,7 @@ pub struct NicFacts {
     /// Name of the kernel driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// Version of the kernel driver. Unset for drivers that are part of the kernel.
+    /// Version of the kernel driver. Unset for drivers that ship with the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver_version: Option<String>,
     /// Version of the firmware.
@@ -68,23 +68,23 @@ pub struct NicFacts {
 pub struct GpuClocks {
     /// PCI address of the GPU, such as `0000:53:00.0`.
     pub pci: String,
-    /// Clock of the streaming multiprocessors.
+    /// Current clock of the streaming multiprocessors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<u32>,
-    /// Clock of the memory.
+    /// Current memory clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mhz: Option<u32>,
     /// Maximum clock of the streaming multiprocessors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sm_mhz: Option<u32>,
-    /// Maximum clock of the memory.
+    /// Maximum memory clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_mhz: Option<u32>,
 }
 
 impl HardwareFacts {
     /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. Current clocks are not
-    /// included, because those of an idle GPU vary.
+    /// included, because they vary while a GPU is idle.
     pub fn max_gpu_clocks(&self) -> Vec<String> {
         let mut distinct = Vec::new();
         for clocks in &self.gpu_clocks {
@@ -100,15 +100,15 @@ impl HardwareFacts {
     }
 }
 
-/// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider
-/// library with the same version and silently ignores all others.
+/// Versions of the interface between libibverbs and its EFA provider library. libibverbs loads only a provider library
+/// whose version matches its own and silently ignores all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RdmaCoreFacts {
     /// Version that libibverbs loads: the number NN in `libefa-rdmavNN.so`.
     pub expected: u32,
-    /// Versions of the provider libraries for EFA that are installed.
+    /// Versions of the installed EFA provider libraries.
     pub installed_efa: Vec<u32>,
 }
 

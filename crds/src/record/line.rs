@@ -76,8 +76,8 @@ impl Chain {
     /// Reads the next line and advances the position.
     ///
     /// # Errors
-    /// The line is too long, is not a record, is out of sequence, or does not match the digest. The position does not
-    /// change in this case.
+    /// The line is too long, is not a record, is out of sequence, or does not match the digest. On error, the position
+    /// does not change.
     pub fn read(&mut self, line: &str) -> Result<Record, LineError> {
         let seq = self.next;
         ensure!(
@@ -124,7 +124,7 @@ impl ChainWriter {
     /// Formats `record` as a line, including its newline.
     ///
     /// # Errors
-    /// The line is too long. The stream does not change in this case, and another record can be written.
+    /// The line is too long. On error, the stream does not change, and another record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
         let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;

@@ -15,7 +15,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Answer to the question whether at least one of two answers is yes.
+    /// Combines two answers: yes if either is yes; otherwise unknown if either is unknown; otherwise no.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {

@@ -1,4 +1,4 @@
-//! Types of the conditions of a run.
+//! Types of run conditions.
 
 use std::fmt;
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Devices {
-    /// Indexes of the GPUs that provide memory of kind Cuda, as numbered by the CUDA driver in the container. GPUs are
-    /// assigned to the measuring threads in turn: the first thread uses the first GPU. Each GPU has its own rails.
+    /// Indexes of the GPUs that provide Cuda memory, as numbered by the CUDA driver in the container. GPUs are assigned
+    /// to the measuring threads round-robin, starting with the first GPU in the list. Each GPU has its own rails.
     /// Defaults to GPU 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16), inner(range(max = 63))))]
@@ -47,12 +47,12 @@ impl Devices {
         thread % self.groups() as usize
     }
 
-    /// GPU whose memory measuring thread `thread` uses.
+    /// Index of the GPU whose memory measuring thread `thread` uses.
     pub fn gpu(&self, thread: usize) -> u32 {
         self.gpus.get(self.group(thread)).copied().unwrap_or(0)
     }
 
-    /// Names of the NICs of measuring thread `thread`, by rail; empty if no NICs are named.
+    /// Names of the NICs of measuring thread `thread`, by rail; empty if the spec names no NICs.
     pub fn nics(&self, thread: usize, rails: u32) -> &[String] {
         let rails = rails as usize;
         let start = self.group(thread) * rails;

@@ -1,6 +1,6 @@
 //! Controller state of a run that must survive a restart of the operator: attempts and timers.
 //!
-//! The controller stores each change of this state before it acts on the change. Times are formatted as RFC 3339 in
+//! The controller persists every change to this state before it acts on the change. Times are formatted as RFC 3339 in
 //! UTC, in whole seconds.
 
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ pub struct AttemptStatus {
     pub state: AttemptState,
     /// UID of the Job of the attempt.
     pub job_uid: String,
-    /// UID of the pod whose records are used: the pod of worker 0 when all workers were running.
+    /// UID of the pod whose records are used: the pod that was worker 0 when all workers were running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator_pod_uid: Option<String>,
     /// Digest of the worker image, as reported by the node.
@@ -61,7 +61,7 @@ pub struct AttemptStatus {
     /// Time at which the last worker of the attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// Time at which the attempt was observed to have finished.
+    /// Time at which the controller observed that the attempt had finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
     /// Machine-readable reason why the attempt did not measure its leg.

@@ -66,7 +66,7 @@ pub struct Change {
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub min: u32,
-    /// Largest expected change, in percent. A larger change also meets the expectation; the result mentions it.
+    /// Largest expected change, in percent. A larger change also meets the expectation, but is noted in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub max: Option<u32>,

@@ -34,9 +34,9 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
-    /// Whether the run waits while too few nodes meet the requirements of its workers. Defaults to Warn if queueName is
-    /// set or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to
-    /// Wait otherwise.
+    /// What the run does while too few nodes meet the requirements of its workers. Defaults to Warn if queueName is set
+    /// or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to Wait
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
     /// Required position of each NIC relative to the memory that it accesses. Cases that use a NIC in another position
@@ -85,8 +85,8 @@ pub enum Pattern {
 pub enum PreflightMode {
     /// The run waits until enough nodes meet the requirements.
     Wait,
-    /// The pods are created, and the run reports the unmet requirements while they cannot be scheduled. A cluster
-    /// autoscaler adds nodes only for such pods.
+    /// The pods are created, and the run reports the unmet requirements while the pods cannot be scheduled. A cluster
+    /// autoscaler adds nodes only for pods that cannot be scheduled.
     Warn,
 }
 

@@ -1,4 +1,4 @@
-//! Reasons of the conditions and attempts of a run.
+//! Reasons in the conditions and attempts of a run.
 
 use std::fmt;
 
@@ -43,11 +43,11 @@ pub enum Reason {
     BlocksMissing,
     /// The run has not failed.
     NotFailed,
-    /// The kubelet or the eviction API removed a pod.
+    /// A pod was evicted by the kubelet or through the eviction API.
     Evicted,
     /// A higher-priority pod preempted a worker, or the queue suspended the Job after admitting it.
     Preempted,
-    /// A node was deleted or does not respond.
+    /// A node was deleted or is not responding.
     NodeLost,
     /// A pod was deleted.
     PodDeleted,

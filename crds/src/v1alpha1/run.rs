@@ -9,8 +9,8 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 /// All fields except `suspend` and `runPolicy.ttlSecondsAfterFinished` are immutable, because all records of a run must
-/// belong to the same plan. Fields with a default are always set, so the rule uses `has` only for optional fields,
-/// which can be neither added nor removed.
+/// belong to the same plan. Fields with a default are always set, so the rule uses `has` only for the optional fields,
+/// which must be neither added nor removed.
 #[cfg(feature = "crd")]
 const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
     && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
@@ -94,7 +94,7 @@ pub struct BenchmarkRunSpec {
     /// Number of rounds and statistical parameters of the verdicts.
     #[serde(default)]
     pub sampling: Sampling,
-    /// Expected changes of variants. The outcome of each expectation is in status.expectations.
+    /// Expected changes of variants. The outcome of each expectation is reported in status.expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub expectations: Vec<Expectation>,

@@ -10,8 +10,8 @@ use crate::units::Duration;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
     /// Number of rounds. A round repeats every scenario in new processes and is the unit of statistical analysis. Must
-    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario. If
-    /// stop is Settled, this is the maximum number of rounds, and it defaults to 60.
+    /// be between 1 and 60. Defaults to the smallest number that allows a verdict in every scenario, plus four. If stop
+    /// is Settled, this is the maximum number of rounds, and defaults to 60.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
@@ -32,11 +32,11 @@ pub struct Sampling {
     pub margin_percent: u32,
     /// Minimum length of the measured window of a case, such as 20ms. Before round 1, a pilot measures how many
     /// operations each arm and pair needs to fill the window. Every arm and pair then uses the largest of these counts,
-    /// and the iterations of a scenario are only a lower bound. 0s disables the pilot, so that exactly the configured
-    /// number of iterations is measured. Must be at most 10s. Defaults to 20ms.
+    /// and the iterations of a scenario serve only as a lower bound. 0s disables the pilot, so that exactly the
+    /// configured number of iterations is measured. Must be at most 10s. Defaults to 20ms.
     #[serde(default = "default_min_window")]
     pub min_window: Duration,
-    /// Whether the baseline is also measured as a control arm, to determine the noise floor. Defaults to true.
+    /// Whether the baseline is measured a second time as a control arm, to determine the noise floor. Defaults to true.
     #[serde(default = "default_true")]
     pub control: bool,
     /// Whether the run measures all rounds, or ends each comparison as soon as it is decided. Defaults to Fixed.
@@ -51,10 +51,10 @@ pub enum Stop {
     /// Every arm is measured in every round.
     #[default]
     Fixed,
-    /// The results are analyzed several times, at planned numbers of rounds. A comparison ends at the first analysis
-    /// that decides its verdict and its expectations, or that shows that later analyses are unlikely to decide them. An
-    /// arm is no longer measured at a size once all comparisons that need it have ended. The error probability is
-    /// divided among the analyses, so the confidence level holds for all of them together.
+    /// The results are analyzed several times, each after a planned number of rounds. A comparison ends at the first
+    /// analysis that decides its verdict and its expectations, or that shows that later analyses are unlikely to decide
+    /// them. An arm is no longer measured at a size once all comparisons that need it have ended. The error probability
+    /// is divided among the analyses, so the confidence level holds for all of them together.
     Settled,
 }
 

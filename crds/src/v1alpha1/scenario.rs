@@ -39,8 +39,8 @@ pub struct Scenario {
     /// Transfer workload, which measures throughput. Exactly one of pingPong and transfer must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
-    /// Number of operations per thread at each size, instead of the numbers that a pilot determines. If set, it must
-    /// contain every size of the scenario. fabricbench replay copies the numbers from a finished run.
+    /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
+    /// list must contain every size of the scenario. fabricbench replay copies the numbers from a finished run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub operation_counts: Vec<SizeOperations>,
@@ -73,8 +73,8 @@ pub struct PingPong {
     /// Operation that sends a message. Defaults to Send.
     #[serde(default)]
     pub operation: PingPongOperation,
-    /// Number of measured round trips, or their minimum number if sampling.minWindow is above 0. Defaults to 1000 if
-    /// duration is unset.
+    /// Number of measured round trips, or the minimum number if sampling.minWindow is greater than 0. Defaults to 1000
+    /// if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
@@ -111,7 +111,7 @@ pub struct Transfer {
     #[serde(default = "default_window")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 4096)))]
     pub window: u32,
-    /// Number of transfers posted together as one burst. Must not exceed window. Defaults to 1.
+    /// Number of transfers posted together in one burst. Must not exceed window. Defaults to 1.
     #[serde(default = "default_batch")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub batch: u32,
@@ -122,8 +122,8 @@ pub struct Transfer {
     /// Whether one or both workers of a pair post transfers. Defaults to Unidirectional.
     #[serde(default)]
     pub direction: Direction,
-    /// Number of measured transfers per thread, or their minimum number if sampling.minWindow is above 0. Defaults to
-    /// 1000 if duration is unset.
+    /// Number of measured transfers per thread, or the minimum number if sampling.minWindow is greater than 0. Defaults
+    /// to 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
@@ -184,7 +184,7 @@ pub enum MemoryKind {
     /// Ordinary memory pages.
     #[default]
     Heap,
-    /// 2 MiB huge pages, verified in the memory map of the process.
+    /// 2 MiB huge pages. Their use is verified in the memory map of the process.
     HugePages,
     /// Shared memory mapping.
     SharedMemory,

@@ -1,6 +1,6 @@
 //! Status of a run: its conditions, the validity of its results, and its verdicts.
 //!
-//! Numbers are integers, and the field name states the unit. The operator limits the length of every list and string.
+//! All numbers are integers, and field names include the unit. The operator limits the length of every list and string.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct BenchmarkRunStatus {
     /// SHA-256 hash of the plan, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<String>,
-    /// Seed of the random order: spec.sampling.seed, or a number derived from metadata.uid.
+    /// Seed of the random measurement order: spec.sampling.seed, or a number derived from metadata.uid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Nodes on which the workers ran.
@@ -152,7 +152,7 @@ pub struct Progress {
     /// sampling.stop is Settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_percent: Option<u32>,
-    /// Number of measured blocks and of all blocks to measure, such as `12/240`.
+    /// Measured blocks out of all blocks to measure, such as `12/240`.
     pub text: String,
 }
 
@@ -327,8 +327,8 @@ pub struct ArmResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
     /// Whether the provider executed the operations in software although they are meant for the device: RMA operations
-    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if the transport has no
-    /// device or the operations are not RMA operations.
+    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if neither is
+    /// possible: for other operations on host memory, or with a transport without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
 }
@@ -343,7 +343,7 @@ pub enum Verdict {
     NoChange,
     /// The whole confidence interval lies beyond the margin, in the direction of a regression.
     Regressed,
-    /// The measurements are not sufficient for any other verdict.
+    /// The measurements do not support any other verdict.
     Inconclusive,
 }
 
@@ -393,7 +393,8 @@ pub struct ComparisonResult {
     /// Upper bound of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_ppm: Option<i64>,
-    /// Smallest change that this number of rounds detects with a probability of 80 percent, in parts per million.
+    /// Minimum detectable effect, in parts per million: the smallest change that this number of rounds detects with a
+    /// statistical power of 80 percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_detectable_ppm: Option<u64>,
     /// Verdict of the comparison. Unset if the verdict is withheld.
@@ -408,12 +409,12 @@ pub struct ComparisonResult {
     /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
-    /// Early end of the comparison. Unset if the comparison did not end before the last round.
+    /// Details of the early end of the comparison. Unset if the comparison did not end before the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<ComparisonEnd>,
 }
 
-/// Early end of a comparison, at an analysis before the last round.
+/// Details of the early end of a comparison, at an analysis before the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -430,8 +431,8 @@ pub struct ComparisonEnd {
 pub enum EndReason {
     /// The verdict and all expectations are decided.
     Settled,
-    /// Whichever effect within the confidence interval is the true one, the probability that a later analysis decides
-    /// the comparison is less than 10 percent.
+    /// For every effect within the confidence interval, the probability that a later analysis decides the comparison is
+    /// less than 10 percent.
     Futile,
     /// The comparison cannot have a verdict, for example because a requested optimization was not active.
     NoVerdict,
@@ -464,8 +465,8 @@ pub struct ExpectationResult {
     pub reason: String,
 }
 
-/// Deviation of one pair of nodes from the other pairs, measured with the baseline on the primary metric of the
-/// scenario.
+/// Deviation of one pair of nodes from the other pairs in the primary metric of the scenario, measured with the
+/// baseline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -483,7 +484,7 @@ pub struct PairResult {
     pub deviation_ppm: i64,
 }
 
-/// Deviation of one node from the others, measured with the baseline on the primary metrics of all scenarios.
+/// Deviation of one node from the other nodes in the primary metrics of all scenarios, measured with the baseline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -505,8 +506,8 @@ pub enum Outcome {
     /// The run is complete, and an expectation was missed or a regression was found. `fabricbench report` exits with
     /// status 1.
     Missed,
-    /// The run is complete, but a control shows a change, so the verdicts at that size are withheld. Repeat the run.
-    /// `fabricbench report` exits with status 3.
+    /// The run is complete, but a control shows a change at one or more sizes, so the verdicts at these sizes are
+    /// withheld. Repeat the run. `fabricbench report` exits with status 3.
     Suspect,
     /// The run is not complete, or a requested result is not valid. `fabricbench report` exits with status 3.
     Untrusted,

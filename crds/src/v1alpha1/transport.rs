@@ -97,25 +97,25 @@ pub struct Libfabric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum LibfabricProvider {
-    /// Native TCP. This provider is called `net` in libfabric before 1.18.
+    /// Native TCP. This provider is called `net` in libfabric versions before 1.18.
     #[serde(rename = "tcp")]
     Tcp,
-    /// Native TCP under the name `net`, which exists only in libfabric before 1.18.
+    /// Native TCP under the name `net`, which exists only in libfabric versions before 1.18.
     #[serde(rename = "net")]
     Net,
-    /// TCP messages with the reliable-datagram layer on top.
+    /// Reliable-datagram layer over TCP message endpoints.
     #[serde(rename = "tcp;ofi_rxm")]
     TcpRxm,
     /// Shared memory between processes on the same host.
     #[serde(rename = "shm")]
     Shm,
-    /// InfiniBand, RoCE and iWARP with the reliable-datagram layer on top.
+    /// Reliable-datagram layer over verbs message endpoints on InfiniBand, RoCE or iWARP.
     #[serde(rename = "verbs;ofi_rxm", alias = "verbs")]
     Verbs,
-    /// AWS EFA with the software protocol of the provider.
+    /// AWS EFA with the provider's software protocol.
     #[serde(rename = "efa")]
     Efa,
-    /// AWS EFA without a software protocol above the device.
+    /// AWS EFA without a software protocol on top of the device.
     #[serde(rename = "efa-direct")]
     EfaDirect,
 }

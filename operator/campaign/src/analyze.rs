@@ -15,7 +15,7 @@ use crate::stats::{
 use crate::stopping::{ComparisonKey, Stopping, expectations};
 use crate::summarize::summarize;
 
-/// Performs the analyses of `plan` for which `reports` contain all needed blocks.
+/// Performs every analysis of `plan` whose required blocks are all in `reports`.
 ///
 /// # Errors
 /// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
@@ -25,7 +25,7 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
     Ok(stopping)
 }
 
-/// Adds to `stopping` the analyses that follow and for which `reports` contain all needed blocks.
+/// Adds to `stopping` every subsequent analysis whose required blocks are all in `reports`.
 ///
 /// # Errors
 /// Same as [`analyze`].
@@ -42,8 +42,8 @@ pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Resul
     Ok(())
 }
 
-/// Open comparisons that end at the next analysis, each with the reason. Empty if that is the last analysis, at which
-/// every comparison ends anyway.
+/// Open comparisons that end at the next analysis, each with its reason. Empty if the next analysis is the last, at
+/// which every comparison ends anyway.
 fn ended_now(
     plan: &Plan,
     reports: &Reports,
@@ -58,7 +58,7 @@ fn ended_now(
         let mut legs = plan.legs.iter().filter(|planned| planned.leg == leg);
         legs.any(|planned| plan.stage_of_leg(planned) <= stage)
     });
-    // Ends no comparison yet, so that all open comparisons include the rounds up to this analysis.
+    // Add the analysis without ending any comparison, so that every open comparison includes the rounds up to it.
     let mut at_analysis = stopping.clone();
     at_analysis.add_analysis(plan, []);
     let summary = summarize(plan, &before, &at_analysis);
@@ -83,10 +83,10 @@ fn ended_now(
     Ok(ended)
 }
 
-/// Inputs to the decision whether a comparison ends at an analysis.
+/// Inputs to the decision on whether a comparison ends at an analysis.
 struct AnalysisInputs<'a> {
     plan: &'a Plan,
-    /// Comparisons at the analysis.
+    /// Comparisons computed from the rounds that the analysis includes.
     comparisons: &'a Comparisons,
     margin: Margin,
     /// Number of rounds that the analysis includes.
@@ -104,8 +104,8 @@ enum Question {
 }
 
 impl AnalysisInputs<'_> {
-    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
-    /// continues.
+    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if
+    /// it continues.
     fn end_reason(
         &self,
         key: ComparisonKey,
@@ -117,13 +117,15 @@ impl AnalysisInputs<'_> {
         let Some(comparison) = find(primary) else {
             return Ok(None);
         };
-        if has_no_verdict(comparison) {
-            return Ok(Some(EndReason::NoVerdict));
-        }
         let mut questions: Vec<(Metric, Question)> = Vec::new();
-        if comparison.role == Role::Variant {
-            let direction = BetterDirection::from(primary);
-            questions.push((primary, Question::Verdict(direction)));
+        match outlook(comparison) {
+            Outlook::NoAnswer => return Ok(Some(EndReason::NoVerdict)),
+            Outlook::Suspect => return Ok(None),
+            Outlook::NoVerdict => {}
+            Outlook::Verdict => {
+                let direction = BetterDirection::from(primary);
+                questions.push((primary, Question::Verdict(direction)));
+            }
         }
         for expectation in expectations(self.plan, key) {
             let expected = expected_change(expectation, self.margin)?;
@@ -135,7 +137,8 @@ impl AnalysisInputs<'_> {
             })
         });
         Ok(match answers.max() {
-            None | Some(QuestionState::Decided) => Some(EndReason::Settled),
+            None => Some(EndReason::NoVerdict),
+            Some(QuestionState::Decided) => Some(EndReason::Settled),
             Some(QuestionState::Futile) => Some(EndReason::Futile),
             Some(QuestionState::Open) => None,
         })
@@ -164,19 +167,34 @@ impl AnalysisInputs<'_> {
     }
 }
 
-/// Whether the evidence, as opposed to the interval, rules out a verdict no matter how many rounds follow. A control
-/// that shows a change does not end the comparison, because later rounds may reveal that the change was chance.
-fn has_no_verdict(comparison: &Comparison) -> bool {
+/// What later rounds can contribute to a comparison, according to the evidence and not to the interval.
+enum Outlook {
+    /// A verdict, and the answers of expectations.
+    Verdict,
+    /// Only the answers of expectations.
+    NoVerdict,
+    /// Nothing: the evidence of the rounds so far rules out every answer.
+    NoAnswer,
+    /// A control shows a change, which later rounds may reveal to be chance. Until then, the verdict is withheld.
+    Suspect,
+}
+
+fn outlook(comparison: &Comparison) -> Outlook {
     match &comparison.reason {
+        None | Some(Withheld::NoInterval { .. } | Withheld::NotPrimary)
+            if comparison.role == Role::Variant =>
+        {
+            Outlook::Verdict
+        }
         None
         | Some(
             Withheld::NoInterval { .. }
-            | Withheld::ControlViolated { .. }
             | Withheld::NotPrimary
             | Withheld::Control
-            | Withheld::Identical { .. },
-        ) => false,
-        Some(Withheld::NotApplicable { .. }) => comparison.role == Role::Variant,
+            | Withheld::Identical { .. }
+            | Withheld::NotApplicable { .. },
+        ) => Outlook::NoVerdict,
+        Some(Withheld::ControlViolated { .. }) => Outlook::Suspect,
         Some(
             Withheld::NotMeasured { .. }
             | Withheld::NoValidRound { .. }
@@ -184,6 +202,6 @@ fn has_no_verdict(comparison: &Comparison) -> bool {
             | Withheld::Contradicted { .. }
             | Withheld::NotEngaged { .. }
             | Withheld::DifferentDevices { .. },
-        ) => true,
+        ) => Outlook::NoAnswer,
     }
 }

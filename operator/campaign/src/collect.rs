@@ -1,9 +1,9 @@
-//! Converts the bytes of record streams to verified records, in order, using each block once. Performs no I/O.
+//! Parses the bytes of record streams into verified records, in order, accepting each block only once. Performs no I/O.
 //!
-//! A stream begins with the hello record of rank 0 as line 0. The input may contain several streams in succession: the
-//! legs of a run, attempts of a leg, or the same stream read again after a restart. The longest verified prefix of each
-//! stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt in which its `block`
-//! record is verified, and only if every arm that the plan assigns to the block has a record.
+//! A stream begins with the hello record of rank 0 as line 0. The input may be a concatenation of streams: those of
+//! different legs, those of several attempts of a leg, or one stream that was read again after a restart. The longest
+//! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
+//! in which its `block` record is verified, and only if every arm that the plan assigns to the block has a record.
 
 mod case;
 mod collector;
@@ -85,7 +85,7 @@ impl Reports {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }
 
-    /// The records of the legs that `includes` accepts.
+    /// The records of the legs for which `includes` returns true.
     pub fn of_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
         fn filtered<T: Clone>(all: &[FromStream<T>], includes: &impl Fn(u32) -> bool) -> Vec<FromStream<T>> {
             let found = all.iter().filter(|from| includes(from.leg));
@@ -114,7 +114,7 @@ impl Reports {
 
 /// Reads `bytes`, which contain one or more streams of the run with UID `uid` and plan `plan`.
 ///
-/// Never fails: unusable input is reported as a fault, and all records before it are used.
+/// Never fails: unusable input is reported as a [`Fault`], and the verified records before it are used.
 pub fn collect(plan: &HashedPlan, uid: &str, bytes: &[u8]) -> Reports {
     let mut collector = Collector::new(plan, uid);
     collector.feed(bytes);

@@ -2,15 +2,15 @@
 //! their summary. Performs no I/O.
 //!
 //! Each variant and each control arm is compared with the baseline in every scenario, at every size, on every metric.
-//! Only the scenario's primary metric gets verdicts. A verdict is withheld if the comparison cannot answer whether the
-//! variant changes the metric; [`Withheld`] gives the reason.
+//! Verdicts are given only for the scenario's primary metric. A verdict is withheld if the comparison cannot answer
+//! whether the variant changes the metric; [`Withheld`] gives the reason.
 //!
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
 //! run form a family of their own: if there is no real difference, the probability that any of them shows a change is
-//! at most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond
-//! the margin, then position or time changes the metric even without a variant, and the verdicts of **all comparisons
-//! in that scenario at that size** are withheld, because they share the baseline.
+//! at most `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the
+//! margin, then position or time alone changes the metric, and the verdicts of **all comparisons in that scenario at
+//! that size** are withheld, because they share the baseline.
 
 mod effects;
 mod expectations;
@@ -56,9 +56,9 @@ pub struct Comparison {
     pub arm: usize,
     /// Metric that is compared.
     pub metric: Metric,
-    /// Whether this is the scenario's primary metric, the only one that gets verdicts.
+    /// Whether this is the scenario's primary metric, the only one for which verdicts are given.
     pub primary: bool,
-    /// Purpose of the comparison, as planned.
+    /// Planned purpose of the comparison.
     pub role: Role,
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
@@ -69,12 +69,12 @@ pub struct Comparison {
     /// Effect with its interval; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
-    /// Effect of a control with its interval at the level of the family of all controls of the run; `None` for other
-    /// roles and metrics, and if there are too few rounds.
+    /// For a control on the primary metric, the effect with its interval at the level of the run's family of controls.
+    /// `None` for all other comparisons, and if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub control_interval: Option<Interval>,
-    /// Smallest change, in percent, that the comparison detects with a power of 80 percent, given its number of rounds
-    /// and their spread; `None` without an interval.
+    /// Minimum detectable effect, in percent: the smallest change that the comparison detects with a power of 80
+    /// percent, given the number and spread of its rounds. `None` if there is no interval.
     pub minimum_detectable_percent: Option<f64>,
     /// Verdict; `None` if it is withheld.
     pub verdict: Option<Verdict>,
@@ -83,12 +83,12 @@ pub struct Comparison {
     /// Number of rounds that would settle an `Inconclusive` verdict, serialized as a string.
     #[serde(serialize_with = "serialize_rounds_to_settle")]
     pub rounds_to_settle: Option<RoundsToSettle>,
-    /// Effect of each round on the primary metric, as a change in percent of the baseline; empty for other metrics. It
-    /// is not serialized, because it follows from the values of the arms.
+    /// Effect in each round, as a change in percent of the baseline; empty unless the metric is the primary one. Not
+    /// serialized, because it can be derived from the values of the arms.
     #[serde(skip)]
     pub round_percents: Vec<f64>,
-    /// Effect of each pair of workers over all rounds. It is descriptive only, because pairs are not independent
-    /// repetitions.
+    /// Effect measured by each pair of workers over all rounds. These effects are descriptive only, because pairs are
+    /// not independent repetitions.
     pub pairs: Vec<PairEffect>,
 }
 
@@ -96,14 +96,14 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
-    /// Natural logarithm of arm over baseline.
+    /// Natural logarithm of the ratio of arm to baseline.
     pub log_ratio: f64,
     /// Effect as a change in percent of the baseline.
     pub percent: f64,
 }
 
 impl Effect {
-    /// Creates an effect from the natural logarithm of arm over baseline.
+    /// Creates an effect from the natural logarithm of the ratio of arm to baseline.
     pub fn new(log_ratio: f64) -> Self {
         Self {
             log_ratio,
@@ -151,7 +151,8 @@ pub enum Withheld {
     /// The arm and the baseline are never valid in the same round.
     #[snafu(display("there is no round in which both the arm and the baseline are valid"))]
     NoCommonRound,
-    /// The comparison has too few rounds, or an effect that is not finite.
+    /// The comparison has too few rounds, its first analysis has not taken place yet, or the effect of a round is not
+    /// finite.
     #[snafu(display("{message}"))]
     NoInterval {
         /// Reason why no interval exists.
@@ -189,7 +190,7 @@ pub enum Withheld {
         "invalid: the legs of the arm and the baseline ran on different nodes or devices ({message})"
     ))]
     DifferentDevices {
-        /// First rank that differs, with its node and devices.
+        /// First node on which only one of the arms ran, with its devices.
         message: String,
     },
 }

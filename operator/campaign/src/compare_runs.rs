@@ -1,12 +1,12 @@
 //! Compares two finished runs: whether they are comparable, and what changed from the first to the second. Performs no
 //! I/O.
 //!
-//! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
-//! distinguished from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of
-//! the same run, computed round by round, so that effects common to both arms cancel out. No verdict is given for the
-//! baseline itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from
-//! the logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. It holds even if
-//! the rounds of one run spread more than those of the other.
+//! The rounds of two runs are not interleaved, so a change of the machines between the runs cannot be distinguished
+//! from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of the same run,
+//! computed round by round, so that effects common to both arms cancel out. No verdict is given for the baseline
+//! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from the
+//! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
+//! even if the rounds of one run have a larger spread than those of the other.
 
 mod difference;
 mod differences;
@@ -51,9 +51,9 @@ pub struct RunComparison {
     pub arm: String,
     /// The scenario's primary metric.
     pub metric: Metric,
-    /// Median of the rounds of the first run.
+    /// Median over the rounds of the first run.
     pub first: Option<f64>,
-    /// Median of the rounds of the second run.
+    /// Median over the rounds of the second run.
     pub second: Option<f64>,
     /// Number of rounds used from the first run and from the second run.
     pub rounds: (usize, usize),
@@ -68,8 +68,7 @@ pub struct RunComparison {
     pub reason: Option<String>,
 }
 
-/// Compares every arm that both runs have, at every size that both runs have, on the scenario's primary metric in the
-/// first run.
+/// Compares every arm at every size that both runs have in common, on the scenario's primary metric in the first run.
 ///
 /// # Errors
 /// Fails if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
@@ -86,7 +85,11 @@ pub fn compare_runs(
         let Ok(comparisons @ 1..) = u32::try_from(shared.iter().filter(gets_verdict).count()) else {
             continue;
         };
-        let family = Family::new(comparisons, f64::from(sampling.confidence_percent))?;
+        // The number of rounds of an arm may depend on an analysis of its run, so the interval must hold for every pair of
+        // analyses at which the two runs may have ended.
+        let analyses = first.plan.analyses.len() * second.plan.analyses.len();
+        let family =
+            Family::new(comparisons, f64::from(sampling.confidence_percent))?.with_analyses(analyses);
         for pair in &shared {
             let withheld = reason_to_withhold(first, pair.first.own)
                 .or_else(|| reason_to_withhold(second, pair.second.own));
@@ -100,8 +103,8 @@ pub fn compare_runs(
     Ok(all)
 }
 
-/// Results of an arm at one size in one run, with those of the baseline; `baseline` is `None` if the arm is the
-/// baseline.
+/// Results of an arm at one size in one run, along with those of the baseline; `baseline` is `None` if the arm is
+/// itself the baseline.
 #[derive(Clone, Copy)]
 struct ArmResult<'a> {
     own: &'a CellSummary,

@@ -31,7 +31,8 @@ pub enum RunOutcome {
     /// At least one requested result cannot be trusted.
     Untrusted,
     /// A control shows a change, so the verdicts that share its baseline are withheld. If there is no real difference,
-    /// this happens with a probability of at most `1 - confidence`. Repeating the run shows whether it was chance.
+    /// this happens with a probability of at most `1 - confidence`. Repeating the run shows whether the change was due
+    /// to chance.
     Suspect,
     /// An expectation was not met, or a variant regressed.
     Missed,

@@ -17,7 +17,7 @@ pub fn nanos(nanos: f64) -> String {
     scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])
 }
 
-/// Formats a duration in nanoseconds, rounded up to seconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
+/// Formats a duration in nanoseconds, rounded up to whole seconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
 pub fn duration(nanos: u64) -> String {
     let seconds = nanos.div_ceil(1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,5 +1,6 @@
 //! The core of every run, shared by the operator in a cluster and the local executor: plans, record checks, statistics,
-//! verdicts and status. Synchronous. Performs no I/O: it uses no clients, clocks, sockets or environment variables.
+//! verdicts and status. The code is synchronous and performs no I/O: it uses no clients, clocks, sockets or environment
+//! variables.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

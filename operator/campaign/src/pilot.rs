@@ -8,11 +8,12 @@ use crds::assignment::{OperationCount, Pass, Workload, memory};
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 
-/// Number of operations of every scenario and size for which the spec gives a number or `reports` contains pilot cases:
-/// the largest that an arm or pair needs, limited by the case deadline of the slowest.
+/// Number of operations for every scenario and size for which the spec gives a number or `reports` contain pilot cases.
+/// Pilot cases yield the largest number that any arm or pair needs, limited so that the slowest arm or pair stays
+/// within its share of the case deadline.
 ///
-/// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot
-/// case is repeated later.
+/// Once a measured case exists, its number of operations applies, so that all rounds of a run use the same number even
+/// if a pilot case is repeated later.
 pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
     let scenarios = (0_u32..).zip(&plan.scenarios);
     let given = scenarios.flat_map(|(index, scenario)| {
@@ -53,8 +54,8 @@ pub fn pilot_counts(plan: &Plan, reports: &Reports) -> PilotCounts {
     counts
 }
 
-/// Successful cases of `pass` whose number of operations depends on a pilot: scenario and size, workload, and
-/// measurement.
+/// Successful cases of `pass` whose number of operations depends on a pilot, each with its scenario and size, workload,
+/// and measurements.
 fn cases<'a>(
     plan: &'a Plan,
     reports: &'a Reports,
@@ -143,7 +144,7 @@ mod tests {
     fn slowest_case_limits_the_number_to_its_part_of_the_deadline() {
         let fast = case(Pass::Pilot, 64, 1, 4_000_000);
         let slow = case(Pass::Pilot, 64, 0, 2);
-        // The share is a quarter of the deadline, 15 s, and an operation of a thread takes 20 ms.
+        // The slowest case may take at most a quarter of the deadline, 15 s. One operation of a thread takes 20 ms.
         assert_eq!(counts(vec![fast, slow]), [(64, 750)]);
     }
 

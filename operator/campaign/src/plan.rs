@@ -56,7 +56,12 @@ pub struct Plan {
     /// Numbers of rounds after which the run is analyzed, in ascending order. The last is `rounds`; only a run with
     /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled) has others. The rounds that follow one analysis, up to the
     /// next, form a stage.
+    #[serde(skip_serializing_if = "has_single_analysis")]
     pub analyses: Vec<u32>,
+    /// Version of the rules by which analyses end comparisons; `None` if the run has a single analysis. A run can only be
+    /// evaluated by the rules with which it was measured, because they determined its blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopping_rules: Option<u32>,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
@@ -67,7 +72,7 @@ pub struct Plan {
     pub expectations: Vec<Expectation>,
     /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
-    /// Number of controls in all scenarios: comparisons that must not show an effect.
+    /// Number of controls, which are comparisons that must not show an effect, in all scenarios.
     pub controls: u32,
     /// Number of blocks in all legs, including the integrity pass and the pilot.
     pub blocks_total: u32,
@@ -92,11 +97,11 @@ pub struct Arm {
     pub image: Option<String>,
     /// Environment variables and library of its instrument process.
     pub process: InstrumentProcess,
-    /// Size in bytes up to which a chunk is injected.
+    /// Maximum size, in bytes, of a chunk that is injected.
     pub inject_max_bytes: Option<u64>,
     /// Maximum number of posts per doorbell.
     pub doorbell_max_batch: Option<u32>,
-    /// Rule that spreads a transfer over rails, with all defaults filled in.
+    /// Rule for striping a transfer across rails, with all defaults filled in.
     pub striping: StripingRule,
 }
 
@@ -120,7 +125,7 @@ pub struct PlannedScenario {
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in the order of the spec.
     pub sizes: Vec<u64>,
-    /// Primary metric, the only one that gets verdicts.
+    /// Primary metric, the only one for which verdicts are given.
     pub primary: Metric,
     /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
@@ -128,12 +133,19 @@ pub struct PlannedScenario {
     pub minimum_rounds: u32,
     /// Whether the integrity pass verifies every byte once before the measurement.
     pub integrity: bool,
-    /// Number of operations per thread at each size, in bytes. Empty if a pilot determines the numbers, or if they are
-    /// fixed.
+    /// Number of operations per thread that the spec sets for each size in bytes. Empty if a pilot determines the
+    /// numbers, or if the workload needs no pilot.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub operation_counts: BTreeMap<u64, u32>,
     /// Posts of each arm at each size, ordered by size, then by arm.
     pub cells: Vec<Cell>,
+}
+
+/// Current version of the rules by which analyses end comparisons.
+const STOPPING_RULES: u32 = 1;
+
+fn has_single_analysis(analyses: &[u32]) -> bool {
+    analyses.len() == 1
 }
 
 /// Posts of one arm at one size.
@@ -170,8 +182,8 @@ pub struct Leg {
     pub image: Option<String>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
-    /// Arms of the leg: index into [`Plan::arms`] and index into `processes`. The orders in `rounds` are indexes into
-    /// this list.
+    /// Arms of the leg, each as an index into [`Plan::arms`] and an index into `processes`. The orders in `rounds`
+    /// consist of indexes into this list.
     pub arms: Vec<(usize, u32)>,
     /// Rounds of the leg, in the order in which they run.
     pub rounds: Vec<RoundAssignment>,
@@ -243,6 +255,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         },
         seed: run.seed,
         rounds,
+        stopping_rules: (analyses.len() > 1).then_some(STOPPING_RULES),
         analyses,
         arms,
         baseline: run.baseline,

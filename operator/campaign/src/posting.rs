@@ -20,11 +20,11 @@ pub struct PlannedOptimization {
 /// Settings that determine how messages are posted, with all defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Size in bytes up to which a chunk is injected.
+    /// Maximum size, in bytes, of a chunk that is injected.
     pub inject_max_bytes: Option<u64>,
     /// Maximum number of posts per doorbell.
     pub doorbell_max_batch: Option<u32>,
-    /// Rule that spreads a transfer over rails.
+    /// Rule for striping a transfer across rails.
     pub striping: StripingRule,
 }
 
@@ -56,13 +56,13 @@ impl From<&Workload> for Burst {
 }
 
 impl Burst {
-    /// Whether the transfers are reads, which carry no FI_MORE because the efa provider ignores it on reads.
+    /// Whether the transfers are reads, which are posted without FI_MORE because the efa provider ignores it on reads.
     pub fn is_read(&self) -> bool {
         self.operation == TransferOperation::Read
     }
 
-    /// Reason why none of the transfers can be injected; `None` if the operation allows it. The initiator gets no
-    /// completion for an injected post, so the target must get one that confirms the arrival of the data.
+    /// Reason why none of the transfers can be injected; `None` if the operation allows injection. The initiator gets
+    /// no completion for an injected post, so the target must get one that confirms the arrival of the data.
     pub fn injection_obstacle(&self) -> Option<&'static str> {
         match self.operation {
             TransferOperation::Send | TransferOperation::WriteImmediate => None,
@@ -81,7 +81,7 @@ pub struct Posting {
     pub stripes: Stripes,
     /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
-    /// Number of posts that share a doorbell; 1 if every post rings its own.
+    /// Number of posts that share a doorbell; 1 if every post rings its own doorbell.
     pub posts_per_doorbell: u64,
     /// Whether all chunks but the last are injected, and whether the last one is.
     pub injected: (bool, bool),
@@ -90,7 +90,7 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// Computes the posts of `tuning` for transfers of `size` bytes over `rails` rails.
+    /// Computes how `tuning` posts transfers of `size` bytes over `rails` rails.
     pub fn new(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Self {
         let rails = u64::from(rails);
         let stripes = tuning.striping.stripes(size, rails);

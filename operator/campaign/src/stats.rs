@@ -8,8 +8,8 @@
 //! effect: control arms and negative controls. [`InterimAnalysis`] determines which comparisons end before the last
 //! round. [`two_samples`] computes the interval that compares two runs.
 //!
-//! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
-//! `docs/methodology.md` describes the method, its sources and its simulated coverage.
+//! Effects in this module are natural logarithms of ratios; [`percent_change`] converts them to percentages for
+//! display. `docs/methodology.md` describes the method, its sources and its simulated coverage.
 
 mod analyses;
 mod distribution;

@@ -35,7 +35,7 @@ pub const MAX_RESULTS: usize = 512;
 pub enum Phase {
     /// Accepted; no worker is running yet.
     Pending {
-        /// Machine-readable reason for waiting.
+        /// Machine-readable reason why the run is pending.
         reason: Reason,
         /// Human-readable explanation.
         message: String,

@@ -63,7 +63,7 @@ pub struct Summary {
     pub pairs: Vec<PairDeviation>,
     /// Deviation of each node in these pairs, worst first.
     pub nodes: Vec<NodeDeviation>,
-    /// Variance of the baseline by level, for each scenario and size.
+    /// Variance of the baseline for each scenario and size, split into components.
     pub variances: Vec<VarianceSplit>,
     /// Upper bounds on the throughput of each scenario with transfers.
     pub upper_bounds: Vec<UpperBound>,

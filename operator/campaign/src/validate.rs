@@ -150,7 +150,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 /// Checks the name of a run.
 ///
 /// # Errors
-/// Returns the requirements on a name if `name` is not valid.
+/// Returns the requirements for a name if `name` is not valid.
 pub fn check_name(name: &str) -> Result<(), ProblemKind> {
     match is_label(name, MAX_NAME) {
         true => Ok(()),
@@ -162,8 +162,8 @@ pub fn check_name(name: &str) -> Result<(), ProblemKind> {
 
 /// Maximum length of an invalid name in a message, in characters.
 const MAX_SHOWN_NAME: usize = 80;
-/// Maximum length of the name of a run: the names of pods, Services and result directories append suffixes to it and
-/// must remain DNS labels.
+/// Maximum length of the name of a run: pods, Services and result directories are named after the run, with suffixes,
+/// and their names must remain DNS labels.
 const MAX_NAME: usize = 52;
 
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).

@@ -42,7 +42,7 @@ impl ConcurrentTimes {
     }
 }
 
-/// Lower bound: creates `count` Jobs without an operator.
+/// Measures a lower bound by creating `count` Jobs without an operator.
 pub async fn bare_jobs(cluster: &TestCluster, count: usize, results: &mut Results) {
     let jobs = (0..count).map(|number| bare_job(&format!("bare-{number}")));
     let mut times = measure_creation(cluster, jobs.collect()).await;
@@ -55,7 +55,7 @@ pub async fn bare_jobs(cluster: &TestCluster, count: usize, results: &mut Result
     cluster.clear().await;
 }
 
-/// Lower bound: creates `count` runs without an operator.
+/// Measures a lower bound by creating `count` runs without an operator.
 pub async fn bare_runs(cluster: &TestCluster, count: usize, results: &mut Results) {
     let runs = build_runs(cluster, count);
     let start = Instant::now();

@@ -19,7 +19,7 @@ pub fn cpu_seconds(operator: &Operator) -> f64 {
 /// Idle time before the memory is read. During this time, the operator closes the connections that it does not need.
 const IDLE_TIME: Duration = Duration::from_secs(25);
 
-/// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].
+/// Resident memory in MiB after the operator has been idle for [`IDLE_TIME`].
 pub async fn resident_mib(operator: &Operator) -> f64 {
     loop {
         wait_until_settled(operator).await;

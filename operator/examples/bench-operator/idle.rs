@@ -43,7 +43,7 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
     results.add(what, Goal::AtMost(0.0), written);
 }
 
-/// Starts an operator with all existing runs, and measures it for `seconds` while it has no work.
+/// Starts an operator for all existing runs, and measures it for `seconds` while it has no work.
 pub async fn measure_idle(cluster: &TestCluster, seconds: u64, results: &mut Results) {
     let operator = cluster.start_with_lease();
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;

@@ -69,7 +69,7 @@ impl fmt::Display for Results {
     }
 }
 
-/// Percentile by nearest rank. Sorts `values`, which must not be empty.
+/// Nearest-rank percentile. Sorts `values`, which must not be empty.
 pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (fraction * values.len() as f64).ceil() as usize;

@@ -86,7 +86,7 @@ impl TestCluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Deletes every run, and also its objects, because the cluster has no garbage collector.
+    /// Deletes every run and its objects, which the cluster does not delete because it has no garbage collector.
     pub async fn clear(&self) {
         let operator = self.start();
         operator.ready().await;

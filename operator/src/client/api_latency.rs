@@ -1,4 +1,4 @@
-//! Measures the time from sending a request to the API server until the head of its response arrives.
+//! Measures the time from sending a request to the API server until the response headers arrive.
 
 use std::future::Future;
 use std::pin::Pin;

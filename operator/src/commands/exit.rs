@@ -78,7 +78,7 @@ impl std::error::Error for Failure {}
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // If the reader has closed the pipe, no error is reported.
+        // A reader that closes the pipe early is not an error, so nothing is reported.
         let message = match error.kind() {
             io::ErrorKind::BrokenPipe => String::new(),
             _ => format!("cannot write the output: {error}"),

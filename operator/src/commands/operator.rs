@@ -24,8 +24,8 @@ use crate::options::{LeaseName, LogFormat, Namespaces, OperatorConfig, Options, 
 pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. It then
-    /// cannot check whether enough nodes meet the requirements of a run before it creates pods.
+    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. In this
+    /// mode, it cannot check whether enough nodes meet the requirements of a run before it creates the pods.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -69,15 +69,15 @@ pub struct Operator {
         value_parser = variable_pattern
     )]
     allowed_env: Vec<String>,
-    /// Run workers as root with only the capability IPC_LOCK, for nodes that limit locked memory. The namespaces of the
-    /// runs must admit privileged pods.
+    /// Run workers as root with only the IPC_LOCK capability, for nodes that limit locked memory. Namespaces that
+    /// contain runs must admit pods at the "privileged" Pod Security level.
     #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
     ipc_lock: bool,
-    /// Number of CPUs per worker if the run does not set it.
+    /// Number of CPUs per worker, unless the run specifies it.
     #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     default_cpus: u32,
-    /// Memory per worker if the run does not set it.
+    /// Memory per worker, unless the run specifies it.
     #[arg(
         long,
         env = "FABRICBENCH_DEFAULT_MEMORY",
@@ -94,7 +94,7 @@ pub struct Operator {
     #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=64))]
     evaluation_threads: u16,
-    /// Maximum number of requests to the API server per second. Watches, logs and the Lease are not counted.
+    /// Maximum number of requests to the API server per second. Watches, logs and the Lease are exempt.
     #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_qps: u32,
@@ -216,7 +216,8 @@ fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
     }
 }
 
-/// Parses the name of an environment variable with an optional trailing `*`, as the schema of the chart's values does.
+/// Parses the name of an environment variable with an optional trailing `*`. The JSON schema of the chart's values
+/// accepts the same names.
 fn variable_pattern(text: &str) -> Result<String, &'static str> {
     let name = text.strip_suffix('*').unwrap_or(text);
     let valid = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')

@@ -181,7 +181,7 @@ impl Election {
         };
         match written {
             Ok(_) => Ok(Held::Mine),
-            // Another replica was faster. The next read shows its identity.
+            // Another replica wrote the Lease first. The next read shows its identity.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
                 Ok(Held::Theirs("another replica".to_owned()))
             }
@@ -195,7 +195,7 @@ impl Election {
             .await
     }
 
-    /// Builds the Lease to write from the Lease that was read, with its resourceVersion.
+    /// Builds the Lease to write from the Lease that was read, including its resourceVersion.
     fn lease_to_write(&self, current: Option<Lease>) -> Lease {
         let mut lease = current.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {

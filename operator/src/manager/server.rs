@@ -77,7 +77,7 @@ fn stream_metrics(
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,
 ) -> impl Stream<Item = Result<String, fmt::Error>> + Send {
     stream::iter(iter::once(Ok(own)).chain(results)).then(|piece| async {
-        // Metrics are formatted on the thread that reconciles, so other tasks get to run after each metric.
+        // Formatting runs on the thread that reconciles, so it yields to other tasks after each metric.
         tokio::task::yield_now().await;
         piece
     })

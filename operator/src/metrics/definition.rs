@@ -3,13 +3,13 @@
 /// Definition of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Name of the metric with its base unit.
+    /// Name of the metric, including its base unit.
     pub name: &'static str,
     /// Type of the metric.
     pub kind: Kind,
     /// Unit of the metric; empty if it has none.
     pub unit: &'static str,
-    /// Description of the metric, one line without a full stop.
+    /// One-line description of the metric, without a full stop.
     pub help: &'static str,
     /// Labels, in the order in which samples list their values.
     pub labels: &'static [Label],
@@ -22,7 +22,7 @@ pub enum Kind {
     Counter,
     /// Value that can go up and down.
     Gauge,
-    /// Counts observations in buckets.
+    /// Numbers of observations, by bucket.
     Histogram,
 }
 
@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Label {
     /// Name of the label.
     pub name: &'static str,
-    /// Closed list of values, or a description of the values; empty if the name is sufficient.
+    /// Complete list of the values, or a description of them; empty if the name is self-explanatory.
     pub values: &'static str,
 }
 
@@ -47,8 +47,8 @@ impl Kind {
 }
 
 impl Definition {
-    /// Splits the name into stem and unit for OpenMetrics, which requires the name to end with the unit. If it does
-    /// not, the unit is `None`.
+    /// Splits the name into stem and unit for OpenMetrics, which requires the name to end with the unit. If the name
+    /// does not end with the unit, the returned unit is `None`.
     pub fn stem_and_unit(&self) -> (&'static str, Option<&'static str>) {
         let stem = self.name.strip_suffix(self.unit);
         let stem = stem.and_then(|stem| stem.strip_suffix('_'));

@@ -1,7 +1,7 @@
-//! Formats samples as text, one metric at a time to bound memory.
+//! Formats samples as text, one metric at a time to limit memory use.
 //!
-//! The format is OpenMetrics. Without the final `# EOF` line it is also valid in the Prometheus text format, in which
-//! unit lines are comments.
+//! The format is OpenMetrics. Without the final `# EOF` line, the text is also valid in the Prometheus text format,
+//! which treats `# UNIT` lines as comments.
 
 use std::fmt;
 use std::fmt::Write;

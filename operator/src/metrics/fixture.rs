@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::RunValues;
 
-/// Limit that includes all series.
+/// Limit high enough to include all series.
 pub(crate) const ALL: usize = usize::MAX;
 
 /// Finished run that was created `minute` minutes after 10:00.

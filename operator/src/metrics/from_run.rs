@@ -26,7 +26,7 @@ impl RunValues {
         let mut seen = BTreeSet::new();
         let mut full = false;
         for named in rows {
-            // Duplicates in a status would produce duplicate series, which parsers reject.
+            // Duplicate rows in a status would produce duplicate series, which parsers reject.
             if !seen.insert(named.key()) {
                 continue;
             }

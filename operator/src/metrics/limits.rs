@@ -1,7 +1,7 @@
-//! Selects the series of a scrape within the limit, newest runs first.
+//! Selects the series that a scrape returns within the limit, newest runs first.
 //!
-//! Values of whole runs take precedence over measured values, so that as many runs as possible stay visible. Measured
-//! values follow, starting with the most important rows of the newest run.
+//! Values that describe a run as a whole take precedence over measured values, so that as many runs as possible stay
+//! visible. Measured values follow, starting with the most important rows of the newest run.
 
 use std::sync::Arc;
 
@@ -75,7 +75,8 @@ pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
                     room = rest;
                     selected.rows += 1;
                 }
-                // A smaller row that follows an omitted row is less important and is omitted too.
+                // Once a row is omitted, all later rows are omitted, even if they would fit, because they are less
+                // important.
                 _ => selected.omitted += series as u64,
             }
         }

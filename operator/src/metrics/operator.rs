@@ -1,4 +1,4 @@
-//! Metrics of the operator. Label values are closed sets and contain no names of runs, pods or nodes.
+//! Metrics of the operator. The values of each label form a closed set, without names of runs, pods or nodes.
 
 mod category;
 mod registry;

@@ -1,7 +1,7 @@
 //! Metrics of results: their names, units and labels, and how the values of a run are converted to samples.
 //!
-//! All metrics are gauges, because their values disappear with the run. An enum has one series per value; the series of
-//! the current value is 1.
+//! All metrics are gauges, because their values disappear with the run. An enum is exported as one series per value;
+//! the series for the current value is 1.
 
 mod arm;
 mod comparison;
@@ -19,7 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
     run::METRICS.iter().chain(of_rows)
 }
 
-/// Number of series of `run` without those of its rows.
+/// Number of series of `run`, excluding those of its rows.
 pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => counted(|emit| samples(run, emit)),

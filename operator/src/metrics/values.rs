@@ -30,21 +30,21 @@ pub struct RunValues {
     pub outcome: Option<Outcome>,
     /// Conditions of the run.
     pub conditions: Box<[ConditionValue]>,
-    /// Number of measured blocks and of blocks in the plan.
+    /// Number of measured blocks, and number of blocks in the plan.
     pub blocks: Option<(u32, u32)>,
     /// Provider, as reported by the library; empty before the first measured case.
     pub provider: Box<str>,
     /// Name of the baseline.
     pub baseline: Box<str>,
-    /// Environment of the workers: distinct pairs of kind and value.
+    /// Environment of the workers, as distinct pairs of kind and value.
     pub environment: Box<[(&'static str, Box<str>)]>,
     /// Distinct nodes of the workers.
     pub nodes: Box<[Box<str>]>,
     /// Deviation of each node from the median pair, in parts per million.
     pub node_deviations: Box<[(Box<str>, i64)]>,
-    /// Level of proof that the data used the requested fabric.
+    /// Level of proof that the data was transferred over the requested fabric.
     pub proof: Option<FabricProof>,
-    /// Number of expectations that are met, not met and inconclusive.
+    /// Numbers of expectations that are met, not met, and inconclusive.
     pub expectations: [u32; 3],
     /// Names of scenarios, arms and nodes to which the rows refer.
     pub names: Names,

@@ -14,7 +14,7 @@ pub struct Decision {
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
     /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::rejected_status`].
     pub phase: Option<Phase>,
-    /// Message of the condition `CleanupBlocked`, which identifies the pods that are stuck terminating.
+    /// Message of the `CleanupBlocked` condition, which identifies the pods that are stuck terminating.
     pub cleanup_blocked: Option<String>,
 }
 
@@ -32,16 +32,16 @@ pub enum Action {
     /// that a stale cache cannot undo a newer write.
     RecordProgress(Box<ExecutionState>),
     /// Create the Job of an attempt. Its prerequisites ([`Action::CreatePrerequisites`]) are created first, unless the
-    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. If the Job waits in a
-    /// queue, the next decision is made at low priority.
+    /// Job is held in a queue. An existing Job with the run's UID and the plan's hash is accepted. If the Job is held
+    /// in a queue, the next decision is made at low priority.
     CreateJob {
         /// Leg and attempt number.
         attempt: AttemptId,
         /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
     },
-    /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap,
-    /// without which no worker starts. Existing objects are accepted if they belong to the run and the plan.
+    /// Add [`crds::names::FINALIZER`] if it is missing, then create the Service of an attempt, and finally its
+    /// ConfigMap, without which no worker starts. Existing objects are accepted if they belong to the run and the plan.
     CreatePrerequisites {
         /// Leg and attempt number.
         attempt: AttemptId,

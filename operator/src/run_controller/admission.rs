@@ -47,12 +47,12 @@ pub enum PlacementStage {
 pub struct Reservation {
     /// The run that must place its gang first.
     pub blocked_by: Option<String>,
-    /// A run whose placed gang occupies nodes that this run's gang could use. Set only while the latter is being
+    /// A run whose placed gang occupies nodes that this run's gang could use. Set only while this run's gang is being
     /// placed.
     pub competing_run: Option<String>,
 }
 
-/// The run that `own` must wait for before it creates a gang.
+/// The run that `own` must wait for before creating its gang.
 pub fn blocked_by<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
@@ -82,8 +82,8 @@ fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     match other.stage {
         PlacementStage::Idle => false,
         PlacementStage::Placing => true,
-        // If only one of the two runs holds nodes that the other needs, that run comes first. Otherwise, the older run
-        // comes first.
+        // If only one of the two runs holds nodes that the other needs, the run that holds them comes first. Otherwise,
+        // the older run comes first.
         PlacementStage::Requesting => {
             match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
                 (true, false) => true,

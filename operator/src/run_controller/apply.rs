@@ -57,7 +57,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Whether the object has been changed since it was read.
+    /// Whether the request failed because the object has changed since it was read.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Api { source: kube::Error::Api(status), .. } if status.is_conflict())
     }
@@ -108,8 +108,8 @@ impl Applier<'_> {
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // If the existing object uses up a quota, the API server reports the exceeded quota and not that the object
-            // exists.
+            // If the existing object itself exhausts a quota, the API server reports the exceeded quota rather than the
+            // existing object.
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
@@ -171,7 +171,7 @@ impl Applier<'_> {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         match api.delete(name, &by_uid(uid)).await {
             Ok(_) => Ok(()),
-            // The object is gone. After a conflict, another object has its name.
+            // The object is gone. A conflict means that another object now has the same name.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
                 action: format!("deleting {} {name}", K::kind(&())),

@@ -1,6 +1,6 @@
 //! Identity of one attempt. Performs no I/O.
 
-/// Identity of one execution of one leg.
+/// Identity of an attempt, which is one execution of a leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId {
     /// Index of the leg in the plan, from 0.

@@ -32,7 +32,7 @@ pub const WORKER_CONTAINER: &str = "worker";
 /// Inputs from which the objects of one attempt are built.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptInputs<'a> {
-    /// The run, with name, namespace and UID.
+    /// The run, whose name, namespace and UID must be set.
     pub run: &'a BenchmarkRun,
     /// Plan of the run.
     pub plan: &'a HashedPlan,
@@ -40,11 +40,11 @@ pub struct AttemptInputs<'a> {
     pub leg: &'a Leg,
     /// Leg and attempt number.
     pub id: AttemptId,
-    /// Blocks that are already measured and therefore omitted.
+    /// Blocks that are already measured and therefore omitted from the assignment.
     pub done: &'a BTreeSet<u32>,
-    /// Operation counts that the pilot cases of earlier legs and attempts have determined.
+    /// Operation counts determined by the pilot cases of earlier legs and attempts.
     pub operation_counts: &'a [OperationCount],
-    /// Names of the nodes of the workers. If empty, the scheduler chooses.
+    /// Names of the nodes on which the workers must run. If empty, the scheduler chooses the nodes.
     pub nodes: &'a [String],
     /// Whether all workers must be in one zone. Requires nodes with zone labels.
     pub single_zone: bool,

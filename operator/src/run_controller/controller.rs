@@ -143,10 +143,10 @@ fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     }
 }
 
-/// The watches, and a signal from each one that its first list is complete.
+/// The watches, each with a signal that its initial list is complete.
 struct Watches<'a> {
     client: &'a Client,
-    /// Maximum number of metric series of one run.
+    /// Maximum number of metric series per run.
     max_series: usize,
     complete: Vec<oneshot::Receiver<()>>,
     running: Vec<Watch<'a>>,

@@ -2,8 +2,8 @@
 //!
 //! The execution state is written before any action that depends on it ([`Action::RecordProgress`]). The next attempt
 //! starts only after an uncached list has shown that all pods of the previous attempt, except abandoned ones, are gone.
-//! A persisted block is never measured again. The controller may therefore be killed at any instruction: the next
-//! process makes the same observations and decisions.
+//! A persisted block is never measured again. The controller can therefore be killed at any point: the next process
+//! makes the same observations and decisions.
 
 mod attempt;
 mod cleanup;
@@ -171,7 +171,7 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
             next_attempt::create_prerequisites(inputs, job)
         }
         Some(job) => {
-            // This is also the phase of the next decision, so the status is written only once.
+            // The next decision has the same phase, so the status is written only once.
             let waiting = match job.suspended {
                 true => Waiting::for_admission(),
                 false => waiting::for_start(&[], inputs.policy.workers),

@@ -50,7 +50,8 @@ pub(super) enum StepResult {
 }
 
 impl Reconciler<'_> {
-    /// Persists the records that were read from the log, if a write is due. Decisions only count persisted records.
+    /// Persists the records that were read from the log, if a write is due. Decisions take only persisted records into
+    /// account.
     pub(super) async fn persist_records(&mut self) -> Result<(), ReconcileError> {
         self.persist_with(Follower::take_due).await
     }
@@ -222,12 +223,12 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// Writes only the conditions, because the cache holds only a part of the status of a finished run.
+    /// Writes only the conditions, because the cache holds only part of the status of a finished run.
     async fn update_conditions(&mut self, status_context: &StatusContext<'_>) -> Result<(), ReconcileError> {
         let Some(previous) = status_context.previous else {
             return Ok(());
         };
-        let conditions = status::with_cleanup(status_context, previous.conditions.clone());
+        let conditions = status::with_cleanup_blocked(status_context, previous.conditions.clone());
         let version = self.run_version(&self.snapshot.status);
         let written = self
             .context

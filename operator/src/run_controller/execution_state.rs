@@ -64,7 +64,7 @@ impl ExecutionState {
         }
     }
 
-    /// The field `execution` of the status. The nodes are stored in the field `placement` instead.
+    /// The `execution` field of the status. The nodes are stored in the `placement` field instead.
     pub fn to_status(&self) -> ExecutionStatus {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {

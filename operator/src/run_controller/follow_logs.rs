@@ -32,7 +32,7 @@ pub(super) use stream::ResumePoint;
 const CHUNK: usize = 16 * 1024;
 /// Number of buffered bytes in complete blocks at which records are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
-/// Time between two writes of records.
+/// Interval at which records are persisted.
 const BATCH_TIME: Duration = Duration::from_secs(5);
 /// Number of unpersisted bytes at which reading pauses.
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
@@ -85,7 +85,7 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Starts to follow the log of `source`. Lines before `resume` are already persisted. `wake` is called when there
+    /// Starts following the log of `source`. Lines before `resume` are already persisted. `wake` is called when there
     /// are lines to persist or the log has ended.
     pub(super) fn start(
         client: Client,
@@ -197,7 +197,8 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
         shared.lock().stream.restart();
         let result = match api.log_stream(&source.pod, &params).await {
             Ok(bytes) => read(bytes, &shared, &wake).await,
-            // A kubelet that has just started also returns 404, because it does not know its pods yet.
+            // A 404 is final only if the container had already terminated: a kubelet that has just started also returns
+            // 404, until it knows its pods.
             Err(kube::Error::Api(status)) if status.is_not_found() && terminated_before => {
                 shared.lock().stream.fail("the pod and its log are gone");
                 Ok(())

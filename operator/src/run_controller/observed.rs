@@ -18,7 +18,7 @@ use super::execution_state::ExecutionState;
 /// The part of the spec and of the plan that decisions depend on. A finished run needs no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPolicyView {
-    /// Number of blocks of each leg, by leg number, or the reason why the run has no plan, with the field and the
+    /// Number of blocks of each leg, by leg number, or the reason why the run has no plan, including the field and the
     /// remedy. May be empty for a finished run.
     pub legs: Result<Vec<u32>, String>,
     /// Whether the run was started with a different plan, for example one computed by another release of the operator.
@@ -44,7 +44,7 @@ pub struct Observed<'a> {
     pub finalizer: bool,
     /// `spec.suspend`.
     pub suspend: bool,
-    /// Whether [`crds::names::ANNOTATION_RELEASE_PODS`] abandons pods that are stuck terminating.
+    /// Whether [`crds::names::ANNOTATION_RELEASE_PODS`] is set, so that pods that are stuck terminating are abandoned.
     pub release_pods: bool,
     /// The execution state in the status.
     pub persisted: ExecutionState,
@@ -126,7 +126,7 @@ pub enum Preflight {
 pub struct CreationRejected {
     /// Message of the API server, with the name of the object.
     pub message: String,
-    /// Whether a retry cannot succeed: another owner's object has the name, or the object is invalid.
+    /// Whether a retry cannot succeed: an object of another owner has the same name, or the object is invalid.
     pub permanent: bool,
 }
 

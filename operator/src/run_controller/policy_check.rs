@@ -1,5 +1,5 @@
 //! Checks whether the operator's configuration allows the images (by prefix) and the environment variables (by name) of
-//! a run, and whether the run can work in a cluster at all. Performs no I/O.
+//! a run, and whether the provider of the run works across nodes. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
 

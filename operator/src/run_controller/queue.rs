@@ -1,5 +1,5 @@
-//! The work queue of the controller. At most one reconciliation of a run is in progress, and a run that is enqueued
-//! during its reconciliation is reconciled again. Uses timers. Performs no I/O.
+//! The work queue of the controller. At most one reconciliation of a run is in progress at a time, and a run that is
+//! enqueued during its reconciliation is reconciled again. Uses timers. Performs no I/O.
 
 mod schedule;
 

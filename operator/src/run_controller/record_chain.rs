@@ -22,14 +22,15 @@ pub use reader::ChainReader;
 
 use super::build::names;
 
-/// Maximum size of a part in bytes. A ConfigMap may hold 1 MiB.
+/// Maximum size of a part in bytes. A ConfigMap may hold at most 1 MiB.
 pub const MAX_PART_BYTES: usize = 900 * 1024;
 /// Maximum number of parts of a run. Together, they use less than a twentieth of the default size limit of etcd.
 pub const MAX_PARTS: u32 = 64;
 /// Maximum number of bytes to append at once. They become one gzip member, which must fit into a part even if it is
 /// incompressible.
 pub const MAX_APPEND_BYTES: usize = 512 * 1024;
-/// Maximum estimated size of a plan's record streams in a cluster, in bytes. Records compress to a third or less.
+/// Maximum estimated size of a plan's record streams in a cluster, in bytes. Records compress to a third of their size
+/// or less, so a ratio of two is a safe assumption.
 pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
 
 /// SHA-256 digest.
@@ -96,7 +97,7 @@ pub struct RecordChain {
 pub struct PartWrite {
     /// The part to write.
     pub part: Part,
-    /// Whether the part exists and is updated, not created.
+    /// Whether the part already exists and is updated rather than created.
     pub update: bool,
 }
 
@@ -205,7 +206,7 @@ fn next_digest(before: &Digest, member: &[u8]) -> Digest {
     hasher.finalize().into()
 }
 
-/// Compresses `lines` to one gzip member without a modification time, so that equal lines result in equal bytes.
+/// Compresses `lines` into one gzip member without a modification time, so that equal lines result in equal bytes.
 fn compress(lines: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzBuilder::new()
         .mtime(0)

@@ -1,6 +1,6 @@
 //! The placement requests of all runs in progress. [`super::admission`] decides their order. Performs no I/O.
 //!
-//! An admitted run is in the stage `Placing` from the time of its admission, even before its Job exists. Only one
+//! An admitted run is in the `Placing` stage from the time of its admission, even before its Job exists. Only one
 //! process is active at a time, and it registers every run before its first action, so this state need not survive a
 //! restart.
 

@@ -1,4 +1,4 @@
-//! Registers the placement request of one run, and enqueues the runs that may proceed because of it. Performs no I/O.
+//! Registers the placement request of one run, and enqueues the runs that may proceed as a result. Performs no I/O.
 
 use jiff::Timestamp;
 
@@ -75,7 +75,7 @@ fn placement_request(
             .chain(pods.iter().filter_map(|pod| pod.node.as_ref()))
             .cloned()
             .collect(),
-        // A run with a queue needs no reservation: the queue admits whole gangs in order.
+        // A run that uses a queue needs no reservation: the queue admits whole gangs in order.
         stage: match placement.queue_name {
             Some(_) => PlacementStage::Idle,
             None => stage,
@@ -99,7 +99,7 @@ fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gan
     let mut stage = PlacementStage::Idle;
     for job in active.filter(|job| !job.suspended) {
         let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);
-        // Pods that the cluster fails to create do not need nodes, and may be missing indefinitely.
+        // Pods that the cluster fails to create need no nodes, and may be missing indefinitely.
         let overdue_at = job.missing_pods_overdue_at(of_job().count(), workers);
         if overdue_at.is_some_and(|overdue_at| overdue_at <= now) {
             continue;

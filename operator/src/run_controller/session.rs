@@ -138,11 +138,11 @@ impl Session {
                 Some(Ok(legs)) => legs.stopping,
                 Some(Err(_)) | None => Stopping::default(),
             };
-            if let Some(reports) = self.reports() {
-                advance(&mut stopping, &plan, reports).map_err(|error| error.to_string())?;
-            }
+            let no_records = Reports::default();
+            let reports = self.reports().unwrap_or(&no_records);
+            advance(&mut stopping, &plan, reports).map_err(|error| error.to_string())?;
             Ok(PlannedLegs {
-                blocks: stopping.blocks_by_leg(&plan),
+                blocks: stopping.blocks_by_leg(&plan, reports),
                 plan_hash: plan.hash().to_owned(),
                 has_several_analyses: plan.analyses.len() > 1,
                 blocks_done,

@@ -52,7 +52,7 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
     with_context(context, status)
 }
 
-/// Builds the status of a run whose spec cannot be planned.
+/// Builds the status of a run for which no plan can be computed.
 pub(super) fn rejected_status(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
     let status = status::rejected_status(message, context.generation, context.now, context.previous);
     with_context(context, status)
@@ -65,19 +65,22 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = context.warning {
-        // The warning is inserted at the start, because if there are too many warnings, the last one contains the
-        // number of omitted ones.
+        // The warning is inserted at the start, because if there are too many warnings, the last warning states how
+        // many were omitted.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }
         status.warnings.insert(0, clipped(warning, MAX_TEXT));
     }
-    status.conditions = with_cleanup(context, status.conditions);
+    status.conditions = with_cleanup_blocked(context, status.conditions);
     status::fit(status)
 }
 
-/// Returns `conditions` with the condition `CleanupBlocked` according to [`StatusContext::cleanup_blocked`].
-pub(super) fn with_cleanup(context: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
+/// Returns `conditions` with the `CleanupBlocked` condition set according to [`StatusContext::cleanup_blocked`].
+pub(super) fn with_cleanup_blocked(
+    context: &StatusContext<'_>,
+    mut conditions: Vec<Condition>,
+) -> Vec<Condition> {
     let before = context.previous.into_iter().flat_map(|status| &status.conditions);
     let mut before = before.filter(|condition| condition.has_type(ConditionType::CleanupBlocked));
     let before = before.next().cloned();
@@ -118,7 +121,7 @@ mod tests {
             warning: None,
         };
         let current = previous.map(|status| status.conditions.clone());
-        with_cleanup(&context, current.unwrap_or_default())
+        with_cleanup_blocked(&context, current.unwrap_or_default())
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub(super) async fn reconcile(
     Ok(Requeue::AwaitChange)
 }
 
-/// Deletes the Jobs of the deleted object, and removes its finalizer after all its pods are gone or abandoned.
+/// Deletes the Jobs of an object that is being deleted, and removes its finalizer after all its pods are gone or
+/// abandoned.
 async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Result<Requeue, ReconcileError> {
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let client = &context.writer.client;

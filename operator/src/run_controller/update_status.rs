@@ -190,8 +190,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes `status` over `previous`. The API server responds to the first request with `code` and `body`, and echoes
-    /// all other requests. Returns the result and the bodies of all requests.
+    /// Writes `status` over `previous`. The simulated API server responds to the first request with `code` and `body`,
+    /// and echoes all other requests. Returns the result and the bodies of all requests.
     async fn written(
         previous: &BenchmarkRunStatus,
         status: &BenchmarkRunStatus,

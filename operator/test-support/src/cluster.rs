@@ -48,7 +48,7 @@ pub async fn client() -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The CRD of the chart.
+/// The CRD in the chart.
 pub fn definition() -> Value {
     let text = std::fs::read_to_string(root().join("charts/fabricbench/crds/benchmarkruns.yaml")).unwrap();
     serde_yaml::from_str(&text).unwrap()
@@ -145,7 +145,7 @@ where
     api.list(&Default::default()).await.unwrap().items
 }
 
-/// Status of the condition `name`.
+/// Status of the condition of type `name`.
 pub fn condition<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a str> {
     let mut conditions = run.status.as_ref()?.conditions.iter();
     let found = conditions.find(|condition| condition.type_ == name)?;

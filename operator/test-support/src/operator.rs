@@ -15,7 +15,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator binary in `command` for the cluster in `kubeconfig`. Workers use `runner_image`.
+    /// Starts the operator with `command`, for the cluster in `kubeconfig`. Workers use `runner_image`.
     pub fn spawn(mut command: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -34,7 +34,7 @@ impl Operator {
         Self { process, port }
     }
 
-    /// HTTP response to `GET path`, with the status line; `None` if the server does not respond.
+    /// HTTP response to `GET path`, including the status line; `None` if the server does not respond.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(
@@ -52,7 +52,7 @@ impl Operator {
         until(|| async { self.get("/readyz")?.starts_with("HTTP/1.1 200").then_some(()) }).await;
     }
 
-    /// Values of all fabricbench metrics, by name with labels.
+    /// Values of all fabricbench metrics, keyed by name with labels.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let text = self.get("/metrics").unwrap_or_default();
         let lines = text.lines().filter(|line| line.starts_with("fabricbench_"));

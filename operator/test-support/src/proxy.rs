@@ -1,7 +1,7 @@
 //! A proxy between the operator and the API server that records requests, can kill the operator at a given write, and
 //! can inject faults.
 //!
-//! It forwards the credentials of the operator, so the API server authorizes its requests.
+//! It forwards the credentials of the operator, so the API server applies the operator's permissions.
 
 mod faults;
 
@@ -28,7 +28,7 @@ use faults::{Fault, Faults};
 pub enum Moment {
     /// Before the API server receives the write.
     Before,
-    /// After the API server has executed the write, before the operator receives the response.
+    /// After the API server has executed the write, but before the operator receives the response.
     After,
 }
 
@@ -46,7 +46,7 @@ pub struct KillPoint {
 /// Options of the proxy.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
-    /// Bearer token for the operator's kubeconfig; `None` if the client of the proxy has all permissions.
+    /// Bearer token for the operator's kubeconfig; if `None`, the operator has the permissions of the proxy's client.
     pub token: Option<String>,
     /// Namespace to which requests for the runs in all namespaces are restricted; `None` for no restriction.
     pub namespace: Option<String>,
@@ -122,12 +122,12 @@ impl Proxy {
         }
     }
 
-    /// Writes so far, as `METHOD PATH`, except those to Leases.
+    /// Writes so far, each as `METHOD PATH`, excluding writes to Leases.
     pub fn writes(&self) -> Vec<String> {
         self.inner.lock().unwrap().writes.clone()
     }
 
-    /// Number of requests so far, except those for Leases.
+    /// Number of requests so far, excluding those for Leases.
     pub fn requests(&self) -> u64 {
         self.inner.lock().unwrap().requests
     }
@@ -138,7 +138,7 @@ impl Proxy {
         inner.faults.as_ref().map(Faults::counts).unwrap_or_default()
     }
 
-    /// Kills the operator at `kill_point`.
+    /// Schedules the operator to be killed at `kill_point`.
     pub fn kill_at(&self, kill_point: KillPoint) {
         let mut inner = self.inner.lock().unwrap();
         inner.kill_point = Some(kill_point);
@@ -243,7 +243,7 @@ fn is_streamed_list(uri: &Uri) -> bool {
         .is_some_and(|query| query.contains("sendInitialEvents=true"))
 }
 
-/// The response of an API server whose feature gate WatchList is disabled.
+/// The response of an API server whose `WatchList` feature gate is disabled.
 fn streaming_list_rejection() -> Response {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422,

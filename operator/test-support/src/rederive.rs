@@ -9,9 +9,9 @@ use crds::v1alpha1::BenchmarkRun;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests");
 
-/// Name of the file with the lines of the records.
+/// Name of a file with uncompressed record lines.
 pub const LINES: &str = "records.jsonl";
-/// Name of the file with the gzip members of the record chain.
+/// Name of a file with the gzip members of a record chain.
 pub const RECORD_CHAIN: &str = "records.jsonl.gz";
 
 /// Runs a module of the program with `arguments`.
@@ -25,7 +25,7 @@ fn program(module: &str, arguments: &[PathBuf]) -> Output {
     output.expect("python3 is required for this test")
 }
 
-/// Runs the program for `directories`, each with `run.json` and one of the files of records.
+/// Runs the program for `directories`, each of which contains `run.json` and one of the record files.
 pub fn rederive(directories: &[PathBuf]) -> Output {
     program("rederive", directories)
 }
@@ -39,11 +39,11 @@ pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
 /// adds up.
 ///
 /// # Errors
-/// A figure differs from the one that the records yield, or was not checked although the status does not omit it.
+/// A figure differs from the one that the records yield, or was not checked even though the status contains it.
 pub fn check(directory: &Path) -> Result<String, String> {
     let output = rederive(&[directory.to_owned()]);
     let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    // The program compares the number of omitted figures with that in the status.
+    // The program compares the number of omitted figures with the number in the status.
     let is_whole = text.contains("; skipped: nothing; ") || text.contains("; skipped: omitted ");
     match output.status.success() && is_whole {
         true => Ok(text),

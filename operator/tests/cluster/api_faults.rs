@@ -1,5 +1,5 @@
-//! Campaigns whose operator reaches the API server through a proxy with random faults: conflicts, rejected, lost and
-//! delayed requests, lost responses, expired watches, and watches and logs that end early.
+//! Campaigns whose operator reaches the API server through a proxy that injects random faults: conflicts; rejected,
+//! lost and delayed requests; lost responses; expired watches; and watch and log streams that end early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -15,12 +15,12 @@ use test_support::proxy::{Proxy, ProxyOptions};
 const CAMPAIGNS: &str = "FABRICBENCH_FAULT_CAMPAIGNS";
 /// Environment variable that sets the seed of the faults. The default is the current time.
 const SEED: &str = "FABRICBENCH_FAULT_SEED";
-/// Probability that a request has a fault.
+/// Probability that the proxy injects a fault into a request.
 const PROBABILITY: f64 = 0.2;
 /// Number of rounds in each campaign.
 const ROUNDS: u32 = 2;
 /// Maximum number of requests in a disturbed campaign, as a multiple of the number in an undisturbed one. A loop that
-/// repeats a failed request without a delay would far exceed it.
+/// retried failed requests without a delay would far exceed this limit.
 const MAX_REQUESTS: u64 = 6;
 
 /// Kinds of faults, all of which must occur.

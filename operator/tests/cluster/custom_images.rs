@@ -1,5 +1,6 @@
-//! Images without the runner, into which the operator installs it. An image based on another distribution, with its own
-//! C library and libfabric, can be measured. If an image does not meet a requirement, the status names the requirement.
+//! Images that do not contain the runner. The operator installs the runner in their containers. An image based on
+//! another distribution, with its own C library and libfabric, can be measured. If an image does not meet a
+//! requirement, the status names the requirement.
 
 use std::collections::BTreeSet;
 

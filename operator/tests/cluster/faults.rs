@@ -1,5 +1,5 @@
-//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are kept,
-//! missing ones are measured by another attempt, and the status contains the reason.
+//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Blocks that have been
+//! stored are kept, another attempt measures the missing blocks, and the status contains the reason for the failure.
 
 use std::process::Command;
 
@@ -40,7 +40,7 @@ fn attempts(status: &BenchmarkRunStatus) -> Vec<String> {
     lines.collect()
 }
 
-/// Checks that the first attempt was disrupted with one of `reasons` and that a second one completes the run.
+/// Checks that the first attempt was disrupted for one of `reasons` and that a second attempt completes the run.
 async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
     let status = namespace.wait_for_completion(name).await;
     println!("{name}: {:#?}", attempts(&status));
@@ -91,7 +91,7 @@ async fn completes_after_kubelet_restart() {
     let start = ["node", "start", &node];
     let restore = Restore(&start);
     testbed(&["node", "stop", &node]);
-    // The workers have continued to measure. Only their logs were unavailable.
+    // The workers continue to measure while the kubelet is stopped. Only their logs are unavailable.
     drop(restore);
     let status = namespace.wait_for_completion("kubelet").await;
     assert_undisturbed("kubelet", &status);
@@ -114,7 +114,7 @@ async fn retries_after_network_partition() {
     let (namespace, _operator) = start_campaign("partition").await;
     let restore = Restore(&["node", "heal", "node-2"]);
     testbed(&["node", "partition", "node-2"]);
-    // The pods are considered lost after the node's grace period and the workers' toleration time have passed.
+    // The pods count as lost only after the node's grace period and the workers' `tolerationSeconds` have passed.
     test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;
         let attempts = status.execution?.attempts;

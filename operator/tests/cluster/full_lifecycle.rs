@@ -55,7 +55,7 @@ async fn check_rejected(namespace: &TestNamespace) {
     any.delete("rejected", &DeleteParams::default()).await.unwrap();
 }
 
-/// Creates an unrelated object with the same name as an object of the run's first attempt. The run must fail.
+/// Creates an unrelated object with the name that an object of the run's first attempt will have. The run must fail.
 async fn check_name_collision<K>(namespace: &TestNamespace, object: Value)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>

@@ -25,7 +25,8 @@ fn improved_or_regressed_verdicts<'a>(
 async fn variants_with_different_images_alternate_on_the_same_nodes() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    // A pilot and two rounds, each with five gangs, result in 15 attempts. The status keeps at most 16.
+    // A pilot and two rounds, with five gangs each, result in 15 attempts. The status keeps at most 16 attempts, so it
+    // contains all of them.
     let mut run = with_rounds("images", 2);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));

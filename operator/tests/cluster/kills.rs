@@ -21,9 +21,9 @@ use test_support::proxy::{KillPoint, Moment, Proxy};
 const KILLS: &str = "FABRICBENCH_KILLS";
 /// Environment variable that sets the seed of the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
-/// Number of concurrent campaigns: as many as there are gangs that fit on two nodes with two CPUs each.
+/// Number of concurrent campaigns: the number of gangs that fit on two nodes with two CPUs each.
 pub(super) const LANES: u64 = 2;
-/// Number of writes to start an attempt: ConfigMap, Service, Job and status.
+/// Number of writes with which the operator starts an attempt: Service, ConfigMap, Job and status.
 const FIRST_WRITES: usize = 4;
 /// Number of rounds in a campaign whose operator is killed once.
 const ROUNDS: u32 = 2;
@@ -147,7 +147,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     run.metadata.name = Some("disturbed".to_owned());
     lane.namespace.create(&run).await;
     let mut kills = 0;
-    // Each new operator finds the objects of the previous one, and must make progress beyond them.
+    // Each new operator finds the objects that the previous operators created, and must make further progress.
     let kill_points = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
     for (write, moment) in kill_points.cycle() {
         let (_proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
@@ -182,8 +182,8 @@ async fn kill_at_random_times(
         let mut kills_of_campaign = 0;
         loop {
             let operator = lane.namespace.operator();
-            // Log-uniform between 30 ms, when the operator has not started yet, and 8 s, when it has already stored
-            // records.
+            // The lifetime is log-uniform between 30 ms, after which the operator is still starting, and 8 s, after
+            // which it has stored records.
             let lifetime =
                 Duration::from_secs_f64(0.03 * (8.0_f64 / 0.03).powf(random.random_range(0.0..1.0)));
             tokio::select! {

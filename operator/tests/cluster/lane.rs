@@ -115,7 +115,7 @@ impl Lane {
         }
     }
 
-    /// Cases of a complete run.
+    /// Cases of the complete run `name`.
     pub async fn cases(&self, name: &str) -> BTreeSet<CaseKey> {
         let run = self.namespace.runs.get(name).await.unwrap();
         let lines = self.namespace.lines(&run).await;

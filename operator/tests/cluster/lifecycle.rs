@@ -1,4 +1,4 @@
-//! Suspending, resuming, editing and deleting runs, and their deadlines and TTL.
+//! Tests that suspend, resume, edit and delete runs, and tests of deadlines and TTLs.
 
 use crds::v1alpha1::State;
 use k8s_openapi::api::batch::v1::Job;

@@ -1,5 +1,5 @@
-//! Follows a run from `kubectl apply` to its verdicts. It has the five variants of the NIXL procedures, and its workers
-//! request EFA devices and GPUs of two nodes.
+//! Follows a run from `kubectl apply` to its verdicts. The run has the five variants of the NIXL procedures, and its
+//! workers request EFA devices and GPUs on two nodes.
 
 use std::path::Path;
 use std::process::Command;
@@ -136,7 +136,7 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
             (&interval["upperPercent"], comparison.upper_ppm),
         ] {
             let ppm = reported.as_f64().map(|percent| (percent * 1e4).round() as i64);
-            assert_eq!(ppm, stated.map(i64::from), "{comparison:?} {one:#}");
+            assert_eq!(ppm, stated, "{comparison:?} {one:#}");
         }
         compared += 1;
     }
@@ -144,7 +144,7 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
     assert_results_equal(&report, status);
 }
 
-/// Checks the values of each arm at each size, and the bytes of the fabric.
+/// Checks the values of each arm at each size, and the byte counts of the fabric.
 fn assert_results_equal(report: &Value, status: &BenchmarkRunStatus) {
     let reported = report["results"].as_array().unwrap();
     let measured = reported.iter().filter(|one| one["cases"] != 0);

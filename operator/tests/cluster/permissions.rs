@@ -169,8 +169,8 @@ where
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Whether the service account in `account_namespace` has `permission` in `namespace`, or, if that is `None`, in all
-/// namespaces.
+/// Whether the service account in `account_namespace` has `permission` in `namespace`, or in all namespaces if
+/// `namespace` is `None`.
 async fn is_allowed(
     client: &Client,
     account_namespace: &str,

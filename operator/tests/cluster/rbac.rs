@@ -65,7 +65,7 @@ impl LimitedOperator {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until the log reports a forbidden request for which `permission` is required.
+    /// Waits until the log reports that a request was forbidden because it requires `permission`.
     async fn wait_for_forbidden(&self, permission: &Permission) {
         let message = format!("cannot {} resource \"{}\"", permission.verb, permission.resource);
         until_within(TIMEOUT, || async { self.log().contains(&message).then_some(()) }).await;
@@ -144,8 +144,8 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
         .filter(|one| *one != permission)
         .cloned()
         .collect();
-    // Newer API servers support streaming lists, which require only the permission to watch. The permission to list is
-    // needed only for older servers, so it is tested without streaming lists.
+    // Newer API servers support streaming lists, which require only the `watch` permission. The operator needs the
+    // `list` permission only with older servers, so this permission is tested without streaming lists.
     let limited = LimitedOperator::new(&rest, permission.verb == "list").await;
     let start = Instant::now();
     let needed = tokio::select! {

@@ -1,5 +1,6 @@
-//! A run that ends comparisons as soon as they are decided. The operator is killed, and the run is suspended, while it is
-//! in progress. The analyses are a function of the records, so every operator measures what the run still needs.
+//! A run that ends comparisons as soon as they are decided. While the run is in progress, its operator is killed and
+//! the run is suspended. The analyses depend only on the records, so every new operator measures exactly what the run
+//! still needs.
 
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ async fn run_that_may_end_early_continues_after_kills_and_suspension() {
         .await;
         suspend(false).await.unwrap();
     }
-    // Derives the analyses from the records again, among other checks.
+    // Among other checks, this call derives the analyses from the records again.
     let status = namespace.wait_for_completion(NAME).await;
     let progress = status.progress.unwrap();
     let plan = planned(&namespace.runs.get(NAME).await.unwrap());

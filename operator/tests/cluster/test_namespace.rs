@@ -160,7 +160,7 @@ impl TestNamespace {
         String::from_utf8(lines).unwrap()
     }
 
-    /// The bytes of the ConfigMaps with the records of a run, in order.
+    /// The contents of the ConfigMaps that store the records of a run, concatenated in order.
     async fn record_chain(&self, run: &BenchmarkRun) -> Vec<u8> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let uid = run.metadata.uid.as_deref().unwrap();
@@ -174,7 +174,7 @@ impl TestNamespace {
         bytes
     }
 
-    /// A pod with a worker of rank `rank`, from any run in this namespace, that is not terminating.
+    /// A pod that runs the worker with rank `rank` of any run in this namespace, and that is not terminating.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = ListParams::default().labels(&label);
@@ -216,7 +216,7 @@ impl TestNamespace {
     }
 }
 
-/// Checks that each block has one record, which means that every further attempt has measured only missing blocks.
+/// Checks that each block has only one record, which means that every later attempt measured only missing blocks.
 fn assert_no_block_was_measured_twice(lines: &str) {
     let mut blocks = BTreeSet::new();
     for line in lines.lines() {

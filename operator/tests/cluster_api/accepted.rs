@@ -1,5 +1,5 @@
-//! Tests that the operator creates the first Job of a new run with few writes, and then does not write until something
-//! changes.
+//! Tests that the operator needs few writes to create the first Job of a new run, and then writes nothing until
+//! something changes.
 
 use std::time::Instant;
 

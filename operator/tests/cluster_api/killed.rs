@@ -12,8 +12,8 @@ use super::start;
 use test_support::cluster::{all, client, create_namespace, run, until};
 use test_support::proxy::{KillPoint, Moment, Proxy};
 
-/// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the
-/// Job is created first.
+/// Number of writes until the status contains the Job: finalizer, Service, ConfigMap, Job and status. For a run with a
+/// queue, the Job is written first.
 const WRITES: usize = 5;
 
 #[tokio::test]

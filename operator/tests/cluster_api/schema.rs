@@ -1,5 +1,4 @@
-//! Tests the validation by a real API server, which accepts every example and rejects the same manifests as the command
-//! line.
+//! Tests that a real API server accepts every example, and rejects the same manifests as the command line.
 
 use std::path::{Path, PathBuf};
 

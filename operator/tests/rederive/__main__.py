@@ -1,7 +1,7 @@
 """Checks run directories. Usage: python3 -m rederive DIRECTORY...
 
-Prints a line for each directory, and the totals of several directories. Lists the differences and exits with 1 if a
-figure of a status differs from the one derived here.
+Prints one line for each directory and, for several directories, the totals. If a figure in a status differs from the
+one derived here, lists the differences and exits with status 1.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The arms of a run: what their settings post at each size."""
+"""The arms of a run, and what they post at each size with their settings."""
 
 import copy
 

@@ -10,12 +10,12 @@ QUANTILES = {"LatencyP50": 0.5, "LatencyP95": 0.95, "LatencyP99": 0.99, "Latency
 
 
 def samples(posted):
-    """The number of samples of each bucket of a posting worker."""
+    """The number of samples in each histogram bucket of a posting worker."""
     return histogram.decode(posted["latency"], posted["maxNanos"])
 
 
 class Case:
-    """A case of one pair of workers. Whether it is valid is decided later."""
+    """A case of one pair of workers. Its validity is determined later."""
 
     def __init__(self, record, scenario):
         self.record = record
@@ -33,7 +33,7 @@ class Case:
 
     @property
     def valid(self):
-        """Whether no reason makes the case invalid."""
+        """Whether no reason for invalidity was found."""
         return not self.reasons
 
     @functools.cached_property
@@ -58,7 +58,7 @@ class Case:
         return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)
 
     def value(self, metric):
-        """Nanoseconds, bytes or operations per second, or CPU seconds per GiB; None unless it is finite and above 0."""
+        """Nanoseconds, bytes or operations per second, or CPU seconds per GiB; None unless finite and above 0."""
         try:
             value = self.raw_value(metric)
         except ZeroDivisionError:

@@ -1,4 +1,4 @@
-"""Compares the status of a run with what its records yield."""
+"""Compares the status of a run with the values derived from its records."""
 
 import json
 
@@ -14,7 +14,7 @@ def check(directory):
     text, digest = stream.read(directory)
     tally = Tally(bool(status.get("omittedValues")))
     if status.get("state") in ("Pending", "Running"):
-        # The status of a killed command is older than its records.
+        # The command was killed before it could update the status, so the status is older than the records.
         tally.skipped["unfinished"] += 1
         return tally
     run = Run(stored, text)
@@ -65,7 +65,7 @@ def check_placement(records, status, tally):
 
 
 def check_comparisons(run, status, tally):
-    """Compares the comparisons, the expectations and the outcome."""
+    """Checks the comparisons, the expectations and the outcome."""
     found = comparisons.derive(run)
     fields = ("scenario", "sizeBytes", "arm", "metric")
     for key, one in items(status, "comparisons", fields, found, tally):
@@ -81,7 +81,7 @@ def check_comparisons(run, status, tally):
 
 
 def items(status, name, fields, derived, tally):
-    """Pairs each derived key with the item of a list in the status. A large status omits items."""
+    """Pairs each derived key with its item in a list of the status, or with {} if a large status omits the item."""
     stored = {tuple(one[field] for field in fields): one for one in status.get(name, [])}
     missing = [] if tally.omits else sorted(set(derived) - set(stored))
     tally.compare("list", f"{name} that are missing", missing, [])
@@ -91,7 +91,7 @@ def items(status, name, fields, derived, tally):
 
 
 def check_fabric(run, stored, tally):
-    """Compares the proof and the bytes of the interfaces."""
+    """Compares the proof, the provider and the byte counts of the interfaces."""
     weakest = proof.weakest(run.cases)
     tally.compare("proof", "fabric.proof", (stored or {}).get("proof"), weakest)
     if stored and weakest:

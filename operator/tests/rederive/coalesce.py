@@ -4,7 +4,8 @@ import collections
 
 from .traffic import COVERAGE
 
-# Bytes that an interface may count on a rail without payload: a fraction of the payload, and a number for each case.
+# Maximum number of bytes that the interface of a rail without payload may count: this fraction of the payload of all
+# rails, plus a fixed number for each case.
 IDLE_FRACTION, IDLE_BYTES = 0.01, 64 * 1024
 
 
@@ -30,7 +31,7 @@ def engagement(shape, of_baseline, rails, cases):
 
 
 def rail_bytes(counters):
-    """Payload bytes of each rail over all cases."""
+    """Payload bytes posted on each rail, summed over all cases."""
     sent = [0] * max(len(one["bytesPerRail"]) for one in counters)
     for one in counters:
         for rail, count in enumerate(one["bytesPerRail"]):

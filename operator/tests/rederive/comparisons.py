@@ -25,7 +25,7 @@ class Comparison:
             self.verdict = inference.verdict(self.bounds, self.margin, metric in inference.HIGHER_IS_BETTER)
 
     def values(self):
-        """The values of the status in parts per million, each with its tolerance."""
+        """The values that the status contains in parts per million, each with its tolerance."""
         estimate = inference.estimate(self.effects) if self.effects else None
         lower, upper = self.bounds or (None, None)
         for field, log_ratio in {"effectPpm": estimate, "lowerPpm": lower, "upperPpm": upper}.items():
@@ -33,11 +33,11 @@ class Comparison:
         detectable = None
         if self.bounds:
             detectable = ppm(inference.detectable(self.bounds, len(self.effects), self.level, self.margin))
-        # The quantiles of the normal distribution are approximations in both programs.
+        # Both implementations approximate the quantiles of the normal distribution.
         yield "detectable", "minimumDetectablePpm", detectable, 2 + (detectable or 0) / 1e6
 
     def rounds_to_settle(self):
-        """The estimated number of rounds of an inconclusive verdict."""
+        """The estimated number of rounds needed to settle an inconclusive verdict; None for any other verdict."""
         if self.verdict != "Inconclusive" or self.stopping.awaits() or not self.effects:
             return None
         return inference.rounds_to_settle(self.effects, self.bounds, self.level, self.margin)
@@ -48,7 +48,8 @@ def ppm(percent):
 
 
 def interval(run, effects, comparisons):
-    """Interval of the effects at the level of one of these comparisons; None before the first analysis."""
+    """Confidence interval of the effects at the level of one of `comparisons` comparisons; None before the first
+    analysis."""
     if not effects or run.stopping.awaits():
         return None
     return inference.interval(effects, run.plan.level(comparisons))
@@ -67,7 +68,7 @@ def suspect(run):
 
 
 def derive(run):
-    """Every comparison of the status, by its key and metric."""
+    """Every comparison that the status must contain, by its key and metric."""
     violated = suspect(run)
     return {one: Comparison(run, violated, one[:3], one[3]) for one in run.plan.comparisons()}
 
@@ -91,7 +92,7 @@ def check(one, stored, tally):
 
 
 def expectation(plan, expected, comparisons):
-    """Outcome of an expectation over its sizes."""
+    """Outcome of an expectation: the worst of the outcomes at its sizes."""
     outcomes = collections.Counter()
     for length in plan.expected_sizes(expected):
         one = comparisons[expected["scenario"], length, expected["variant"], expected["metric"]]

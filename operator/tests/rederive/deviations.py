@@ -1,4 +1,4 @@
-"""Deviations of pairs of nodes, and of nodes, from the median pair."""
+"""Deviations of node pairs and of single nodes from the median pair."""
 
 import collections
 import functools
@@ -13,7 +13,7 @@ MAX_PAIRS, MAX_NODES = 16, 64
 
 
 def pairs(run):
-    """The log ratio of each (scenario, size, initiator, target) to the median pair, for the baseline."""
+    """Log ratio of each node pair to the median pair, for the baseline, by (scenario, size, initiator, target)."""
     found = {}
     for scenario in run.plan.scenarios:
         for length in scenario.sizes:
@@ -32,7 +32,7 @@ def pairs(run):
 
 
 def nodes(run, of_pairs):
-    """The median log ratio of the pairs of each node. It is positive if the node is worse."""
+    """For each node, the median log ratio of its pairs. A positive value means that the node is worse."""
     primary = {scenario.name: scenario.primary for scenario in run.plan.scenarios}
     values = collections.defaultdict(list)
     for (scenario, _, *both), ratio in of_pairs.items():
@@ -52,7 +52,8 @@ def check(run, status, tally):
 
 
 def compare(tally, kind, stored, derived, order, limit):
-    """Compares parts per million with log ratios, of which the `limit` largest by `order` are listed in this order."""
+    """Compares the parts per million in the status with the derived log ratios. The status lists the `limit` largest
+    values of `order`, the largest first."""
     if not stored and tally.omits:
         return
     largest = sorted(map(order, derived.values()), reverse=True)[:limit]

@@ -1,4 +1,4 @@
-"""What the library returned for the endpoints of an arm, and whether it is what the spec requests."""
+"""The facts that the library returned about the endpoints of an arm, and whether they match the spec."""
 
 # Name and fabric that libfabric returns for each provider of the spec; None stands for any fabric. Before libfabric
 # 1.18, the native TCP provider was called `net`.
@@ -23,12 +23,12 @@ class Endpoints:
                 self.rounds.setdefault(tuple(place), []).append((number, facts))
 
     def of_case(self, case, rank):
-        """The last facts for the arm at `rank` up to the round of the case; None if there are none."""
+        """The latest facts about the arm at `rank`, up to the round of the case; None if there are none."""
         rounds = self.rounds.get((*case.stream, rank, case.key[2]), [])
         return next((facts for number, facts in reversed(rounds) if number <= case.round), None)
 
     def first(self, rank, arm):
-        """The facts for the arm at `rank` in the first round that has them."""
+        """The facts about the arm at `rank` from the first round for which they were recorded."""
         firsts = [(rounds[0][0], place) for place, rounds in self.rounds.items() if place[2:] == (rank, arm)]
         place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
         return self.rounds[place][0][1] if place else None
@@ -54,7 +54,7 @@ def identity(facts):
 
 
 def is_requested(facts, transport):
-    """Whether the library returned what the transport of the spec requests."""
+    """Whether the library returned what the transport in the spec requests."""
     library, options = next(iter(transport.items()))
     if library == "loopback":
         return not facts.get("library")

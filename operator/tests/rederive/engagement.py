@@ -6,7 +6,7 @@ APPLIES = None
 
 
 def planned(arm, scenario, length, rails):
-    """The optimizations that the arm requests: `NotApplicable` if the spec already excludes one at this size."""
+    """The optimizations that the arm requests; `NotApplicable` for those that the spec rules out at this size."""
     _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
     found = {}
     if arm.inject is not None:
@@ -21,21 +21,21 @@ def planned(arm, scenario, length, rails):
 
 
 def inject(total):
-    """An injected post has no completion."""
+    """Confirmed if exactly as many completions are missing as posts were injected, because those have no completion."""
     if not total["injected"] or total["refused"]:
         return "NotEngaged"
     return "Confirmed" if total["completions"] == total["posts"] - total["injected"] else "RequestedOnly"
 
 
 def doorbell(total, bursts):
-    """No provider reports its doorbells."""
+    """Never `Confirmed`, because no provider reports its doorbells."""
     if bursts < 2 or total["injected"] == total["posts"] > 0:
         return "NotApplicable"
     return "RequestedOnly" if total["more"] else "NotEngaged"
 
 
 def derive(arm, plan, scenario, length, cases):
-    """The engagement of each optimization in these valid cases; nothing without cases."""
+    """The engagement of each optimization in these valid cases; empty if there are no cases."""
     counters = [one["counters"] for case in cases for one in case.posted]
     if not counters:
         return {}

@@ -11,7 +11,7 @@ import zlib
 
 COMPRESSED = 0x1C849314
 PLAIN = 0x1C849313
-# Number of significant figures of a histogram that has not been shortened.
+# Number of significant figures in a histogram that has not been shortened.
 FIGURES = 3
 
 
@@ -73,7 +73,7 @@ def counts(data):
         for byte in range(9):
             part = data[position]
             position += 1
-            # The ninth byte has no continuation bit.
+            # The ninth byte has no continuation bit: all its bits belong to the value.
             value |= (part if byte == 8 else part & 0x7F) << shift
             shift += 7
             if byte < 8 and not part & 0x80:

@@ -1,4 +1,4 @@
-"""Effects, exact signed-rank intervals and verdicts."""
+"""Effects, exact signed-rank confidence intervals and verdicts."""
 
 import functools
 import math
@@ -18,7 +18,8 @@ def estimate(values):
 
 
 def interval(values, level):
-    """Lower and upper bound at the two-sided `level`; None if no exact interval exists for so few values."""
+    """Lower and upper confidence bound at the two-sided significance level `level`; None if there are too few values
+    for an exact interval."""
     count = len(values)
     ways = [1]
     for rank in range(1, count + 1):
@@ -56,7 +57,8 @@ def verdict(bounds, margin, higher_is_better):
 
 
 def expectation(bounds, sign, least, margin):
-    """Outcome of an expected change of at least `least` percent; 0 stands for the margin. `sign` is -1 for a decrease."""
+    """Outcome of an expected change of at least `least` percent, or of the margin if `least` is 0. `sign` is -1 for a
+    decrease."""
     if bounds is None:
         return "Inconclusive"
     needed = sign * math.log1p(sign * least / 100) if least else math.log1p(margin / 100)
@@ -68,8 +70,8 @@ def expectation(bounds, sign, least, margin):
 
 @functools.lru_cache(maxsize=None)
 def reach(count, level):
-    """Half width of the interval of `count` rounds with a standard deviation of 1, and the distance from the margin at
-    which a change is detected with a probability of 80 percent; None if there are too few rounds."""
+    """For `count` rounds with a standard deviation of 1: the half-width of the confidence interval, and the minimum
+    detectable effect beyond the margin at 80 percent power. None if there are too few rounds."""
     normal = statistics.NormalDist()
     bounds = interval([normal.inv_cdf((rank - 0.375) / (count + 0.25)) for rank in range(1, count + 1)], level)
     if bounds is None:
@@ -79,13 +81,13 @@ def reach(count, level):
 
 
 def detectable(bounds, count, level, margin):
-    """Smallest change, in percent, that is detected with a probability of 80 percent."""
+    """Minimum detectable effect in percent, at 80 percent power."""
     half, needed = reach(count, level)
     return percent(math.log1p(margin / 100) + (bounds[1] - bounds[0]) / 2 / half * needed)
 
 
 def rounds_to_settle(values, bounds, level, margin):
-    """Number of rounds after which an inconclusive verdict would be decided; None if more than 60 are needed."""
+    """Estimated number of rounds needed to settle an inconclusive verdict; None if more than 60 are needed."""
     minimum = math.ceil(math.log2(2 / level))
     least = max(minimum, len(values) + 1)
     if bounds:

@@ -4,12 +4,12 @@ from . import histogram
 from .cases import samples
 
 TOLERANCE = 0.01
-# Nanoseconds of a one-way latency through a network interface, and through memory.
+# Minimum one-way latency in nanoseconds, through a network interface and through memory.
 FLOOR_INTERFACE, FLOOR_MEMORY = 200, 5
 
 
 def line_rate(facts, posted):
-    """Bits per second of the links that carried the bytes; None unless every rail has a device with a known rate."""
+    """Total rate of the links that carried the bytes, in bits per second; None unless all rates are known."""
     links = {}
     for rail, sent in enumerate(posted["counters"]["bytesPerRail"]):
         if not sent:

@@ -11,7 +11,7 @@ CONTROLS = {"tuning": "control", "environment": "control-environment", "image": 
 
 
 def seed(run):
-    """Seed of the run: the seed in the spec, or else the highest 53 bits of the SHA-256 of the UID."""
+    """Seed of the run: the seed in the spec or, by default, the highest 53 bits of the SHA-256 hash of the UID."""
     given = run["spec"].get("sampling", {}).get("seed")
     if given is not None:
         return given
@@ -19,7 +19,7 @@ def seed(run):
 
 
 class Plan:
-    """The arms, the scenarios and the role of each comparison. A key is a scenario, a size and the name of an arm."""
+    """The arms, the scenarios and the role of each comparison. A key consists of a scenario, a size and an arm name."""
 
     def __init__(self, run):
         spec = run["spec"]
@@ -42,7 +42,7 @@ class Plan:
         self.rounds = sampling.get("rounds") or stopping.default_rounds(sampling, self.alpha, largest)
 
     def level(self, comparisons):
-        """Level of one of `comparisons` comparisons at one analysis."""
+        """Significance level of each of `comparisons` comparisons at one analysis, with Bonferroni correction."""
         return self.alpha / max(comparisons, 1) / len(self.analyses or [None])
 
     def expected_sizes(self, expectation):
@@ -52,7 +52,7 @@ class Plan:
         return [length for length in self.scenario(expectation["scenario"]).sizes if at_least <= length < below]
 
     def expected_change(self, expectation):
-        """Sign of an expected change, and its minimum in percent."""
+        """Sign of an expected change, and its minimum size in percent."""
         if change := expectation.get("increasePercent"):
             return 1, change.get("min", 0)
         return -1, expectation["decreasePercent"].get("min", 0)
@@ -79,7 +79,7 @@ class Plan:
         return [key for key in self.cells() if key[2] != self.baseline.name]
 
     def baseline_of(self, key):
-        """The cell with which a comparison compares."""
+        """The cell of the baseline, with which the arm of `key` is compared."""
         return *key[:2], self.baseline.name
 
     def scenario(self, name):
@@ -90,12 +90,13 @@ class Plan:
         return next((one for one in self.variants if one.name == name), self.baseline)
 
     def control_names(self):
-        """A control arm for each way in which a variant is separated from the baseline."""
+        """Names of the control arms: one for each kind of separation between a variant and the baseline."""
         others = [arm for arm in self.variants if arm is not self.baseline]
         return [CONTROLS[one] for one in sorted({self.separation_of(arm.name) for arm in others} or {"tuning"})]
 
     def separation_of(self, name):
-        """`tuning` for an arm in the process of the baseline, `environment` for another process, or `image`."""
+        """`tuning` if the arm runs in the process of the baseline, `environment` if it runs in another process with the
+        same image, and `image` if it uses another image."""
         for separation, control in CONTROLS.items():
             if name == control:
                 return separation
@@ -105,7 +106,7 @@ class Plan:
         return "tuning" if arm.process == self.baseline.process else "environment"
 
     def role_of(self, key):
-        """`variant`, `not applicable`, `negative` or `control`."""
+        """Role of a comparison: `variant`, `not applicable`, `negative` or `control`."""
         name, length, arm = key
         if arm in self.controls:
             return "control"
@@ -116,7 +117,7 @@ class Plan:
         return "negative" if arm.inject == self.baseline.inject else "not applicable"
 
     def gangs(self):
-        """The names of the arms that run together: those of each image, and the control of the images alone."""
+        """The names of the arms that run together: those with the same image. `control-image` runs alone."""
         found = {}
         for name in self.names():
             found.setdefault(name if name == CONTROLS["image"] else (self.arm(name).image,), []).append(name)

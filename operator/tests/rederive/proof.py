@@ -8,7 +8,7 @@ PROOFS = ("Contradicted", "Declared", "Verified")
 
 
 def of_case(case, readings, endpoints, transport):
-    """The proof of a measured case. `readings` are those that include it."""
+    """The proof of a measured case. `readings` are the readings that include the case."""
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
     if not all(is_requested(one, transport) for one in facts if one):
         return "Contradicted"
@@ -20,7 +20,7 @@ def of_case(case, readings, endpoints, transport):
 
 
 def every_rail_is_counted(case):
-    """Whether the initiator's payload is on rails whose interfaces have counters."""
+    """Whether every rail that carried the initiator's payload has an interface with counters."""
     posted = case.sides[0].get("posted")
     if not posted or sum(posted["counters"]["bytesPerRail"]) < posted["payloadBytes"] * COVERAGE:
         return False

@@ -43,7 +43,7 @@ def whole(value):
 
 
 def check_reason(where, cases, stored, tally):
-    """Compares the numbers in the reason: the invalid cases with the most frequent reason, and all cases."""
+    """Compares the numbers in `reason`: of cases that are invalid for the most frequent reason, and of all cases."""
     counts = collections.Counter(reason for case in cases for reason in case.reasons)
     derived = f"{counts.most_common(1)[0][1]} of {len(cases)} cases" if counts else None
     reason = stored.get("reason")
@@ -57,7 +57,7 @@ def check_latencies(where, valid, stored, tally):
     count = buckets.total()
     for field, fraction in PERCENTILES.items():
         derived = histogram.quantile(buckets, fraction)
-        # A percentile other than the median is omitted if it is the maximum.
+        # A percentile other than the median is omitted if there are so few samples that it is the maximum.
         if fraction > 0.5 and math.ceil(fraction * count) >= count:
             derived = None
         tally.compare("percentile", f"{where} {field}", stored.get(field), derived)
@@ -68,7 +68,7 @@ def check_latencies(where, valid, stored, tally):
 
 
 def check_iterations(run, key, valid, stored, tally):
-    """Compares the number of operations with that of the cases, and that of the cases with the pilot."""
+    """Compares the number of operations in the status with the cases, and the number in the cases with the pilot."""
     where, scenario = f"results {key}", run.plan.scenario(key[0])
     counts = {case.iterations() for case in valid}
     derived = counts.pop() if len(counts) == 1 else None

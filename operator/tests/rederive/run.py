@@ -1,4 +1,4 @@
-"""A run: its plan, its records, and what follows from them."""
+"""A run: its plan, its records, and the values derived from them."""
 
 import collections
 import math
@@ -12,7 +12,7 @@ from .stopping import Stopping
 
 
 class Run:
-    """The cases of a run and their validity. The key of a cell is a scenario, a size and the name of an arm."""
+    """The cases of a run and their validity. The key of a cell consists of a scenario, a size and an arm name."""
 
     def __init__(self, run, text):
         self.plan = Plan(run)
@@ -43,7 +43,7 @@ class Run:
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
 
     def measured(self, key, last=math.inf):
-        """The cases of a cell up to a round, also those that failed."""
+        """The cases of a cell up to a round, including those that failed."""
         return [case for case in self.cells.get(key, []) if case.round <= last]
 
     def valid(self, key, last=math.inf):

@@ -31,8 +31,9 @@ class Scenario:
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):
-        """Operations per thread; None with a duration. Unless the spec gives the number, the fastest side of the pilot
-        cases fills 1.25 times the minimum window with it, but the slowest at most a quarter of the case deadline."""
+        """Operations per thread; None if the scenario has a duration. If the spec does not set the number, it is chosen
+        so that the fastest side of the pilot cases would fill 1.25 times the minimum window, but the slowest side
+        would not take longer than a quarter of the case deadline."""
         if self.timed or self.counts:
             return self.counts.get(length)
         posted = [one for case in pilots for one in case.posted if one["operations"] and one["elapsedNanos"]]

@@ -4,7 +4,7 @@ import functools
 import math
 import statistics
 
-from . import inference, withholding
+from . import comparisons, inference, withholding
 
 MAX_ROUNDS = 60
 SPARE_ROUNDS = 4
@@ -14,12 +14,12 @@ EFFECTS, ESTIMATES = 41, 100
 
 
 def first_analysis(largest, count, alpha):
-    """The recommended number of rounds of the largest family at the level of one of `count` analyses."""
+    """The recommended number of rounds for the largest family, at the level of each of `count` analyses."""
     return math.ceil(math.log2(2 * max(largest, 1) * count / alpha)) + SPARE_ROUNDS
 
 
 def default_rounds(sampling, alpha, largest):
-    """Number of rounds if the spec gives none."""
+    """Number of rounds if the spec does not set it."""
     return MAX_ROUNDS if sampling.get("stop") == "Settled" else first_analysis(largest, 1, alpha)
 
 
@@ -45,7 +45,7 @@ def half_up(value):
 
 
 def is_futile(bounds, center, count, later, level, decides):
-    """Whether, for every effect within the bounds, the later analyses decide with a probability below ten percent."""
+    """Whether the probability that a later analysis decides is below ten percent for every effect in the bounds."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / ESTIMATES) for index in range(ESTIMATES)]
     scale = (bounds[1] - bounds[0]) / 2 / inference.reach(count, level)[0]
@@ -67,9 +67,11 @@ class Stopping:
 
     def __init__(self, run):
         self.run, self.plan = run, run.plan
+        # The controls of an analysis depend on the analyses before it.
+        run.stopping = self
         self.complete, self.ended = 0, {}
         self.last = math.inf
-        # The cells that each stage measures. Stages that have not been reached measure what is still open.
+        # The cells that each stage measures. Stages that have not been reached will measure the open comparisons.
         self.stages = []
         # The cells of each round that the stages reached so far measure.
         self.expected = set()
@@ -92,19 +94,20 @@ class Stopping:
             self.complete, self.last, start = index + 1, last, last + 1
             later = self.plan.analyses[index + 1 :]
             if later:
+                self.suspect = comparisons.suspect(self.run)
                 at_analysis = {key: self.end(key, last, later) for key in self.open()}
                 self.ended.update({key: (last, reason) for key, reason in at_analysis.items() if reason})
 
     def awaits(self):
-        """Whether the first of several analyses is not complete, so that no interval exists yet."""
+        """Whether no interval exists yet, because the first of several analyses is not complete."""
         return bool(self.plan.analyses) and not self.complete
 
     def last_round(self, key):
-        """Last round that the results of a comparison include."""
+        """Last round that is included in the results of a comparison."""
         return self.ended.get(key, (self.last, None))[0]
 
     def open(self):
-        """Comparisons with a question that has not ended."""
+        """Comparisons that have a question to decide and have not ended."""
         return [key for key in self.plan.compared() if key not in self.ended and self.questions(key)]
 
     def needed(self):
@@ -116,7 +119,7 @@ class Stopping:
                 yield key
 
     def questions(self, key):
-        """Pairs of a metric and a function that tells whether bounds decide the question."""
+        """The questions of a comparison: pairs of a metric and a function that returns whether bounds decide it."""
         primary, margin = self.plan.scenario(key[0]).primary, self.plan.margin
         found = []
         if self.plan.role_of(key) == "variant":
@@ -130,11 +133,18 @@ class Stopping:
     def end(self, key, last, later):
         """`Settled`, `Futile` or `NoVerdict`; None if the comparison continues."""
         primary, role = self.plan.scenario(key[0]).primary, self.plan.role_of(key)
-        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), set(), last)
-        # The interval of an arm that is identical to the baseline is valid.
-        if withheld and (withheld != "NotApplicable" or role == "variant"):
+        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), self.suspect, last)
+        if withheld == "ControlViolated":
+            return None
+        # The interval of an arm without a difference to the baseline is valid, so expectations on it have an answer.
+        if withheld and withheld != "NotApplicable":
             return "NoVerdict"
-        answers = {self.answer(key, metric, decides, last, later) for metric, decides in self.questions(key)}
+        questions = self.questions(key)
+        if withheld and role == "variant":
+            questions = questions[1:]
+        if not questions:
+            return "NoVerdict"
+        answers = {self.answer(key, metric, decides, last, later) for metric, decides in questions}
         return None if "open" in answers else "Futile" if "Futile" in answers else "Settled"
 
     def answer(self, key, metric, decides, last, later):
@@ -151,5 +161,5 @@ class Stopping:
 
 
 def meets(change, margin, bounds):
-    """Whether bounds decide an expected change."""
+    """Whether the bounds decide whether an expected change is met."""
     return inference.expectation(bounds, *change, margin) != "Inconclusive"

@@ -27,8 +27,8 @@ def read(directory):
 
 
 def lines(text):
-    """Yields (sequence number, record) of each verified line. A line with the number 0 starts a stream; a line that does
-    not continue the chain ends the current stream."""
+    """Yields (sequence number, record) for each verified line. A line with sequence number 0 starts a stream; a line
+    that does not continue the chain ends the current stream."""
     chain = None
     for line in text.split("\n"):
         try:
@@ -53,7 +53,8 @@ class Records:
     """The verified records of the run with this uid and plan.
 
     `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
-    The first stream that finished a block counts. `hellos` and `endpoints` are those of each stream.
+    If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
+    stream.
     """
 
     def __init__(self, text, uid, plan_hash):
@@ -68,7 +69,7 @@ class Records:
                 self.add(stream, pending, record)
 
     def add(self, stream, pending, record):
-        """Adds a record of `stream`, whose open blocks are `pending`."""
+        """Adds a record of `stream`. `pending` contains the cases of its unfinished blocks."""
         if record["kind"] == "hello":
             self.hellos.setdefault((*stream, record["rank"]), record)
         if record["kind"] == "endpoints" and record.get("fabric"):
@@ -85,7 +86,7 @@ class Records:
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
 
     def node(self, stream, rank):
-        """Name of the node of a worker, or of its host if it does not know the node; None without a hello record."""
+        """Name of a worker's node, or its hostname if it did not report a node; None without a hello record."""
         if hello := self.hellos.get((*stream, rank)):
             return hello["environment"].get("node") or hello["environment"]["hostname"]
         return None
@@ -103,5 +104,5 @@ class Records:
 # Statuses with the same records are often checked one after another.
 @functools.lru_cache(maxsize=2)
 def records(text, uid, plan_hash):
-    """The verified records in `text`, which must not be changed."""
+    """The verified records in `text`. The result is cached, so callers must not modify it."""
     return Records(text, uid, plan_hash)

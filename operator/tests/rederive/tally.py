@@ -1,4 +1,4 @@
-"""Counts the figures that agree, that differ, and that could not be compared."""
+"""Counts the figures that agree, those that differ, and those that could not be compared."""
 
 import collections
 
@@ -7,7 +7,7 @@ ROUNDING = 1
 
 
 class Tally:
-    """Result of the comparison of one status. `omits` tells whether the status omits values to limit its size."""
+    """Result of comparing one status. `omits` is true if the status omits values to limit its size."""
 
     def __init__(self, omits):
         self.omits = omits
@@ -17,7 +17,7 @@ class Tally:
         self.differences = []
 
     def compare(self, kind, where, stored, derived, tolerance=0):
-        """Compares one figure. `where` names the field of the status. A figure that is rightly absent is not counted."""
+        """Compares one figure. `where` names the field in the status. A figure that neither side has is not counted."""
         if stored is None and self.omits:
             self.skipped["omitted"] += derived is not None
             return
@@ -33,7 +33,7 @@ class Tally:
             self.differences.append(f"{where}: the status has {stored}, derived {derived}")
 
     def line(self, name):
-        """One line for the run `name`, which `totals` can add up: figures and mismatches of each kind."""
+        """Summary line for the run `name`: the number of figures and mismatches of each kind, as `totals` reads it."""
         kinds = sorted(self.agreed | self.mismatched)
         figures = [f"{kind} {self.agreed[kind] + self.mismatched[kind]}/{self.mismatched[kind]}" for kind in kinds]
         skipped = [f"{reason} {count}" for reason, count in sorted(self.skipped.items()) if count]

@@ -13,7 +13,7 @@ SKIPPED = re.compile(r"(\S+) (\d+)")
 
 
 def totals(lines):
-    """Yields one line for each kind of figure, and one for all of them."""
+    """Yields one line for each kind of figure and each reason for skipping figures, and a line with the totals."""
     runs, figures, mismatched, skipped = 0, collections.Counter(), collections.Counter(), collections.Counter()
     for line in filter(None, map(LINE.search, lines)):
         runs += 1

@@ -10,7 +10,7 @@ def per_rail(side):
 
 
 def payloads(case):
-    """Bytes per rail that the initiator sends and that the target sends."""
+    """Bytes that the initiator sends and bytes that the target sends, each by rail."""
     request, response = (per_rail(side) for side in case.sides)
     if case.scenario.kind == "pingPong":
         return request, response or request
@@ -23,7 +23,7 @@ def on(rails, payload):
 
 
 class Bytes:
-    """Bytes that an interface had to send and to receive for a case, and the largest numbers that a reading counted."""
+    """Bytes that an interface had to send and receive for a case, and the largest byte counts that were read."""
 
     def __init__(self, sent=0, received=0, counted_sent=0, counted_received=0):
         self.sent, self.received = sent, received
@@ -53,7 +53,7 @@ class Reading:
         self.cases.setdefault(case, Bytes()).add(bytes_of_case)
 
     def total(self):
-        """The payload of all cases, and the largest counts of any of them."""
+        """The payload of all cases, and the largest counts that any of them read."""
         total = Bytes()
         for one in self.cases.values():
             total.add(one)
@@ -83,6 +83,6 @@ def readings(cases, records):
 
 
 def totals(found):
-    """Counted bytes, and payload, of the readings whose cases are all valid."""
+    """Counted bytes and payload bytes of the readings in which every case is valid."""
     chosen = [reading.total() for reading in found if all(case.valid for case in reading.cases)]
     return sum(one.counted_sent for one in chosen) if chosen else None, sum(one.sent for one in chosen)

@@ -4,10 +4,10 @@ from . import limits
 from .cases import samples
 from .endpoints import identity
 
-# Operations must fill one percent of a window that is longer than this.
+# In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
 SHORT_WINDOW = 10_000_000
 MIN_FILLED = 0.01
-# Histograms round latencies up, so their sum may exceed its limit by this fraction.
+# Histograms round latencies up, so the sum of the latencies may exceed its limit by this fraction.
 LATENCY_TOLERANCE = 0.02
 
 
@@ -56,8 +56,8 @@ def has_changed(case, rank, endpoints):
 
 
 def is_inconsistent(side, in_flight):
-    """Whether the operations took longer than the window, or less time than their latencies require, or fill too little
-    of a long window."""
+    """Whether the operations took longer than the window, took less time than their latencies require, or filled too
+    little of a long window."""
     posted = side.get("posted")
     if not posted:
         return False

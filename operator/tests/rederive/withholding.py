@@ -4,8 +4,9 @@ import math
 
 
 def reason(run, key, effects, suspect, last=math.inf):
-    """The most fundamental reason, as in `withheld` of a comparison. `effects` are those of its rounds, and `suspect`
-    contains the scenarios and sizes at which a control shows a change. Only rounds up to `last` are considered."""
+    """The most fundamental reason, as in the `withheld` field of a comparison. `effects` contains the effect of each
+    round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
+    considered."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
             return "FabricContradicted"
@@ -13,7 +14,9 @@ def reason(run, key, effects, suspect, last=math.inf):
             return "NotMeasured"
     if not effects:
         return "NotMeasured"
-    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2]) != machines(run, run.plan.baseline.name):
+    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2], last) != machines(
+        run, run.plan.baseline.name, last
+    ):
         return "DifferentDevices"
     if key[:2] in suspect:
         return "ControlViolated"
@@ -32,8 +35,9 @@ def same_chunks(plan, key):
     return plan.separation_of(key[2]) == "tuning" and chunks[0] == chunks[1]
 
 
-def machines(run, arm):
-    """Rank, node and RDMA devices of every worker in the legs that measure the arm."""
-    legs = {leg for leg, *_, other in run.endpoints.rounds if other == arm}
+def machines(run, arm, last):
+    """Node and RDMA devices of every worker in the legs that measure the arm in a round up to `last`."""
+    rounds = run.endpoints.rounds.items()
+    legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0] <= last}
     hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]
-    return {(key[2], run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}
+    return {(run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}

@@ -17,7 +17,7 @@ use crate::Setting;
 use crate::leg::{Leg, measurements};
 
 /// Inject limit of the runner. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
-/// this value, so that both inject messages of the same sizes.
+/// this value, so both tools inject the same default sizes.
 const INJECT_MAX_BYTES: u64 = 2048;
 
 /// Result of one measurement of the runner.

@@ -76,8 +76,8 @@ fn column(text: &str, name: &str) -> Option<f64> {
 struct Server(Child);
 
 impl Server {
-    /// Waits until the server listens. A test connection is not possible, because the server would treat it as its
-    /// client.
+    /// Waits until the server is listening. This cannot be tested by connecting, because the server would treat the
+    /// connection as its client.
     fn wait_until_listening(&mut self) {
         let start = Instant::now();
         let listens = format!(":{PORT:04X} ");

@@ -2,8 +2,9 @@
 //! transport or a libfabric provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
-//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and both clock
-//! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
+//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and the two
+//! clock readings per operation. The initiator and the target each need a separate CPU; otherwise, the results measure
+//! the scheduler.
 //!
 //! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
 //! 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are

@@ -46,8 +46,8 @@ impl Buffers {
     }
 
     /// PCI address of the GPU whose memory `thread` uses; `None` if it uses no GPU memory, or the memory cannot be
-    /// allocated. Allocates the memory if necessary, which is possible on any thread, because the location of GPU
-    /// memory does not depend on the calling thread.
+    /// allocated. Allocates the memory if necessary. Any thread may do so, because the location of GPU memory does not
+    /// depend on the calling thread.
     pub fn gpu(&mut self, thread: usize) -> Option<String> {
         let kind = self
             .layouts
@@ -85,8 +85,8 @@ impl Buffers {
     }
 }
 
-/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages. It is empty if
-/// the nodes are unknown, which is not reported here: in this case, the record contains no position.
+/// Describes pages that are on a NUMA node other than `requested`. `nodes` contains the nodes that hold the pages. An
+/// empty set means that the nodes are unknown. This is not an error; the record then omits the position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.

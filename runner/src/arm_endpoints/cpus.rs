@@ -22,7 +22,8 @@ pub(super) fn nearest_first(
     topology::nearest_cpus(cpus, &nics, |node| cpu::of_numa_node(&roots.sys, node))
 }
 
-/// Element of `cpus` that occurs least often in `used`; the first one if there are several. `None` if `cpus` is empty.
+/// Element of `cpus` that occurs least often in `used`; the first such element if several are tied. `None` if `cpus` is
+/// empty.
 pub(super) fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u32> {
     let count = |cpu: &&u32| used.clone().filter(|used| used == *cpu).count();
     cpus.iter().min_by_key(count).copied()

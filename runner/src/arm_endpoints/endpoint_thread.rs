@@ -13,7 +13,7 @@ use crate::transport::{
     Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
 };
 
-/// Maximum number of completions read in one poll, as in NIXL's libfabric backend.
+/// Maximum number of completions read in one poll, the same as in NIXL's libfabric backend.
 const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
@@ -76,7 +76,7 @@ impl FirstPostTimer {
 }
 
 impl<T: Transport> EndpointThread<T> {
-    /// Combines `transport` with its registered memory, with up to `depth` posts in flight on each rail.
+    /// Combines `transport` with its registered memory. Up to `depth` posts may be in flight on each rail.
     pub(crate) fn new(
         transport: T,
         control: T::Region,

@@ -1,9 +1,10 @@
-//! Combines the facts about the groups of rails. There is one group for each GPU. Performs no I/O.
+//! Combines the facts that the library reports for the rail groups of an arm. Each GPU has its own rail group. Performs
+//! no I/O.
 
 use crds::record::{FabricFacts, InjectLimits, OffloadFacts};
 use crds::v1alpha1::Answer;
 
-/// Appends the rails of the next group to `facts`. Each limit becomes the minimum of both groups.
+/// Appends the rails of the next group to `facts`, and lowers each limit to that of the group if the latter is smaller.
 pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     facts.rails.extend(group.rails);
     facts.inject_limits = InjectLimits {
@@ -27,7 +28,7 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     };
 }
 
-/// Combined answer of two groups: `Yes` if one of them answers `Yes`, and `No` only if both answer `No`.
+/// Combined answer of two groups: `Yes` if either group answers `Yes`, and `No` only if both answer `No`.
 fn combine(one: Option<Answer>, other: Option<Answer>) -> Option<Answer> {
     match (one, other) {
         (Some(Answer::Yes), _) | (_, Some(Answer::Yes)) => Some(Answer::Yes),

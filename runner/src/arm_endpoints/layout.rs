@@ -3,8 +3,8 @@
 //!
 //! The memory of one kind for one thread has two areas of equal size: transfers are read from the source area and
 //! written to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget is
-//! sufficient. Otherwise, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an
-//! integrity pass.
+//! sufficient. Otherwise, transfers in flight share slots in a measuring pass, whereas an integrity pass keeps fewer
+//! transfers in flight.
 
 use crds::assignment::Assignment;
 pub use crds::assignment::memory::{

@@ -18,9 +18,10 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// An opened endpoint thread and its setup costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Location to which the chosen NICs should be close.
+    /// Location near which the NICs were chosen.
     pub(super) near: Near,
-    /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
+    /// For each memory kind, in the order of [`Buffers::layouts`], the failure that makes it unusable; `None` if it is
+    /// usable.
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
     pub(super) thread_start_nanos: u64,
@@ -29,7 +30,7 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
-/// Location to which the NICs of a thread should be close; `None` if no location is known.
+/// Location near which the NICs of a thread are chosen; `None` if no location is known.
 #[derive(Clone, Debug)]
 pub(super) struct Near(Option<Location>);
 
@@ -79,9 +80,9 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
         .collect()
 }
 
-/// Opens the endpoints of measuring thread `number` on a new thread that is pinned to `cpu` first, so that the library
-/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory if
-/// `near` is `None`.
+/// Opens the endpoints of measuring thread `number` on a new thread. The thread is pinned to `cpu` before it opens
+/// them, so that the library and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near
+/// the thread's memory if `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -119,8 +120,8 @@ fn open_on_thread<T: Transport>(
             message: error.to_string(),
         })?;
     }
-    // Memory is allocated first, because its location determines the devices of the rails, and because the measurements
-    // below cover only opening and registration.
+    // Memory is allocated first, because its location determines which devices the rails use, and because the
+    // measurements below must cover only opening and registration.
     let kinds = buffers.layouts().len();
     let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
     let near = near.unwrap_or_else(|| {
@@ -199,8 +200,7 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location to which the NICs should be close: that of the GPU memory if there is any, otherwise that of the host
-/// memory.
+/// Location near which the NICs are chosen: that of the GPU memory if there is any, otherwise that of the host memory.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.

@@ -39,8 +39,8 @@ pub(super) fn complete(
     Ok(first.unwrap_or_else(|| relative_to(None)))
 }
 
-/// Replaces the position of each rail with its position relative to the memory of another thread, if that position is
-/// worse.
+/// Replaces the position of each rail with its position in `other`, which is relative to the memory of another thread,
+/// if that position is worse.
 pub(super) fn keep_worst(rails: &mut [RailFacts], other: Vec<RailFacts>) {
     for (rail, other) in rails.iter_mut().zip(other) {
         if rank(other.locality) > rank(rail.locality) {
@@ -58,8 +58,8 @@ fn rank(locality: Option<Locality>) -> u8 {
     }
 }
 
-/// Describes the first RDMA device that is used by rails of several GPUs; `None` if no device is. `rails` contains the
-/// rails of each element of `devices.gpus`, in that order.
+/// Describes the first RDMA device that the rails of more than one GPU use; `None` if there is no such device. `rails`
+/// contains the rails of each element of `devices.gpus`, in that order.
 ///
 /// Transfers of these GPUs would share the device's bandwidth. Network interfaces may be shared: providers such as tcp
 /// use one interface for any number of endpoints.

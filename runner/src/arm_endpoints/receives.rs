@@ -107,7 +107,8 @@ impl Receives {
 
     /// Switches to `plan`. Returns the number of messages needed on each rail to consume the receives of earlier plans.
     ///
-    /// Missing receives are posted by [`Receives::post_deferred`]. This is the only method that allocates memory.
+    /// Receives that the new plan needs but that are not posted yet are posted by [`Receives::post_deferred`]. After
+    /// construction, only `change` allocates memory.
     pub fn change(&mut self, plan: ReceivePlan) -> u32 {
         for (rail, token) in self.deferred.drain(..) {
             self.rails[rail].posted[token as usize] = None;

@@ -51,9 +51,9 @@ fn parse(text: &str) -> Vec<GpuClocks> {
     let gpu = |line: &str| {
         let mut columns = line.split(',').map(str::trim);
         let pci = columns.next()?.to_ascii_lowercase();
-        // The domain has eight digits here and four in sysfs.
+        // `nvidia-smi` prints the PCI domain with eight digits, whereas sysfs uses four.
         let pci = pci.strip_prefix("0000").unwrap_or(&pci).to_owned();
-        // An unsupported property is `[N/A]`.
+        // `nvidia-smi` prints `[N/A]` for an unsupported property.
         let mut megahertz = || columns.next().and_then(|text| text.parse().ok());
         Some(GpuClocks {
             pci: pci.contains(':').then_some(pci)?,

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult, WorkerCpus};
 
-/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap (1 MiB), and may be longer when
-/// it is serialized in a message.
+/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap (1 MiB), and may become larger
+/// when it is serialized in a message.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Request from the worker.

@@ -9,7 +9,7 @@ pub const POISON: u8 = 0xa5;
 /// Mask of the bits that may be set in pattern bytes.
 const PATTERN_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
-/// Writes the bytes of transfer `transfer`, starting at `offset`, to `bytes`.
+/// Fills `bytes` with the pattern of transfer `transfer`, starting at `offset` in the transfer.
 pub fn fill(seed: u64, transfer: u64, offset: u64, bytes: &mut [u8]) {
     let transfer_seed = mix(seed ^ mix(transfer));
     let mut position = offset;

@@ -36,7 +36,7 @@ impl Verifier {
 
     /// Checks a chunk that is stored at `offset` in `memory`.
     ///
-    /// The last argument contains the offset and length of the chunk within transfer `transfer`.
+    /// `in_transfer` is the offset of the chunk in transfer `transfer`, and `length` is its length in bytes.
     ///
     /// # Errors
     /// Fails if the memory cannot be read.
@@ -146,8 +146,8 @@ fn memory_failure(error: &MemoryError) -> CaseFailure {
     }
 }
 
-/// Checks messages on arrival, because the receive of a message is reposted immediately afterwards, and the next
-/// message may then overwrite the memory.
+/// Checks messages on arrival, because the receive is reposted immediately after the check, so the next message may
+/// overwrite the memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 
@@ -157,8 +157,8 @@ impl Inspector {
         (pass == Pass::Integrity).then(|| Self(Verifier::new(seed)))
     }
 
-    /// Checks a message of `length` bytes that is stored at `offset` in `memory` and must be `chunk` of `transfer`, and
-    /// poisons the memory again.
+    /// Checks a message of `length` bytes that is stored at `offset` in `memory` and is expected to be `chunk` of
+    /// `transfer`, then poisons the memory again.
     ///
     /// # Errors
     /// Fails if the memory cannot be read or written.

@@ -1,8 +1,8 @@
 //! CPU throttling of this process's cgroup. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
-//! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
-//! container, the cgroup of the container is often mounted as the root, regardless of the path in `/proc/self/cgroup`.
-//! The root is therefore tried if the path has no counters.
+//! cgroup v2 reports throttled time in microseconds (`throttled_usec`), cgroup v1 in nanoseconds (`throttled_time`).
+//! Inside a container, the container's own cgroup is often mounted as the root, regardless of the path in
+//! `/proc/self/cgroup`. If there are no counters at that path, the root is therefore tried as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
             _ => None,
         }
     });
-    // With a hybrid hierarchy, the version 2 cgroup has no cpu controller, so the first file that reports throttling is
+    // In a hybrid hierarchy, the cgroup v2 tree has no cpu controller, so the first file that reports throttling is
     // used.
     candidates
         .flatten()

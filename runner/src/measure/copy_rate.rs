@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::clock;
 
-/// Size of the buffers in bytes. Both fit in the second-level cache of current server CPUs, because copies between
+/// Size of each buffer in bytes. Both buffers together fit in the L2 cache of current server CPUs. Copies between
 /// larger buffers are slower, so their rate would not be an upper bound.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Number of copies in a batch.
@@ -12,7 +12,7 @@ const COPIES: u32 = 16;
 /// Number of batches. All batches together take a few milliseconds.
 const BATCHES: u32 = 8;
 
-/// Bytes per second in the fastest batch.
+/// Copy rate of the fastest batch, in bytes per second.
 pub fn bytes_per_second() -> u64 {
     let source = vec![1_u8; BUFFER_BYTES];
     let mut target = vec![0_u8; BUFFER_BYTES];

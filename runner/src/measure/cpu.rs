@@ -58,7 +58,7 @@ pub fn switches() -> Switches {
     )
 }
 
-/// Existing files with the frequency governors of `cpus`.
+/// Paths of the files that contain the frequency governors of `cpus`, if they exist.
 pub fn governor_files(roots: &SystemRoots, cpus: &[u32]) -> Vec<PathBuf> {
     cpus.iter()
         .map(|cpu| {

@@ -1,6 +1,6 @@
-//! Latency samples of one thread: stored individually if their number is fixed and at most `MAX_SAMPLES`, otherwise
-//! counted in a histogram. Recording does not allocate: all memory is allocated, and its pages touched, before the
-//! window.
+//! Latency samples of one thread: stored individually if their number is fixed in advance and at most `MAX_SAMPLES`,
+//! otherwise counted in a histogram. Recording does not allocate: all memory is allocated, and its pages touched,
+//! before the window.
 
 use crds::assignment::Extent;
 use crds::histogram::Histogram;

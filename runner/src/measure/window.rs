@@ -27,7 +27,8 @@ pub struct Window {
 }
 
 impl UsageCounters {
-    /// Locates the usage counters of this process, and the governors of `cpus`, where its measuring threads run.
+    /// Locates the usage counters of this process, and the frequency governors of `cpus`, on which its measuring
+    /// threads run.
     pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),

@@ -1,7 +1,7 @@
 //! Checks the memory available on the machine and in the cgroup. Reads `/proc` and `/sys/fs/cgroup`.
 //!
-//! The kernel kills a process that touches more pages than are available. With this check, the runner reports an error
-//! instead.
+//! The kernel's OOM killer would kill a process that touches more pages than are available. With this check, the runner
+//! reports an error instead.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn meminfo(text: &str, name: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Bytes that are still available in a cgroup (version 2); `None` if the cgroup has no limit.
+/// Bytes that are still available in a cgroup (v2); `None` if the cgroup has no limit.
 fn available_in_cgroup(limit: &str, current: &str) -> Option<u64> {
     let limit: u64 = limit.trim().parse().ok()?;
     let current: u64 = current.trim().parse().ok()?;

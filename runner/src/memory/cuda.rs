@@ -5,8 +5,8 @@ use crds::v1alpha1::MemoryKind;
 use super::MemoryError;
 use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
 
-/// Allocates memory on the GPU with the CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines which physical GPU
-/// has which number.
+/// Allocates memory on the GPU with CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines how physical GPUs are
+/// numbered.
 ///
 /// # Errors
 /// `Unavailable` if there is no driver, the device does not exist, or the device has too little memory.
@@ -23,7 +23,7 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
             .to_owned(),
         ));
     }
-    // A number that does not fit in an `i32` becomes one that the driver rejects.
+    // A number that does not fit in an `i32` becomes `i32::MAX`, which the driver rejects.
     let ordinal = i32::try_from(gpu).unwrap_or(i32::MAX);
     DeviceMemory::allocate(ordinal, bytes)
         .map_err(|failure| unavailable(format!("device {gpu}: {}", describe(&failure))))

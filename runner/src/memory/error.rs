@@ -24,7 +24,7 @@ pub enum MemoryError {
         /// Cause and remedy.
         message: String,
     },
-    /// The bytes are outside the memory.
+    /// The requested range extends beyond the memory.
     #[snafu(display("{count} bytes at offset {offset} are outside the {length} bytes that can be copied"))]
     OutOfRange {
         /// Offset of the first requested byte.
@@ -45,7 +45,7 @@ pub enum MemoryError {
 }
 
 impl MemoryError {
-    /// Reason that a record reports for this error.
+    /// Failure reason that is recorded for this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,

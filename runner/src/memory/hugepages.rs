@@ -1,7 +1,7 @@
 //! Huge pages of 2 MiB. Calls the kernel and reads `/proc` and `/sys`.
 //!
 //! The pages come from the machine's reserved pool; a pod must request `hugepages-2Mi`. The page size is verified in
-//! the kernel's map of this process, because libraries and kernels silently fall back to ordinary pages.
+//! the kernel's map of this process, because libraries and kernels can silently fall back to ordinary pages.
 
 use std::fs;
 use std::path::Path;

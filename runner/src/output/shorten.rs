@@ -9,7 +9,7 @@ use super::MAX_MESSAGE_BYTES;
 /// Number of bytes reserved for the omission mark at the end of a shortened string.
 const MARK_BYTES: usize = 40;
 
-/// Maximum length of the domain name of a rail in an oversized record, in bytes.
+/// Maximum length of a rail's domain name in an oversized record, in bytes.
 const MAX_DOMAIN_BYTES: usize = 64;
 
 /// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces, because

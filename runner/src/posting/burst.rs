@@ -1,7 +1,7 @@
 //! Plans the posts of one burst, in order, and marks the last post on each rail. Performs no I/O.
 //!
 //! The whole burst is planned before the first post, because the last post on each rail must ring the doorbell, and
-//! which post is the last is known only when the plan is complete.
+//! that post is known only once the plan is complete.
 
 use crds::striping::Stripes;
 

@@ -1,4 +1,4 @@
-//! Evidence lines with the exact wording of the test procedures. Performs no I/O. The lines are derived from the
+//! Evidence lines, worded exactly as the test procedures specify. Performs no I/O. The lines are derived from the
 //! counters after the window has ended, so a line shows that the optimization took effect, not only that it was
 //! requested.
 
@@ -9,8 +9,8 @@ use crds::v1alpha1::TransferOperation;
 /// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open
 /// rails.
 ///
-/// The procedures specify no wording for injected writes, or for sends and reads with FI_MORE; the lines for these name
-/// the call or operation in the same way.
+/// The procedures specify no wording for injected writes, or for sends and reads with FI_MORE. The lines for these
+/// posts follow the same pattern and name the call or operation.
 pub fn lines(
     counters: &PostingCounters,
     operation: TransferOperation,

@@ -51,13 +51,13 @@ impl InjectPolicy {
 
     /// Records that the provider rejected an inject call.
     ///
-    /// No further inject calls are made until the next measured window starts, because each rejected call takes time.
+    /// No further inject calls are made until the next measured window starts, because every rejected call costs time.
     pub fn record_rejection(&mut self) {
         self.rejected = true;
     }
 
-    /// Allows inject calls again, at the start of the measured window, so that a rejection appears in the counters of
-    /// the window.
+    /// Allows inject calls again. Called at the start of the measured window, so that a rejection is counted in that
+    /// window.
     pub fn clear_rejection(&mut self) {
         self.rejected = false;
     }

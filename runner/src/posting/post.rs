@@ -53,7 +53,7 @@ impl Posting {
         self.inject.clear_rejection();
     }
 
-    /// Counts the completion of a post that this side made.
+    /// Counts the completion of one of this side's posts.
     #[inline]
     pub fn record_completion(&mut self) {
         self.counters.completions += 1;

@@ -3,8 +3,9 @@
 //! A striped transfer sends chunk `i` on rail `i`, like NIXL's libfabric backend. Transfers of a single chunk rotate
 //! across the rails:
 //!
-//! - `Nixl` and `NixlCoalesce`, for sends and writes: 16 consecutive transfers of a burst use one rail,
-//!   `rail = (base + index / 16) % rails`, and the base advances by one per burst (as in NIXL's rail manager);
+//! - `Nixl` and `NixlCoalesce`, for sends and writes: each group of 16 consecutive transfers in a burst uses one rail,
+//!   `(base + index / 16) % rails`, where `index` is the position of the transfer in the burst, `rails` is the number
+//!   of rails, and `base` advances by one per burst (as in NIXL's rail manager);
 //! - `Nixl` and `NixlCoalesce`, for reads: every transfer uses the next rail;
 //! - `Single`: every transfer uses the next rail.
 

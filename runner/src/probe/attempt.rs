@@ -13,7 +13,7 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// Number of bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Tries `target` and returns a description of it.
+/// Tries `target`, and describes the transport or memory that it provides.
 ///
 /// # Errors
 /// Fails if the target is unavailable. The failure contains the reason and a remedy.

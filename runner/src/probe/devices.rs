@@ -10,7 +10,7 @@ use crate::topology::{Device, Location, Machine, locality, nearest};
 /// Maximum number of devices listed for each GPU.
 const SHOWN: usize = 8;
 
-/// One finding for each RDMA device and each GPU. In a container, sysfs lists the devices of the whole machine.
+/// One finding for each RDMA device and each GPU. Even in a container, sysfs lists the devices of the whole machine.
 pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
     if machine.devices.is_empty() {
         return vec![Finding {

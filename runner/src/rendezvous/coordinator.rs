@@ -54,7 +54,7 @@ pub enum RendezvousError {
         joined: usize,
         /// Number of workers in the attempt.
         workers: u32,
-        /// Formatted numbers of rejected connections, by reason.
+        /// Numbers of rejected connections by reason, formatted for the message.
         rejected: String,
         /// Port of the coordinator.
         port: u16,

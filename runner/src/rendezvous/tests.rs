@@ -205,7 +205,7 @@ fn rejects_a_taken_rank_and_replaces_a_disconnected_peer() {
     };
     let mut first = coordinator.connect();
     crate::frame::write(&mut first, &envelope, MAX_HELLO_BYTES).unwrap();
-    // Two connections use rank 1, and both stay open: the connection that is checked later is rejected.
+    // Two connections claim rank 1, and both stay open. Whichever is checked second must be rejected.
     let mut reader = FrameReader::new(first.try_clone().unwrap());
     let second = coordinator.join(identity(), 1);
     while !second.is_finished() && !crate::frame::readable(&first, soon()).unwrap() {}

@@ -28,8 +28,8 @@ impl Role {
 /// Parameters of a case on one side: one scenario, size and arm between two workers.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// Case number: the same on both sides, and different for every case of these instrument processes. It prevents
-    /// late messages from a failed case from being attributed to this case.
+    /// Case number: the same on both sides, and never reused by these instrument processes. The number prevents late
+    /// messages from a failed case from being attributed to this case.
     pub number: u32,
     /// Scenario to run.
     pub scenario: &'a ScenarioAssignment,

@@ -89,7 +89,7 @@ struct OpenWindow {
     before: Reading,
 }
 
-/// Remaining operations or time of an extent.
+/// Operations or time that remain in an extent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     left: u64,
@@ -97,8 +97,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for `extent`, starting at `now`. For [`Extent::FillWindow`], which remains only if no pilot
-    /// has determined the number of operations, the budget is the minimum number.
+    /// Creates the budget for `extent`, starting at `now`. A case has the extent [`Extent::FillWindow`] only if no
+    /// pilot has determined its number of operations. Its budget is then the minimum number of operations.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
             Extent::Iterations(count)
@@ -164,8 +164,8 @@ fn open_window<T: Transport>(
     side: SideContext<'_>,
 ) -> Result<Option<OpenWindow>, CaseFailure> {
     if !side.leads {
-        // Thread 0 does not wake sleeping threads when it opens the window, so a thread that sleeps here would post
-        // late.
+        // Thread 0 does not wake sleeping threads when it opens the window, so a thread that slept here would start
+        // posting late.
         engine.awake = true;
         work.serve(engine, "waiting for the window to open", |engine| {
             engine.gate.window_is_open()
@@ -179,8 +179,9 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the warm-up of all threads", |engine| {
                 engine.gate.all_warm()
             })?;
-            // If only the initiator posts, the target can wait for its counters at the same time: it sends no data before
-            // it receives some.
+            // If both sides post, the counters are read before `START` is sent, because the target starts posting as
+            // soon as its window is open. Otherwise, `START` is sent first, so that both sides wait for their counters
+            // at the same time. This is safe because the target sends no data before it receives some.
             if side.bidirectional {
                 before = take_reading(engine, work, side)?;
                 engine.signal(Signal::Start)?;
@@ -261,7 +262,7 @@ fn take_reading<T: Transport>(
     let interval = counters::refresh_interval(side.rails, side.roots);
     if !interval.is_zero() {
         let due = clock::now().saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
-        // No completion would wake a sleeping thread when the interval has passed.
+        // A sleeping thread would not notice that the interval has passed, because no completion wakes it.
         engine.awake = true;
         work.serve(
             engine,

@@ -1,8 +1,8 @@
 //! Tracks the chunks that arrive from the peer, detects duplicates and decides when a credit is due. Performs no I/O.
 //!
-//! A fabric may deliver messages out of order, so a transfer has arrived when all its chunks have arrived. A credit
-//! contains the number of transfers that have arrived without a gap. A credit is due every half window, so that the
-//! result includes neither the cost of a message per transfer nor an idle round trip per window. When the peer has
+//! A fabric may deliver messages out of order, so a transfer counts as arrived only when all its chunks have arrived. A
+//! credit contains the number of transfers that have arrived without a gap. A credit is due every half window, so that
+//! the result includes neither the cost of a message per transfer nor an idle round trip per window. When the peer has
 //! posted its last transfer, it requests a credit, which is then due immediately. If the peer posts in bursts of more
 //! than half a window, credits are due more often, because they would otherwise not free enough slots for the next
 //! burst.
@@ -31,7 +31,7 @@ pub struct Incoming {
     credit_every: u64,
     /// Number of transfers that the last credit confirmed.
     credited: u64,
-    /// Number of arrived transfers at which the peer has requested a credit.
+    /// Number of arrived transfers after which the peer has requested a credit.
     requested: u64,
 }
 

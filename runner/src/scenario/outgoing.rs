@@ -104,8 +104,8 @@ impl Outgoing {
         self.last_completion
     }
 
-    /// Assigns the next transfers to slots in order, starting with `first`. Has no effect while transfers are in
-    /// flight.
+    /// Makes the next transfers use the slots in order, starting with slot `first`. Has no effect while transfers are
+    /// in flight.
     pub fn realign(&mut self, first: u32) {
         if self.in_flight() == 0 {
             let window = self.slots.len() as u32;

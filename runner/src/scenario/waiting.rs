@@ -8,9 +8,10 @@ use crds::v1alpha1::Polling;
 use crate::measure::clock;
 use crate::transport::{Transport, TransportError};
 
-/// Number of polls between two readings of the clock. Without completions, they take well under a millisecond.
+/// Number of polls between two readings of the clock. This many polls take well under a millisecond if there are no
+/// completions.
 const CLOCK_CHECK_INTERVAL: u32 = 1024;
-/// Maximum sleep in the polling mode `Wait`. It bounds the delay if the library loses a wake-up.
+/// Maximum sleep in the `Wait` polling mode. It bounds the delay if the library loses a wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(10);
 
 /// Polling mode and deadline of a thread.

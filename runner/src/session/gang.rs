@@ -214,8 +214,8 @@ impl Gang {
                 reason,
                 message,
             }),
-            // A signal to one worker stops the whole attempt. Otherwise, a block that continues without this worker
-            // would be recorded as complete.
+            // A signal to one worker stops the whole attempt. Otherwise, the block would continue without that worker
+            // and would be recorded as complete.
             Report::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
                 return Err(Halt::Attempt(CaseFailure {
                     message: format!("rank {rank} was lost: {}", failure.message),

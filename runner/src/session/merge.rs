@@ -71,8 +71,8 @@ pub fn merge_failures<'a>(
 
 /// Specificity of a reason; higher is more specific.
 ///
-/// If one side fails, the other side exceeds its deadline or loses the connection while it waits. Those reasons are
-/// therefore less specific than the cause.
+/// If one side fails, the other side exceeds its deadline or loses the connection while it is waiting. These two
+/// reasons are therefore less specific than all others.
 fn specificity(reason: FailureReason) -> u8 {
     match reason {
         FailureReason::DeadlineExceeded => 0,

@@ -26,7 +26,7 @@ pub struct Reading {
 struct Counters {
     /// Bytes on the wire.
     wire: TrafficBytes,
-    /// Bytes of all operations that this machine or its peers requested and the port executed; `None` if the port has
+    /// Bytes transferred by the operations that the port executed for this machine or its peers; `None` if the port has
     /// no per-operation counters.
     operations: Option<TrafficBytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
@@ -81,13 +81,14 @@ impl Reading {
 const DEFAULT_LIFESPAN_MILLIS: u64 = 10;
 const MAX_LIFESPAN_MILLIS: u64 = 10_000;
 
-/// Maximum time by which the kernel exceeds the interval. It counts timer ticks: it rounds the interval up to whole
-/// ticks and waits for one more. A tick takes at most 10 ms.
+/// Maximum time by which the kernel exceeds the interval. The kernel rounds the interval up to whole timer ticks and
+/// waits one additional tick. A tick is at most 10 ms long.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// Time to wait so that a reading of the counters of `rails` includes all traffic from before the wait.
+/// Time to wait before the counters of `rails` are read, so that the reading includes all traffic that preceded the
+/// wait.
 ///
-/// It is zero if no counter is cached.
+/// Zero if the kernel caches none of the counters.
 pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
     let names: BTreeSet<&String> = rails.iter().filter_map(|rail| rail.interface.as_ref()).collect();
     let intervals = names.into_iter().filter_map(|name| {
@@ -178,7 +179,7 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
     if let Some(wire) = read_byte_counters(&hardware, &["tx_bytes"], &["rx_bytes"]) {
         return Some(Counters {
             wire,
-            // Newer EFA drivers also count by operation: sends, writes and read responses.
+            // Newer EFA drivers also count bytes by operation: sends, writes and read responses.
             operations: read_byte_counters(
                 &hardware,
                 &["send_bytes", "rdma_write_bytes", "rdma_read_resp_bytes"],

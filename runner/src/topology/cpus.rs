@@ -1,17 +1,17 @@
 //! Order in which CPUs are used for transfers between host memory and given NICs. Performs no I/O.
 //!
-//! Host memory is allocated on the NUMA node of the CPU that first uses it, so a CPU near the NICs also brings the
-//! memory near the NICs.
+//! Host memory is allocated on the NUMA node of the CPU that first uses it, so using a CPU near the NICs also places
+//! the memory near the NICs.
 
 use std::cmp::Reverse;
 
 use super::Device;
 
-/// Returns `cpus` with those on the NUMA nodes of `nics` first, and otherwise in the same order. `on_node` returns the
-/// CPUs of a node, and `nics` are in the order of the rails that use them.
+/// Reorders `cpus` so that the CPUs on the NUMA nodes of `nics` come first; the order is otherwise unchanged. `nics`
+/// must be in the order of the rails that use them, and `on_node` returns the CPUs of a node.
 ///
-/// If the NICs are on several nodes, the node with the most NICs comes first, and of nodes with equally many NICs, that
-/// of the first rail. NICs whose node is unknown have no effect.
+/// If the NICs are on several nodes, the nodes are ordered by their number of NICs, largest first, and nodes with the
+/// same number by the first rail that uses them. NICs whose node is unknown have no effect.
 pub fn nearest_cpus(cpus: &[u32], nics: &[Device], on_node: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let used: Vec<u32> = nics.iter().filter_map(|nic| nic.numa_node).collect();
     let mut nodes: Vec<u32> = Vec::new();

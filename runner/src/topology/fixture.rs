@@ -41,7 +41,7 @@ impl Tree {
         );
     }
 
-    /// Adds an RDMA device with the driver `efa`.
+    /// Adds an RDMA device with the `efa` driver.
     pub(crate) fn rdma(&self, name: &str, path: &str, numa_node: i32, rate: &str) {
         self.pci(path, numa_node);
         self.file("sys/bus/pci/drivers/efa/module", "efa");

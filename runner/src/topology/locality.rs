@@ -10,8 +10,8 @@ use super::{Device, Location, Machine, PciPath};
 
 /// Position of `nic` relative to the memory at `location`.
 ///
-/// Some virtual machines show all devices below one root complex. A common root complex is therefore ignored if the
-/// NUMA nodes differ, or if the machine has several GPUs and all of them are below it.
+/// Some virtual machines expose all devices below one root complex. A common root complex is therefore ignored if the
+/// NUMA nodes of the GPU and the NIC differ, or if the machine has several GPUs and all of them are below it.
 pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Locality {
     match location {
         Location::NumaNode(node) => compare_nodes(Some(*node), nic.numa_node),

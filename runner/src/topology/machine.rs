@@ -7,7 +7,7 @@ use super::{Device, DeviceClass, PciPath, SystemRoots, read_numa_node, read_text
 
 /// PCI vendor ID of NVIDIA.
 const NVIDIA: &str = "0x10de";
-/// Prefix of the PCI class of a display controller; the GPUs of servers are 3D controllers (`0x0302`).
+/// Prefix of the PCI class of a display controller; server GPUs are 3D controllers (`0x0302`).
 const DISPLAY_CONTROLLER: &str = "0x03";
 
 /// The GPUs and RDMA devices of a machine.

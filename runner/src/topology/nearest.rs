@@ -2,10 +2,10 @@
 //! no I/O.
 //!
 //! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and
-//! among these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, because they are
-//! behind one switch, or because a virtual machine does not expose its switches. The devices are then divided among
-//! these GPUs in the order of the PCI addresses, and each GPU starts with its own part, so that GPUs that are used at
-//! the same time start with different devices if there are enough.
+//! among these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, either because they
+//! are behind one switch or because a virtual machine does not expose its switches. The devices are then divided among
+//! these GPUs in the order of the PCI addresses, and each GPU starts with its own share, so that GPUs that are used at
+//! the same time start with different devices if there are enough devices.
 
 use super::{Device, Gpu, Machine, PciPath};
 
@@ -18,7 +18,8 @@ pub enum Location {
     NumaNode(u32),
 }
 
-/// The devices of `machine` with one of the kernel drivers `drivers` (such as `efa`), nearest to `location` first.
+/// The devices of `machine` that use one of the kernel drivers in `drivers` (such as `efa`), nearest to `location`
+/// first.
 ///
 /// Devices that are equally near are in the order of their PCI addresses. Devices without a PCI path come last.
 pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) -> Vec<&'a Device> {
@@ -56,7 +57,7 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
     devices
 }
 
-/// Sort key that orders devices by PCI address, followed by the devices without one, by name.
+/// Sort key that orders devices by PCI address, followed by devices without a PCI address, by name.
 fn sort_key(device: &Device) -> (bool, String) {
     match &device.pci {
         Some(path) => (false, path.address().to_owned()),
@@ -78,7 +79,7 @@ fn nearest_names<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
     near.map(|device| device.name.as_str()).collect()
 }
 
-/// Names of the devices that `gpu` starts with: its part of the devices that it shares with equally near GPUs.
+/// Names of the devices that `gpu` starts with: its share of the devices to which other GPUs are equally near.
 fn preferred_devices(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
     let own = nearest_names(gpu, devices);
     let sharing: Vec<&PciPath> = machine

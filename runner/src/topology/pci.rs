@@ -41,7 +41,7 @@ impl PciPath {
     /// Difference between the bus numbers of two devices.
     ///
     /// Some virtual machines do not expose the bridges, but number the buses behind one switch consecutively: on a p5
-    /// instance, the four NICs next to a GPU have the four bus numbers before that of the GPU.
+    /// instance, the four NICs next to a GPU have the four bus numbers immediately before the GPU's.
     pub fn bus_distance(&self, other: &Self) -> u64 {
         match (bus_number(self.address()), bus_number(other.address())) {
             (Some(own), Some(others)) => own.abs_diff(others),

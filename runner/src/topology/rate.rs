@@ -5,7 +5,7 @@ pub(super) fn parse_interface_speed(text: &str) -> Option<u64> {
     let megabits: u64 = text.trim().parse().ok()?;
     megabits
         .checked_mul(1_000_000)
-        // Older kernels write an unknown speed as -1 in an unsigned 32-bit number.
+        // Older kernels report an unknown speed as -1 converted to an unsigned 32-bit integer.
         .filter(|_| megabits > 0 && megabits < u64::from(u32::MAX))
 }
 

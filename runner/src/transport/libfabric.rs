@@ -43,9 +43,10 @@ pub struct Libfabric {
     provider: crds::v1alpha1::LibfabricProvider,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Rail that the next poll reads first. It changes with every poll, so that a busy rail does not starve the others.
+    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
+    /// starve the others.
     next_rail: Rail,
-    /// Failed completion that was read in the same poll as earlier successful ones. The next poll returns it.
+    /// Error completion that followed successful completions in the same poll. The next poll returns it.
     failure: Option<TransportError>,
 }
 

@@ -6,12 +6,12 @@
 //! transport. It behaves like a software provider of libfabric with manual progress: each side executes the posts of
 //! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically.
 //!
-//! * The posts of one side to one peer on one rail are executed in order. A send without a posted receive waits for one
-//!   and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
-//! * A completion means that the peer has executed the post: the data of a write is in its memory, and the data of a
-//!   send is in its receive. An injected post has no completion.
+//! * The posts of one side to one peer on one rail are executed in order. A send with no matching posted receive waits
+//!   for one and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
+//! * A completion means that the peer has executed the post: the data of a write is in the peer's memory, and the data
+//!   of a send is in the peer's receive buffer. An injected post has no completion.
 //! * Posts with `more` are held back until a post without `more` follows on the same rail, or a post on that rail
-//!   returns `Again`; both ring the doorbell.
+//!   returns `Again`; either event rings the doorbell.
 //! * After several thousand polls without progress, or after a wait that times out, the transport checks whether a peer
 //!   has closed its endpoint or its process has exited.
 //! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
@@ -239,7 +239,7 @@ impl Transport for Loopback {
                 Ok(())
             }
             Err(error) => {
-                // The retry succeeds only after earlier posts have been executed, so these must be published now.
+                // A retry can succeed only after earlier posts have been executed, so they must be published now.
                 self.ring_doorbell(post.rail);
                 Err(error)
             }
@@ -297,7 +297,8 @@ impl Transport for Loopback {
             self.consume(&mut sink) | reaped
         };
         if sink.is_full() {
-            // The direction that was handled last may have had no room for its completions.
+            // Alternate the order, because the direction that was handled last may have had no room for its
+            // completions.
             self.inbound_first = !self.inbound_first;
         }
         let count = sink.count();

@@ -1,5 +1,5 @@
-//! Selects the transport type for a specification. This is the only place where the transport is chosen at run time,
-//! and the requested transport is never replaced by another one. Performs no I/O.
+//! Selects the transport type for a specification. Only this module chooses a transport at run time, and it never
+//! replaces the requested transport with another. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::TransportSpec;
@@ -61,8 +61,8 @@ impl TransportSelector for BuiltInTransports {
     }
 }
 
-/// Environment variables and their values for an instrument process that uses `spec` with `peers` peers. Variables that
-/// the user has set keep their values.
+/// Environment variables to set for an instrument process that uses `spec` with `peers` peers, with their values.
+/// Variables that the user has already set are left unchanged.
 pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
     match spec {
         TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),

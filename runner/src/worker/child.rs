@@ -72,7 +72,7 @@ impl Instrument {
             .stdin(OwnedFd::from(child_socket))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A separate process group, so that the descendants are killed as well.
+            // The instrument gets its own process group, so that its descendants can be killed with it.
             .process_group(0)
             .spawn()?;
         let mut instrument = Self {

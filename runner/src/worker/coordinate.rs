@@ -30,7 +30,8 @@ pub fn coordinate(
 ) -> Result<EndRecord, WorkerError> {
     let started_at = facts::now_rfc3339();
     let mut stream = RecordStream::new(io::stdout());
-    // The capacity per worker equals that of a command channel, so that the two sides cannot block each other.
+    // For each worker, the channel has the capacity of a command channel, so that the coordinator and a worker cannot
+    // deadlock while each sends to the other.
     let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
     let stop = sender.clone();
     let stop_flag =

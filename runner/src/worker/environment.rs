@@ -13,15 +13,15 @@ use crds::names::ENV_PADDING;
 
 use crate::transport::select::required_environment;
 
-/// Environments are padded to a multiple of this size, in bytes, so that the workers of legs whose images have slightly
-/// different environments usually reach the same size.
+/// Environments are padded to a multiple of this size, in bytes. If the images of two legs define slightly different
+/// environments, the padded environments then usually have the same size.
 const STEP: usize = 4096;
 
 /// Values of environment variables, by name.
 type Variables = BTreeMap<OsString, OsString>;
 
-/// Returns the complete environment of `process`, which inherits the variables in `inherited`. The environments of all
-/// processes of `assignment` have the same size.
+/// Returns the complete environment of `process`, which inherits the variables in `inherited`. It is padded to the same
+/// size as those of the other processes of `assignment`.
 pub(super) fn environment(
     assignment: &Assignment,
     process: &InstrumentProcess,

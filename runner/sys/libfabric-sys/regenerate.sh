@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generates src/bindings.rs from the headers of libfabric 1.17. Requires libfabric-dev and libclang-dev (Debian 12)
-# and bindgen-cli in the version below; other versions generate different code. `make generate-all` installs them all.
+# Generates src/bindings.rs from the headers of libfabric 1.17. Requires libfabric-dev and libclang-dev (Debian 12), and
+# exactly the version of bindgen-cli that is specified below, because other versions generate different code.
+# `make generate-all` installs all of these.
 #
 # BINDGEN: bindgen binary (default: bindgen).
 # INCLUDE_DIR: directory that contains rdma/fabric.h (default: /usr/include).
@@ -52,9 +53,9 @@ trap 'rm -f "$out"' EXIT
   --opaque-type 'fi_ops_(atomic|collective|tagged)' \
   -- -I"$include" >"$out"
 
-# bindgen derives the type of a macro from its value, so some bit masks would be u32 and others u64. Give each family
-# of constants the type of the field for which it is used: errno values, commands, options and mr_mode are `int`; all
-# other masks are `uint64_t`.
+# bindgen derives the type of a macro from its value, so some bit masks would be u32 and others u64. Give each family of
+# constants the type of the field that it is used in: errno values, commands, options and mr_mode are `int`; all other
+# masks are `uint64_t`.
 sed -i -E \
   -e 's/^pub const (FI_E[A-Z0-9]+|FI_MR_[A-Z_]+|FI_OPT_[A-Z_]+|FI_GETWAIT): [A-Za-z0-9_]+ =/pub const \1: i32 =/' \
   -e '/^pub const FI_(MAJOR|MINOR)_VERSION/! s/^pub const (FI_[A-Z0-9_]+): u32 =/pub const \1: u64 =/' "$out"

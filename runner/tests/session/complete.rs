@@ -95,7 +95,8 @@ fn completes_with_two_workers_over_loopback() {
     assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
 }
 
-/// All arms, pairs and rounds use the number of operations that the fastest pilot case needs to fill the window.
+/// All arms, pairs and rounds use the same number of operations: the number that the fastest pilot case needs to fill
+/// the window.
 #[test]
 fn pilot_determines_the_number_of_operations_of_all_cases() {
     let mut assignment = assignment(3, loopback(), 2);
@@ -105,7 +106,8 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
             min_window_nanos: 5_000_000,
         });
     }
-    // The pilot of the second scenario was run by an earlier attempt.
+    // Only the first scenario has a pilot here. For the second scenario, the assignment contains the number of
+    // operations that the pilot of an earlier attempt determined.
     assignment.rounds[0].blocks.truncate(1);
     assignment.rounds[0].blocks[0].pass = Pass::Pilot;
     assignment.operation_counts = vec![OperationCount {

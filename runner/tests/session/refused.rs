@@ -149,7 +149,7 @@ fn reports_the_error_in_an_invalid_assignment() {
         (
             &invalid,
             "0",
-            "assignment.arms[].process: is not the index of a process",
+            "assignment.arms[].process: is not a valid process index",
         ),
         (&valid, "2", "rank 2 does not exist"),
         (&long, "0", "the maximum is 1048576"),

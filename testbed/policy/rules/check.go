@@ -38,7 +38,8 @@ func (r rule) check(direction Direction) error {
 		if protocol := protocolOf(port); protocol != corev1.ProtocolTCP && protocol != corev1.ProtocolUDP {
 			return fmt.Errorf("ports[%d].protocol: %s: %w", index, protocol, errNotImplemented)
 		}
-		// Only containers define named ports, so the name has no number for an address that does not belong to a pod.
+		// Only containers define named ports, so the name cannot be resolved to a number for an address that does not belong
+		// to a pod.
 		if named(port) && direction == Egress && toAddresses {
 			return fmt.Errorf("ports[%d].port: named port %q without pod peers or with an ipBlock: %w", index, port.Port.StrVal, errNotImplemented)
 		}

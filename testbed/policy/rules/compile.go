@@ -15,7 +15,7 @@ import (
 // Direction is the direction of a pod's traffic to which a rule applies.
 type Direction string
 
-// The directions. Their values are the field names in a policy.
+// The two directions. Their values are the names of the corresponding fields of a policy.
 const (
 	Ingress Direction = "ingress"
 	Egress  Direction = "egress"
@@ -31,7 +31,8 @@ type Match struct {
 	Ports string
 }
 
-// Isolated is a pod that at least one policy selects for a direction. Only matching packets are allowed.
+// Isolated is a pod that at least one policy selects for a direction. Only packets that match one of its rules are
+// allowed.
 type Isolated struct {
 	Address   netip.Addr
 	Direction Direction

@@ -58,7 +58,7 @@ func (c *compiler) peerMatches(rule rule, peers []endpoint, blocks []string, mat
 	return found
 }
 
-// namedPortMatches returns one match for each port number that the name has in any of the peers.
+// namedPortMatches returns one match for each port number to which the name resolves in any of the peers.
 func (c *compiler) namedPortMatches(peers []endpoint, port networkingv1.NetworkPolicyPort, match Match) []Match {
 	byNumber := map[string][]endpoint{}
 	for _, peer := range peers {
@@ -108,7 +108,8 @@ func (c *compiler) peers(namespace string, rule rule) ([]endpoint, []string, err
 	return pods, blocks, nil
 }
 
-// namespaceMatcher returns a function that matches namespace names. Without a selector it matches the policy's own namespace.
+// namespaceMatcher returns a function that matches namespace names. Without a selector, it matches only the policy's
+// own namespace.
 func (c *compiler) namespaceMatcher(own string, selector *metav1.LabelSelector) (func(string) bool, error) {
 	if selector == nil {
 		return func(name string) bool { return name == own }, nil

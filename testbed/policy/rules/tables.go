@@ -94,8 +94,8 @@ func (r Ruleset) unknown(end string) string {
 	return fmt.Sprintf(" -m set ! --match-set %s %s", r.KnownSet, end)
 }
 
-// chain returns the name of the chain, made unique by direction and address: "FBT-E-10.232.1.5" is within the limit of 28
-// characters.
+// chain returns the name of the chain. The direction and the address make the name unique: "FBT-E-10.232.1.5", for
+// example, is within iptables' limit of 28 characters.
 func (i Isolated) chain() string {
 	return fmt.Sprintf("%s%s-%s", chainPrefix, strings.ToUpper(string(i.Direction[:1])), i.Address)
 }

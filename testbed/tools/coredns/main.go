@@ -1,5 +1,5 @@
-// Package main is CoreDNS with only the plugins in the Corefile of the testbed, because the other plugins contain the
-// clients of several cloud providers, which take minutes to compile.
+// Package main is CoreDNS with only the plugins in the Corefile of the testbed, because the other plugins depend on the
+// client libraries of several cloud providers, which take minutes to compile.
 package main
 
 import (

@@ -57,7 +57,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
 /// killed, or ran in a cluster.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
-    // The hash of a run in a cluster does not cover the bytes of this file.
+    // For a run in a cluster, the hash does not cover the bytes of this file.
     (records.reference == RECORDS_FILE).then_some(&records.sha256)
 }
 

@@ -213,7 +213,7 @@ fn curve_plot(
     })
 }
 
-/// Lowest upper bound of the throughput of scenario `index`, in bytes per second.
+/// Lowest upper bound on the throughput of scenario `index`, in bytes per second.
 fn lowest_bound(report: &Report<'_>, index: usize) -> Option<f64> {
     let bounds = report.evaluation.summary.upper_bounds.iter();
     let of_scenario = bounds.filter(|bound| bound.scenario == index);

@@ -10,7 +10,7 @@ use crds::v1alpha1::Answer;
 
 use super::{Mutant, Original};
 
-/// Changes each line with a measured case. The chain and the digest do not match the line.
+/// Edits each line with a measured case, without updating the chain or the digest in the status.
 pub fn edited_lines(original: &Original) -> impl Iterator<Item = Mutant> {
     let lines = original.text.lines().enumerate();
     let measured = lines.filter(|(_, line)| line.contains("elapsedNanos"));
@@ -22,7 +22,7 @@ pub fn edited_lines(original: &Original) -> impl Iterator<Item = Mutant> {
     })
 }
 
-/// A change to a measured case. It returns false if the changed number has no effect on any figure of the case.
+/// A change to a measured case. It returns false if the change has no effect on any value of the case.
 type CaseEdit = fn(&mut CaseRecord) -> bool;
 
 const CASE_EDITS: [(&str, CaseEdit); 24] = [
@@ -138,7 +138,8 @@ const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 3] = [
     }),
 ];
 
-/// Changes one record: each case of round 1, each record before it, and each block.
+/// Changes one record at a time: cases of the integrity pass, of the pilot and of round 1, endpoints of rank 0, and
+/// blocks.
 pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
     original
         .records
@@ -154,7 +155,7 @@ pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
         })
 }
 
-/// All changes to `record`, each with its name.
+/// All changed versions of `record`, each with the name of the change.
 fn edited(record: &Record) -> Vec<(String, Record)> {
     let mut found = Vec::new();
     let mut add = |kind: &str, record: Record| found.push((kind.to_owned(), record));
@@ -183,7 +184,7 @@ fn edited(record: &Record) -> Vec<(String, Record)> {
             }
             _ => {}
         },
-        // The target posts nothing.
+        // Rank 0 is the initiator. The target posts no operations.
         Record::Endpoints(endpoints) if endpoints.rank == 0 => {
             for (kind, edit) in ENDPOINTS_EDITS {
                 let mut endpoints = endpoints.clone();
@@ -203,7 +204,7 @@ fn edited(record: &Record) -> Vec<(String, Record)> {
 
 type CellEdit = fn(&mut Measurement);
 
-/// Changes that a median hides if they concern only one case.
+/// Changes that the median hides if they affect only one case.
 const CELL_EDITS: [(&str, CellEdit); 3] = [
     ("cpuNanos", |measured| measured.initiator.cpu_nanos *= 2),
     ("elapsedNanos and windowNanos", |measured| {
@@ -285,7 +286,7 @@ fn coalesces(case: &CaseRecord) -> bool {
     case.arm == "coalesce" && case.scenario == "mid"
 }
 
-/// The samples of `histogram`, each multiplied by `factor`, except the first `without`.
+/// The samples of `histogram` without the first `without` samples, each multiplied by `factor`.
 fn scaled(histogram: &Histogram, factor: f64, without: usize) -> Histogram {
     let mut scaled = Histogram::new();
     let buckets = histogram.buckets();

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::values::{changed, leaves};
 use super::{Mutant, Original};
 
-/// Lists of the status whose items the re-derivation checks.
+/// Lists in the status whose items the re-derivation checks.
 const LISTS: [&str; 5] = ["results", "comparisons", "expectations", "pairs", "nodes"];
-/// Other parts of the status that it checks.
+/// Other parts of the status that the re-derivation checks.
 const PARTS: [&str; 9] = [
     "/seed",
     "/planHash",
@@ -59,7 +59,7 @@ pub fn missing_items(original: &Original) -> impl Iterator<Item = Mutant> {
     items.chain([times])
 }
 
-/// Withholds each verdict for another reason.
+/// Withholds each verdict for each reason other than the actual one.
 pub fn withheld_verdicts(original: &Original) -> impl Iterator<Item = Mutant> {
     let reasons = [
         "NotEngaged",

@@ -1,5 +1,4 @@
-//! One case of one pair in compact form: with indexes into the plan instead of names, and with histograms as bucket
-//! counts.
+//! One case of one pair in compact form: indexes into the plan replace names, and bucket counts replace histograms.
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
@@ -48,7 +47,7 @@ pub enum CaseOutcome {
     Failed(CaseFailure),
 }
 
-/// Measurements of both sides in the timed window.
+/// Measurements of both sides during the timed window.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The initiator side.
@@ -58,7 +57,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The sides whose posts are measured: the initiator, and also the target if both post at the same time. The echo
+    /// The sides whose posts are measured: the initiator, and also the target if both sides post concurrently. The echo
     /// of a ping-pong is part of the initiator's operation, not a separate operation.
     pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
         let target = workload.is_bidirectional().then_some(&self.target);
@@ -72,7 +71,7 @@ impl Measured {
     }
 }
 
-/// Measurements of one side in the timed window. The fields are those of [`SideReport`].
+/// Measurements of one side during the timed window. The fields are those of [`SideReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct Side {

@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since each
-/// block is stored only once, and by [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after the other. Memory use is bounded by the number of blocks in the plan,
+/// since each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
@@ -24,7 +24,7 @@ pub struct Collector {
     framing: Framing,
     line: u64,
     state: StreamState,
-    /// Digest after each line, by leg and attempt, to recognize a stream that is read again.
+    /// Running digest after each line, by leg and attempt, used to recognize a stream that is read again.
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
@@ -51,7 +51,7 @@ struct OpenStream {
     bytes: u64,
     /// Cases since the last block record.
     pending: Vec<Case>,
-    /// First fault in the open block, which is therefore rejected.
+    /// First fault in the open block. A block with a fault is rejected.
     block_fault: Option<BlockFault>,
     ended: bool,
 }
@@ -78,14 +78,14 @@ impl Collector {
         }
     }
 
-    /// Reads the next bytes of the input, which may end anywhere within a line.
+    /// Reads the next bytes of the input, which may end in the middle of a line.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| self.process_line(line));
         self.framing = framing;
     }
 
-    /// Ends the input, possibly within a line. Another stream may follow.
+    /// Ends the input, possibly in the middle of a line. Another stream may follow.
     pub fn end_of_input(&mut self) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.rest(|line| self.process_last_line(line));
@@ -242,8 +242,8 @@ impl Collector {
     }
 
     /// Processes a record that continues its stream. Cases and blocks are processed every time the stream is read,
-    /// because the blocks of a truncated stream may be complete when it is read again. Other records are stored only
-    /// the first time.
+    /// because a block that was cut off by a truncation may be complete when the stream is read again. Other records
+    /// are stored only the first time.
     fn next_record(&mut self, mut open: Box<OpenStream>, record: Record) {
         let (leg, attempt) = open.key();
         let digest = open.chain.digest();
@@ -294,7 +294,10 @@ impl Collector {
     }
 
     fn case(&mut self, open: &mut OpenStream, record: CaseRecord) {
-        if self.reports.is_done(open.hello.identity.leg, record.block) || open.block_fault.is_some() {
+        let leg = open.hello.identity.leg;
+        let is_complete =
+            self.reports.is_done(leg, record.block) && !self.expected.is_partial(leg, record.block);
+        if is_complete || open.block_fault.is_some() {
             return;
         }
         match self.expected.case(open.key(), record) {
@@ -307,7 +310,7 @@ impl Collector {
         let (leg, _) = open.key();
         let cases = std::mem::take(&mut open.pending);
         let block_fault = open.block_fault.take();
-        if self.reports.is_done(leg, record.block) {
+        if self.reports.is_done(leg, record.block) && !self.replaces(leg, record.block, &cases) {
             return;
         }
         let stray = cases.iter().find(|case| case.block != record.block);
@@ -320,7 +323,11 @@ impl Collector {
         };
         match checked {
             Ok(()) => {
-                self.reports.done.entry(leg).or_default().insert(record.block);
+                let is_new = self.reports.done.entry(leg).or_default().insert(record.block);
+                if !is_new {
+                    let replaced = |case: &Case| (case.leg, case.block) == (leg, record.block);
+                    self.reports.cases.retain(|case| !replaced(case));
+                }
                 self.reports.cases.extend(cases);
             }
             Err(why) => {
@@ -331,6 +338,19 @@ impl Collector {
                 self.fault(kind, Some(open.key()));
             }
         }
+    }
+
+    /// Whether `cases` contain all arms that are already measured in this block of a later stage, and others. Such a
+    /// block is measured again if an earlier analysis was repeated with other records and left more comparisons open.
+    fn replaces(&self, leg: u32, block: u32, cases: &[Case]) -> bool {
+        if !self.expected.is_partial(leg, block) {
+            return false;
+        }
+        let known = self.reports.cases.iter();
+        let known = known.filter(|case| (case.leg, case.block) == (leg, block));
+        let known: BTreeSet<usize> = known.map(|case| case.arm).collect();
+        let new: BTreeSet<usize> = cases.iter().map(|case| case.arm).collect();
+        new.is_superset(&known) && new != known
     }
 
     /// Stores a record that does not belong to a block.

@@ -27,7 +27,7 @@ struct Block {
     size_bytes: u64,
     /// Indexes of the arms in the plan.
     arms: BTreeSet<usize>,
-    /// Whether the block belongs to a stage after the first, which measures only the arms that are still needed.
+    /// Whether the block belongs to a stage after the first. Such a stage measures only the arms that are still needed.
     is_partial: bool,
 }
 
@@ -116,6 +116,13 @@ impl Expected {
             started_nanos: record.started_nanos,
             outcome: record.result.into(),
         })
+    }
+
+    /// Whether a block belongs to a stage in which only some arms may be measured.
+    pub(super) fn is_partial(&self, leg: u32, block: u32) -> bool {
+        self.blocks
+            .get(&(leg, block))
+            .is_some_and(|block| block.is_partial)
     }
 
     /// Checks that `cases` contains all cases of block `block` of `leg`. In a stage after the first, a block may omit

@@ -12,9 +12,9 @@ pub struct Fault {
     pub line: u64,
     /// Leg and attempt of the stream, if known.
     pub stream: Option<(u32, u32)>,
-    /// Kind of the fault.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// Number of following lines that are skipped because they cannot be verified without this one.
+    /// Number of subsequent lines that are skipped because they cannot be verified without this one.
     pub lines_skipped: u64,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Kind of a fault.
+/// Kind of fault.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum FaultKind {
     /// The line does not continue its stream: it is truncated, reordered, modified, too long or not a record.
@@ -77,7 +77,8 @@ pub enum FaultKind {
 }
 
 impl From<LineError> for FaultKind {
-    /// Omits the line number in the stream, because the fault reports the line number in the file.
+    /// Omits the line number of the error, which counts from the start of the stream, because the fault reports the
+    /// line number in the input.
     fn from(error: LineError) -> Self {
         let reason = match error {
             LineError::TooLong { length, .. } => {
@@ -99,7 +100,7 @@ impl From<LineError> for FaultKind {
 /// Reason why a whole stream is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum RefusedStream {
-    /// The stream has a record version that this binary does not read.
+    /// The stream has a record version that this binary does not support.
     #[snafu(display("the stream has record version {found}; this binary reads version {RECORD_VERSION}"))]
     Version {
         /// Version of the stream.

@@ -7,7 +7,7 @@ use crds::record::MAX_LINE_BYTES;
 pub enum RawLine<'a> {
     /// A complete line without its newline.
     Whole(&'a [u8]),
-    /// A line that exceeds the maximum length, so its bytes were dropped.
+    /// A line whose bytes were dropped because it exceeds the maximum length.
     TooLong,
 }
 

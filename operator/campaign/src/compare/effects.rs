@@ -44,7 +44,7 @@ pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseK
     keyed.collect()
 }
 
-/// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The module `withhold`
+/// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The `withhold` module
 /// then removes the verdicts that must not be reported.
 pub(super) fn estimate(
     plan: &Plan,
@@ -116,7 +116,7 @@ struct RoundValues {
     rounds: BTreeMap<u32, Vec<PairValue>>,
 }
 
-/// Ranks of initiator and target, and the values that this pair measured.
+/// Ranks of initiator and target, and the values that the pair measured.
 type PairValue = ((u32, u32), Pair);
 
 impl RoundValues {

@@ -21,7 +21,7 @@ pub struct ExpectationAnswer {
     pub arm: Option<usize>,
     /// Metric that was expected to change.
     pub metric: Metric,
-    /// Description of the expectation, see [`describe`].
+    /// Description of the expectation, as returned by [`describe`].
     pub text: String,
     /// Outcome over all sizes of the expectation.
     pub outcome: ExpectationOutcome,
@@ -98,7 +98,8 @@ pub(crate) fn expected_change(
         (None, Some(change)) => {
             stats::ExpectedChange::increase(percent(change.min), change.max.map(percent), margin)
         }
-        // `validate` rejects an expectation with neither. As a fallback, any improvement meets it.
+        // `validate` rejects an expectation that states neither a decrease nor an increase. As a fallback, any
+        // improvement meets such an expectation.
         (None, None) if expectation.metric.higher_is_better() => {
             stats::ExpectedChange::increase(0.0, None, margin)
         }

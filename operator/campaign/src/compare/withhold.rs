@@ -30,7 +30,7 @@ pub(super) fn withhold_verdicts(
     Ok(())
 }
 
-/// Scenario, and size in bytes, to which a control applies: all comparisons there share the baseline.
+/// Scenario and size in bytes to which a control applies: all comparisons in this scope share the baseline.
 type ControlScope = (usize, u64);
 
 fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
@@ -119,7 +119,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, for example for memory on a device.
+/// this size, according to the evidence. The planner cannot always predict this, for example for device memory.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));
@@ -148,31 +148,34 @@ fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> S
 }
 
 /// Arms with different images are measured in separate legs, which are comparable only on the same nodes and devices.
+/// Only the rounds of the comparison count. A round measures every pair of workers, so ranks need not be on the same node
+/// in the legs of both arms.
 fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
     if plan.arms.get(comparison.arm)?.separation != Separation::Image {
         return None;
     }
+    let last_round = comparison.ended.map_or(u32::MAX, |ended| ended.rounds);
     let legs = |arm: usize| -> BTreeSet<u32> {
-        let has_arm = |leg: &&Leg| leg.arms.iter().any(|(index, _)| *index == arm);
+        let has_arm = |leg: &&Leg| {
+            let first_round = leg.rounds.first().map_or(0, |round| round.round);
+            first_round <= last_round && leg.arms.iter().any(|(index, _)| *index == arm)
+        };
         plan.legs.iter().filter(has_arm).map(|leg| leg.leg).collect()
     };
-    let machines = |arm: usize| -> BTreeSet<(u32, String)> {
+    let machines = |arm: usize| -> BTreeSet<String> {
         let legs = legs(arm);
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // In a pod, the host name is that of the pod, so the node name is preferred if it is known.
+            // Inside a pod, the hostname is that of the pod, so the node name is preferred if it is known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
-            (
-                hello.record.rank,
-                format!("{node} [{}]", environment.rdma_devices.join(" ")),
-            )
+            format!("{node} [{}]", environment.rdma_devices.join(" "))
         });
         machine.collect()
     };
     let (own, baseline) = (machines(comparison.arm), machines(plan.baseline));
     let differs = own.symmetric_difference(&baseline).next()?;
     Some(Withheld::DifferentDevices {
-        message: format!("rank {}: {}", differs.0, differs.1),
+        message: format!("only one of the two ran on {differs}"),
     })
 }

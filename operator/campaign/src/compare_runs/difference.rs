@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A property in which two runs differ although comparable runs must agree on it.
+/// A property that must be the same in comparable runs but differs between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {

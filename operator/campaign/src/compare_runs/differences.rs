@@ -89,8 +89,8 @@ const PROPERTIES: [Property; 22] = [
     }),
 ];
 
-/// A property that every scenario or every arm of a run has: its name, and a function that describes its value in the
-/// run for the scenario or arm with the given name.
+/// A property of a scenario or an arm: its name, and a function that describes its value in a run for the scenario or
+/// arm with the given name.
 type NamedProperty = (&'static str, fn(&FinishedRun<'_>, &str) -> String);
 
 /// Properties of each scenario that both runs have.
@@ -217,7 +217,7 @@ fn limit(value: Option<u64>, unit: &str) -> String {
 }
 
 /// Describes the network link of a rail. The address is omitted because it may change with every run, and the domain
-/// because it may identify a process.
+/// name because it may be specific to a process.
 fn rail(rail: &RailFacts) -> String {
     let interface = rail.interface.as_deref().unwrap_or("no interface");
     let pci = rail.pci.as_ref().map(|pci| format!(" at {pci}"));

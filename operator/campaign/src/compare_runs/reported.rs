@@ -1,4 +1,5 @@
-//! Properties of hosts that a worker cannot always read. An unknown value is neither a difference nor an agreement.
+//! Properties of hosts that a worker cannot always read. An unknown value counts neither as a difference nor as a
+//! match.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +63,7 @@ impl Values {
         values
     }
 
-    /// Whether these values contain one that no host of `other` can have.
+    /// Whether `self` contains a value that no host of `other` can have.
     fn contradict(&self, other: &Self) -> bool {
         !other.has_unknown && !self.known.is_subset(&other.known)
     }

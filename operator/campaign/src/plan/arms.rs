@@ -1,4 +1,4 @@
-//! Plans the arms: the variants, and a second copy of the baseline for each separation that occurs.
+//! Plans the arms: the variants, and a second copy of the baseline for each kind of separation that occurs.
 
 use std::collections::BTreeSet;
 

@@ -14,13 +14,13 @@ use super::{Leg, Plan};
 pub struct AssignmentInputs<'a> {
     /// Identity of the attempt: run, plan, leg and attempt number.
     pub identity: AttemptIdentity,
-    /// Address of the rendezvous of the workers.
+    /// Rendezvous address of the workers.
     pub rendezvous: Rendezvous,
     /// Rails and CPUs of each rank; empty if each worker chooses its own.
     pub bindings: Vec<RankBinding>,
     /// Numbers of the blocks that earlier attempts finished.
     pub finished_blocks: &'a BTreeSet<u32>,
-    /// Numbers of operations that the records of earlier legs and attempts determine.
+    /// Numbers of operations, as determined from the records of earlier legs and attempts.
     pub operation_counts: Vec<OperationCount>,
 }
 

@@ -1,8 +1,8 @@
 //! Draws random orders from a seed.
 //!
-//! Each item gets a key derived from the seed, the subject of the order and the name of the item, and the items are
-//! sorted by key. Adding or removing an item therefore does not change the order of the other items, and plans do not
-//! depend on the version of a random number crate. SHA-256 serves as the pseudorandom function.
+//! Each item gets a key derived from the seed, the order's subject and the item's name, and the items are sorted by
+//! key. Adding or removing an item therefore does not change the order of the other items, and plans do not depend on
+//! the version of a random number crate. SHA-256 serves as the pseudorandom function.
 
 use sha2::{Digest, Sha256};
 

@@ -1,5 +1,6 @@
-//! Estimates the bytes and the duration of a plan, for warnings, deadlines and the length of record streams. Estimates
-//! of time and payload give the order of magnitude only. Performs no I/O.
+//! Estimates the data volume and the duration of a plan. The estimates are used for warnings, for deadlines and to
+//! limit the length of record streams. Estimates of time and payload are accurate only to an order of magnitude.
+//! Performs no I/O.
 
 use crds::assignment::pilot::{self, PilotCount};
 use crds::assignment::{BlockAssignment, Extent, Pass, Workload, memory};
@@ -8,8 +9,8 @@ use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
 
-/// Size in bytes of a case record without its histograms, with four rails on four interfaces and large numbers. A test
-/// in this module verifies this value.
+/// Size in bytes of a case record without its histograms, with four rails on four interfaces and large values in all
+/// fields. A test in this module verifies this value.
 const CASE_BYTES: u64 = 3072;
 /// Additional bytes of a case record if both sides post, excluding the second histogram.
 const POSTED_BYTES: u64 = 512;
@@ -22,7 +23,7 @@ const INTEGRITY_CASE_BYTES: u64 = 1024;
 const TIMED_SAMPLES: u64 = 100_000;
 /// Size in bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
-/// Size in bytes of the `endpoints` record of one arm at one worker without its rails.
+/// Size in bytes of the `endpoints` record of one arm at one worker, excluding its rails.
 const ENDPOINTS_BYTES: u64 = 3072;
 /// Size in bytes of one rail in an `endpoints` record.
 const ENDPOINTS_RAIL_BYTES: u64 = 320;
@@ -32,15 +33,15 @@ const COLD_BYTES: u64 = 512;
 const BLOCK_BYTES: u64 = 256;
 /// Number of integrity transfers in a case: one window.
 const INTEGRITY_OPERATIONS: u32 = 16;
-/// Time to start a gang of pods if the nodes already have the image.
+/// Time to start a gang of pods if the image is already present on the nodes.
 const LEG_SECONDS: f64 = 5.0;
 /// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
 const PROCESS_SECONDS: f64 = 0.5;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
 
-/// Time until the hardware counters of an RDMA device include all earlier traffic: the default refresh interval of Linux
-/// and the spare time that the runner adds.
+/// Time until the hardware counters of an RDMA device include all earlier traffic: the default refresh interval of
+/// Linux plus the safety margin that the runner adds.
 const COUNTER_SECONDS: f64 = 0.03;
 
 /// Estimated size and duration of a run or leg.
@@ -49,7 +50,7 @@ const COUNTER_SECONDS: f64 = 0.03;
 pub struct Estimate {
     /// Number of cases, over all pairs.
     pub cases: u64,
-    /// Payload bytes of all cases, including warm-up. The volume of a case with a fixed duration follows from the
+    /// Payload bytes of all cases, including warm-up. For a case with a fixed duration, the volume is computed from the
     /// speeds in [`Estimate::assumption`].
     pub payload_bytes: u64,
     /// Size of all record streams, in bytes.
@@ -66,7 +67,7 @@ pub struct Estimate {
 pub struct Assumption {
     /// One-way latency of a small message, in nanoseconds.
     pub latency_nanos: u64,
-    /// Payload bytes per second of one rail.
+    /// Payload throughput of one rail, in bytes per second.
     pub rail_bytes_per_second: u64,
 }
 
@@ -112,8 +113,9 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     total
 }
 
-/// Time in a case to wait for the hardware counters of RDMA devices: before and after the window. If both sides post,
-/// the target waits only after the initiator before the window.
+/// Time that a case spends waiting for the hardware counters of RDMA devices, before and after the window. If both
+/// sides post, their waits before the window add up, because the target starts to wait only after the initiator has
+/// finished.
 fn counter_seconds(plan: &Plan, scenario: &PlannedScenario) -> f64 {
     let waits = if scenario.assignment.workload.is_bidirectional() {
         3
@@ -181,7 +183,7 @@ fn case_bytes(samples: u64, sides: u64, rails: u64) -> u64 {
         + sides * histogram_bytes(samples)
 }
 
-/// Size in bytes of the histogram of `samples` samples in a record, if the samples span three decades.
+/// Size in bytes of the histogram of `samples` samples in a record, assuming that the samples span three decades.
 fn histogram_bytes(samples: u64) -> u64 {
     match samples {
         0..=1_000 => 256 + samples,
@@ -238,7 +240,11 @@ impl CaseEstimate {
                 let measured = pilot::extent(workload).unwrap_or_else(|| workload.measured());
                 (workload.warmup(), measured)
             }
-            Pass::Measure => (workload.warmup(), workload.measured()),
+            Pass::Measure => {
+                let given = scenario.operation_counts.get(&size);
+                let measured = given.map_or_else(|| workload.measured(), |count| Extent::Iterations(*count));
+                (workload.warmup(), measured)
+            }
         };
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
@@ -262,7 +268,8 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let rails = f64::from(plan.transport.rails());
     let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails);
     let latency = assumed.latency_nanos as f64 * 1e-9;
-    // A window hides latency but not transmission time. Threads on different GPUs do not share rails.
+    // A window of messages in flight hides latency, but not transmission time. Threads on different GPUs do not share
+    // rails.
     let sharing = memory::threads(workload).div_ceil(plan.devices.groups());
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
@@ -286,7 +293,7 @@ fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, oper
             return ((seconds / operation) as u64, seconds);
         }
         Extent::FillWindow { .. } => {
-            // The number of operations per thread is large, so that rounding to nanoseconds has no effect.
+            // A large number of operations per thread makes the error from rounding to whole nanoseconds negligible.
             const OPERATIONS: u64 = 1_000_000;
             let nanos = (operation * 1e9 * OPERATIONS as f64).max(1.0) as u64;
             let of_worker = OPERATIONS * u64::from(memory::threads(workload));

@@ -13,7 +13,7 @@ pub(super) struct Gang {
     pub image: Option<String>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
-    /// Arms of the gang: index in the plan and index into `processes`.
+    /// Arms of the gang, each as an index in the plan and an index into `processes`.
     pub arms: Vec<(usize, u32)>,
 }
 

@@ -6,7 +6,7 @@ use super::{Arm, Cell, PlanError, PlannedScenario, Role, cells};
 use crate::stats::{Family, MAX_ROUNDS, analysis_rounds};
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
-/// The scenarios of a run and the numbers that follow from their comparisons.
+/// The scenarios of a run and the values derived from their comparisons.
 pub(super) struct PlannedScenarios {
     /// The scenarios with the cells of all arms.
     pub scenarios: Vec<PlannedScenario>,
@@ -24,8 +24,8 @@ pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<PlannedScenarios,
         .iter()
         .map(|scenario| count(&scenario.cells, Role::is_control))
         .fold(0, u32::saturating_add);
-    // The largest family determines the rounds, so that a single outlier can decide neither a verdict in any scenario
-    // nor whether a control shows a change.
+    // The largest family determines the number of rounds, so that a single outlier can decide neither a verdict in any
+    // scenario nor whether a control shows a change.
     let families = scenarios.iter().map(|scenario| scenario.comparisons);
     let largest = family(run, families.chain([controls]).max().unwrap_or(0))?;
     let rounds = run.sampling.rounds.unwrap_or(match run.sampling.stop {

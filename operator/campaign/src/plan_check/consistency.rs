@@ -91,8 +91,9 @@ fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
     }
 }
 
-/// Checks that every arm is measured exactly once in every round, in every scenario at every size. In round 0, it must
-/// instead be verified once if the scenario enables the integrity pass, and run once if the scenario needs a pilot.
+/// Checks that every arm is measured exactly once in every round, in every scenario at every size. In round 0, each arm
+/// must instead be verified once if the scenario enables the integrity pass, and run once in the pilot if the scenario
+/// needs one.
 fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
     let mut seen: BTreeMap<Key, u32> = BTreeMap::new();
     for leg in &plan.legs {

@@ -213,7 +213,7 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Whether the arm of `cell` differs from the baseline only in optimizations and none of these applies in the cell.
+/// Whether the arm of `cell` differs from the baseline only in optimizations, none of which applies in the cell.
 fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms

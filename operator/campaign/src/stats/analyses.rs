@@ -4,8 +4,8 @@
 use super::futility::Futility;
 use super::{Family, Interval};
 
-/// Approximate ratio between the numbers of rounds at successive analyses. Each analysis costs a share of the level, so
-/// a comparison that an analysis does not decide is analyzed again only after considerably more rounds.
+/// Approximate ratio between the numbers of rounds at successive analyses. Each analysis consumes a share of the level,
+/// so a comparison that an analysis does not decide is analyzed again only after considerably more rounds.
 const GROWTH: f64 = 1.6;
 
 /// Result of an analysis for one question about the interval of a comparison.
@@ -19,7 +19,7 @@ pub enum QuestionState {
     Open,
 }
 
-/// An analysis of the comparisons of one family, before the last round.
+/// An interim analysis, before the last round, of the comparisons of one family.
 pub struct InterimAnalysis {
     futility: Futility,
 }
@@ -32,8 +32,8 @@ impl InterimAnalysis {
         }
     }
 
-    /// Answers a question from the `interval` of `rounds` rounds. `decides` returns whether an interval decides the
-    /// question, and `later` contains the number of rounds at each later analysis.
+    /// Answers a question using the `interval` computed from `rounds` rounds. `decides` returns whether an interval
+    /// decides the question, and `later` contains the number of rounds at each later analysis.
     pub fn answer(
         &mut self,
         interval: &Interval,
@@ -53,10 +53,10 @@ impl InterimAnalysis {
 
 /// Numbers of rounds, in ascending order, after which a run of `rounds` rounds (at least 1) is analyzed. The last is
 /// `rounds`. The first is the recommended number for `largest`, the family with the most comparisons, at the level of
-/// one analysis. Each further number is about [`GROWTH`] times the one before.
+/// one analysis. Each subsequent number is about [`GROWTH`] times its predecessor.
 pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
-    // More analyses make the level of each one stricter, so the first one needs more rounds, which leaves room for
-    // fewer analyses. The loop finds the smallest consistent number.
+    // A larger number of analyses makes the level of each one stricter, so the first one needs more rounds, which
+    // leaves room for fewer analyses. The loop finds the smallest number of analyses that satisfies both constraints.
     let mut count = 1;
     while analyses_from(first(largest, count), rounds) > count {
         count += 1;

@@ -18,7 +18,7 @@ pub struct Distribution {
 impl Distribution {
     /// Creates the distribution of a histogram whose largest sample is `max_nanos`.
     ///
-    /// The last bucket ends at this sample, so that no quantile exceeds the maximum. A maximum that is not in the last
+    /// The last bucket is cut off at this sample, so that no quantile exceeds the maximum. A maximum outside the last
     /// bucket is ignored.
     pub fn with_maximum(histogram: &Histogram, max_nanos: u64) -> Self {
         let mut distribution = Self::from(histogram);
@@ -61,7 +61,7 @@ impl Distribution {
         })
     }
 
-    /// Quantile in the tail, in nanoseconds; `None` if there are so few samples that it would be the maximum.
+    /// Quantile in the tail, in nanoseconds; `None` if there are so few samples that the quantile would be the maximum.
     pub fn tail_quantile(&self, quantile: f64) -> Option<u64> {
         let rank = (quantile * self.count as f64).ceil();
         self.quantile(quantile).filter(|_| rank < self.count as f64)

@@ -21,7 +21,7 @@ pub enum StatsError {
     /// The family has no comparisons.
     #[snafu(display("a family needs at least one comparison: specify an arm in addition to the baseline"))]
     EmptyFamily,
-    /// A value is not finite or not above zero, so it has no logarithm.
+    /// The ratio of arm to baseline has no logarithm, because a value is not finite or not above zero.
     #[snafu(display(
         "pair {pair} of the round has no ratio: {arm} for the arm over {baseline} for the baseline; \
          both must be above zero, so exclude the pair as invalid"

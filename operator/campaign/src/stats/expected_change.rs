@@ -9,8 +9,8 @@ use super::{Interval, Margin};
 
 /// An expected change, such as "10 to 20 percent lower" or "up to twice as much".
 ///
-/// It is stored as gains, which are logarithms of the ratio in the expected direction, so that both directions are
-/// compared in the same way.
+/// Its bounds are stored as gains, which are logarithms of the ratio in the expected direction, so that increases and
+/// decreases are compared in the same way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpectedChange {
     direction: ExpectedDirection,
@@ -51,8 +51,8 @@ impl From<ChangeOutcome> for ExpectationOutcome {
 impl ExpectedChange {
     /// Expects the metric to decrease by at least `min` and at most `max` percent of the baseline.
     ///
-    /// A `min` of 0 expects any decrease beyond `margin`: "up to 20 percent lower" claims a change, and the margin is
-    /// the smallest change that this run distinguishes from no change.
+    /// A `min` of 0 expects any decrease beyond `margin`: "up to 20 percent lower" claims a change, and changes up to
+    /// the margin count as no change.
     ///
     /// # Errors
     /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent or more, [`StatsError::ExpectedRange`]
@@ -61,8 +61,9 @@ impl ExpectedChange {
         ExpectedChange::new(ExpectedDirection::Decrease, min, max, margin)
     }
 
-    /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice" is a
-    /// `max` of 100. A `min` of 0 expects any increase beyond `margin`, as in [`decrease`](Self::decrease).
+    /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice as
+    /// much" corresponds to a `max` of 100. A `min` of 0 expects any increase beyond `margin`, as in
+    /// [`decrease`](Self::decrease).
     ///
     /// # Errors
     /// Same as [`decrease`](Self::decrease).
@@ -151,7 +152,8 @@ impl ExpectedDirection {
     }
 }
 
-/// Combines the outcomes of an expectation at several sizes: all of them must meet it. `None` without sizes.
+/// Combines the outcomes of an expectation at several sizes: the expectation must be met at every size. `None` if there
+/// are no outcomes.
 pub fn combine_outcomes(outcomes: impl IntoIterator<Item = ChangeOutcome>) -> Option<ChangeOutcome> {
     outcomes.into_iter().reduce(|all, one| match (all, one) {
         (ChangeOutcome::NotMet, _) | (_, ChangeOutcome::NotMet) => ChangeOutcome::NotMet,

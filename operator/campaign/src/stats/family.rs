@@ -6,19 +6,20 @@ use snafu::{OptionExt, ensure};
 
 use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 
-/// Rounds recommended beyond the minimum. At the minimum, the interval is the whole range of the rounds, so one outlier
-/// widens it without bound; with four more rounds, the interval excludes several of the outermost Walsh averages.
+/// Rounds recommended beyond the minimum. With the minimum number of rounds, the interval spans their whole range, so
+/// one outlier widens it without bound; with four more rounds, the interval excludes several of the outermost Walsh
+/// averages.
 pub const SPARE_ROUNDS: u32 = 4;
 
 /// All comparisons of one scenario (each arm at each size) on its primary metric. The intervals of a family hold
 /// simultaneously: the probability of any false verdict in the family is at most `1 - confidence`.
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
-/// analyses of the run. Of the usual corrections, it is the one that yields simultaneous intervals, and verdicts are
-/// derived from intervals. With several analyses, the intervals are repeated confidence intervals: by the union bound,
-/// they hold at all analyses together, so they hold at whichever analysis a comparison ends, and for whatever reason it
-/// ends there. Source: Jennison and Turnbull, *Group Sequential Methods with Applications to Clinical Trials*, 2000,
-/// chapter 9.
+/// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, Bonferroni was chosen because
+/// it yields simultaneous intervals, from which verdicts are derived. With several analyses, the intervals are repeated
+/// confidence intervals: by the union bound, they hold at all analyses simultaneously, and therefore at whichever
+/// analysis a comparison ends, for whatever reason. Source: Jennison and Turnbull, *Group Sequential Methods with
+/// Applications to Clinical Trials*, 2000, chapter 9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     comparisons: NonZeroU32,

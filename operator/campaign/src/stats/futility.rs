@@ -22,8 +22,9 @@ const ESTIMATES: u32 = 100;
 /// analysis decides the comparison is below [`FUTILITY_POWER`]. The rounds measured so far remain part of the later
 /// intervals. If the effect is `e` and the first `n` of `n'` rounds gave the estimate `x`, then the estimate from all
 /// `n'` rounds has approximately the mean `(n x + (n' - n) e) / n'` and the variance `scale^2 pi (n' - n) / (3 n'^2)`;
-/// its interval has the half width `scale * k(n')`, with the scale and `k` from the module `power`. The probabilities
-/// of several later analyses are added, which overestimates the probability that any of them decides.
+/// the half width of its interval is approximately `scale * k(n')`. The `power` module defines `scale` and `k`. The
+/// probabilities of several later analyses are added, which overestimates the probability that any of them decides the
+/// comparison.
 pub(super) struct Futility {
     family: Family,
     /// `k` for each number of rounds, computed on first use.
@@ -43,8 +44,8 @@ impl Futility {
         }
     }
 
-    /// Whether a comparison with this `interval` of `rounds` rounds is futile. `later` contains the number of rounds at
-    /// each later analysis, and `decides` returns whether an interval decides the comparison.
+    /// Whether a comparison is futile, given its `interval` after `rounds` rounds. `later` contains the number of
+    /// rounds at each later analysis, and `decides` returns whether an interval decides the comparison.
     pub(super) fn is_futile(
         &mut self,
         interval: &Interval,
@@ -75,7 +76,8 @@ impl Futility {
         effects.all(|effect| self.probability(interval, effect, &later, &decides) < FUTILITY_POWER)
     }
 
-    /// Upper bound of the probability that any of the `later` analyses decides the comparison if its effect is `effect`.
+    /// Upper bound on the probability that any of the `later` analyses decides the comparison if its effect is
+    /// `effect`.
     fn probability(
         &self,
         interval: &Interval,
@@ -99,7 +101,7 @@ impl Futility {
         decided.sum::<usize>() as f64 / f64::from(ESTIMATES)
     }
 
-    /// Half width of the interval for normal scores; `None` if there are too few rounds for an interval.
+    /// Half width of the interval computed from normal scores; `None` if there are too few rounds for an interval.
     fn half_width(&mut self, rounds: u32) -> Option<f64> {
         let family = &self.family;
         let computed = self.half_widths.entry(rounds);
@@ -123,8 +125,8 @@ mod tests {
     use crate::stats::{BetterDirection, Margin, decide_verdict};
     use crds::v1alpha1::Verdict;
 
-    /// Whether a comparison is futile after `rounds` of at most 60 rounds if its interval goes from `lower` to `upper`
-    /// percent.
+    /// Whether a comparison is futile after `rounds` of at most 60 rounds if its interval extends from `lower` to
+    /// `upper` percent.
     fn futile(rounds: u32, lower: f64, upper: f64) -> bool {
         let family = Family::new(6, 95.0).unwrap().with_analyses(4);
         let margin = Margin::from_percent(2.0).unwrap();

@@ -1,7 +1,7 @@
 //! The median. Performs no I/O.
 
-/// Sorts `values` and returns their median: the middle value, or the mean of the middle two if the count is even.
-/// Returns `None` if there are no values.
+/// Sorts `values` and returns their median: the middle value, or the mean of the two middle values if the count is
+/// even. Returns `None` if there are no values.
 pub fn median_of(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     median_of_sorted(values)

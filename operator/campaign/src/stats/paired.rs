@@ -19,8 +19,8 @@ pub struct PairedResult {
     pub verdict: Verdict,
     /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
-    /// Smallest absolute effect that the comparison detects with a power of 80 percent, given its number of rounds and
-    /// their spread; `None` without an interval.
+    /// Minimum detectable effect: the smallest absolute effect that the comparison detects with a power of 80 percent,
+    /// given the number and spread of its rounds. `None` without an interval.
     pub minimum_detectable_effect: Option<f64>,
     /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
     pub rounds_to_settle: Option<RoundsToSettle>,
@@ -58,7 +58,7 @@ pub enum NoInterval {
 }
 
 impl PairedResult {
-    /// Removes the interval and what follows from it, because the first analysis takes place only after `rounds`
+    /// Removes the interval and everything derived from it, because the first analysis takes place only after `rounds`
     /// rounds.
     pub fn await_analysis(&mut self, rounds: u32) {
         self.interval = Err(NoInterval::BeforeFirstAnalysis { rounds });

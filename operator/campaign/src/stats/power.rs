@@ -1,22 +1,22 @@
-//! Power: the effect that a number of rounds can detect, and the number of rounds that an effect needs. Performs no
-//! I/O.
+//! Power: the effect that a given number of rounds can detect, and the number of rounds needed to detect a given
+//! effect. Performs no I/O.
 //!
 //! A verdict requires the whole interval to lie on one side of a bound of the margin. For a power of 80 percent, the
-//! effect must lie beyond that bound by the *reach* of the rounds
+//! effect must lie beyond that bound by at least the *reach* of the rounds:
 //!
 //! ```text
 //! reach(n) = scale * (k(n) + z * sqrt(pi / (3 n) + k(n)^2 / (2 n))),   z = 0.84, the 80 percent quantile
 //! ```
 //!
-//! where `k(n)` is the half width of the same exact interval on normal scores and `scale` is the spread of the rounds
-//! as a standard deviation. The root is the standard error of the nearer bound of the interval: the Hodges-Lehmann
-//! estimate has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*, chapter 4), and a width estimated from `n` values
-//! has a relative error of about `1 / sqrt(2 n)`.
+//! where `k(n)` is the half width of the exact interval computed from `n` normal scores, and `scale` is the spread of
+//! the rounds as a standard deviation. The square root is the standard error, in units of `scale`, of the bound of the
+//! interval that is nearer to the margin: the Hodges-Lehmann estimate has the variance `pi / (3 n)` (Lehmann,
+//! *Nonparametrics*, chapter 4), and a width estimated from `n` values has a relative error of about `1 / sqrt(2 n)`.
 //!
 //! The scale is the half width of the measured interval divided by `k(n)`, so heavy tails have the same weight as in
 //! the interval. If there are too few rounds for an interval, the scale is their robust spread: the median absolute
-//! deviation from the median times 1.4826. `docs/simulated-coverage.md` reports the simulated power for an effect of
-//! the minimum detectable size.
+//! deviation from the median times 1.4826. `docs/simulated-coverage.md` reports the simulated power for the minimum
+//! detectable effect.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -25,7 +25,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Family, Interval, Margin, median_of, signed_rank};
 
-/// Power: the probability that an effect of the minimum detectable size results in `Improved` or `Regressed`.
+/// Power that defines the minimum detectable effect: the probability that an effect of this size results in `Improved`
+/// or `Regressed`.
 pub const POWER: f64 = 0.8;
 
 /// Maximum number of rounds of a run.
@@ -66,8 +67,8 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// Smallest effect, as the absolute logarithm of the ratio, that results in `Improved` or `Regressed` with a
-/// probability of 80 percent, given this number of rounds and this interval width.
+/// Minimum detectable effect: the smallest effect, as the absolute logarithm of the ratio, that results in `Improved`
+/// or `Regressed` with a probability of 80 percent, given this number of rounds and this interval width.
 pub(super) fn minimum_detectable_effect(
     interval: &Interval,
     rounds: usize,
@@ -78,8 +79,9 @@ pub(super) fn minimum_detectable_effect(
     Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
-/// Total number of rounds that would settle an inconclusive comparison after these `rounds`: more than were measured,
-/// and at least the family's minimum. If no spread is available, returns the family's recommendation.
+/// Total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds the
+/// number of rounds measured so far and is at least the family's minimum. If no spread is available, returns the
+/// family's recommendation.
 pub(super) fn rounds_to_settle(
     rounds: &[f64],
     estimate: f64,

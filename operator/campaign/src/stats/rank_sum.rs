@@ -1,16 +1,16 @@
 //! The interval based on the Wilcoxon rank-sum test for two independent samples. Performs no I/O.
 //!
 //! The median of all differences between a value of the second sample and one of the first is the Hodges-Lehmann
-//! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval of shifts that the
-//! test does not reject, where `c` is the largest value such that the Mann-Whitney count is at most `c` with a
-//! probability of at most `level / 2`. The samples must be independent and differ only by a shift.
+//! estimate of the shift. The `(c + 1)`-th smallest and the `(c + 1)`-th largest difference are the bounds of the
+//! interval of shifts that the test does not reject, where `c` is the largest value for which the Mann-Whitney count is
+//! at most `c` with a probability of at most `level / 2`. The samples must be independent and differ only by a shift.
 //!
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections 4.1 to 4.3.
 
 use super::Interval;
 use super::median_of;
 
-/// Maximum size of a sample. A run has fewer rounds.
+/// Maximum size of a sample. Every run has fewer rounds than this.
 pub const MAX_SAMPLE: usize = 200;
 
 /// The interval of the shift from `first` to `second` (all finite) at the two-sided `level`. `None` if the samples are
@@ -59,8 +59,8 @@ fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
 /// Null distribution of the Mann-Whitney count for samples of `first` and `second` values, indexed by count.
 ///
 /// Values are drawn in ascending order, each from either sample with a probability proportional to the number of values
-/// left in it. Each value of the second sample adds the number of values of the first sample that were drawn before it
-/// to the count.
+/// left in it. Each value drawn from the second sample increases the count by the number of values already drawn from
+/// the first.
 fn distribution(first: usize, second: usize) -> Vec<f64> {
     // Probability of each count, indexed by the number of values drawn from the first sample.
     let mut drawn: Vec<Vec<f64>> = vec![vec![1.0]];

@@ -1,7 +1,7 @@
 //! Conversions between percentages and logarithms of ratios.
 
-/// Converts `log_ratio` (natural logarithm of arm over baseline) into a change in percent of the baseline: `ln 2` is
-/// 100, `ln 0.5` is -50.
+/// Converts `log_ratio` (natural logarithm of the ratio of arm to baseline) into a change in percent of the baseline:
+/// `ln 2` is 100, `ln 0.5` is -50.
 pub fn percent_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
@@ -11,7 +11,8 @@ pub(super) fn log_ratio_of_increase(percent: f64) -> f64 {
     (percent / 100.0).ln_1p()
 }
 
-/// Logarithm of the ratio for a decrease of `percent` (0 or more, below 100) from the baseline; 0 or less.
+/// Logarithm of the ratio for a decrease of `percent` (0 or more, below 100) from the baseline. The result is 0 or
+/// less.
 pub(super) fn log_ratio_of_decrease(percent: f64) -> f64 {
     (-percent / 100.0).ln_1p()
 }

@@ -5,7 +5,8 @@ use snafu::ensure;
 use super::error::{NoRatioSnafu, StatsError};
 use super::median_of;
 
-/// The values of one pair of workers in a block in which both arms are valid, in the same unit.
+/// The values that one pair of workers measured for an arm and the baseline in the same block, in which both arms are
+/// valid. Both values have the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     /// The arm's value, above zero.

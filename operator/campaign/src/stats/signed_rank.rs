@@ -1,9 +1,9 @@
 //! The interval based on the Wilcoxon signed-rank test. Performs no I/O.
 //!
-//! The Walsh averages of `n` values are the `n (n + 1) / 2` means of each value with itself and with each other value.
-//! Their median is the Hodges-Lehmann estimate. Their `(c + 1)`-th smallest and largest are the bounds of the interval
-//! of effects that the signed-rank test does not reject, where `c` is the largest value such that the signed-rank sum
-//! is at most `c` with a probability of at most `level / 2`.
+//! The Walsh averages of `n` values are the `n (n + 1) / 2` means of all pairs of values, including each value paired
+//! with itself. Their median is the Hodges-Lehmann estimate. The `(c + 1)`-th smallest and the `(c + 1)`-th largest
+//! average are the bounds of the interval of effects that the signed-rank test does not reject, where `c` is the
+//! largest value for which the signed-rank sum is at most `c` with a probability of at most `level / 2`.
 //!
 //! The values must be independent and symmetric about the effect; they need not be normal or have the same spread.
 //! Unlike the test, the interval needs no special treatment of ties and zeros: it is closed, and even with tied or

@@ -8,8 +8,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Lower and upper bound of the difference from the mean of `first` to the mean of `second` (all finite) at the
-/// two-sided `level`. `None` if a sample has fewer than two values.
+/// Lower and upper bounds of the mean of `second` minus the mean of `first` (all values finite) at the two-sided
+/// `level`. `None` if a sample has fewer than two values.
 pub(super) fn bounds(first: &[f64], second: &[f64], level: f64) -> Option<(f64, f64)> {
     let (first, second) = (Mean::new(first)?, Mean::new(second)?);
     let difference = second.mean - first.mean;

@@ -1,11 +1,12 @@
 //! Limits the size of a status by omitting detail in a fixed order. Performs no I/O.
 //!
-//! Every client that watches runs receives every status, so a status must stay small. The records and reports contain
-//! all details; a warning in the status lists what was omitted. These steps are taken in order until the status fits:
+//! Every client that watches runs receives every status update, so a status must stay small. The records and reports
+//! contain all details; a warning in the status lists what was omitted. These steps are taken in order until the status
+//! fits:
 //!
 //! 1. Strings are truncated after [`SHORT_TEXT`] characters.
 //! 2. The reasons of optimizations are omitted.
-//! 3. Comparisons lose their minimum detectable change and the rounds that would settle them.
+//! 3. Comparisons lose their minimum detectable effect and the number of rounds that would settle them.
 //! 4. Results lose their numbers of operations.
 //! 5. Results lose all values except p50, p99 and throughput.
 //! 6. Pairs and nodes are omitted.
@@ -30,7 +31,8 @@ const WARNING_BYTES: usize = 1024;
 /// Omits some detail from a status.
 type Step = fn(&mut BenchmarkRunStatus);
 
-/// Omits as much detail from `status` as needed. Returns a status within the limit unchanged.
+/// Omits as much detail from `status` as needed to fit within the size limit. A status that already fits is returned
+/// unchanged.
 pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     if length(&status) <= MAX_STATUS_BYTES {
         return status;
@@ -247,7 +249,7 @@ fn drop_results(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
 }
 
 /// Omits comparisons, starting with the least informative, until the status is smaller by `excess_bytes`. The remaining
-/// ones keep their order.
+/// comparisons keep their order.
 fn drop_comparisons(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
     order.sort_by_key(|index| {

@@ -1,5 +1,5 @@
-//! Converts results, comparisons and expectations to their form in the status, in which values are integers and the
-//! names of the fields contain the unit.
+//! Converts results, comparisons and expectations to their form in the status, in which values are integers and field
+//! names contain the unit.
 
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, ExpectationResult, Metric, NodeResult,
@@ -16,7 +16,7 @@ use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
 
 /// Parts per million in one percent.
 const PPM_PER_PERCENT: f64 = 1e4;
-/// Maximum length of a node's name, in characters: the Kubernetes limit for object names.
+/// Maximum length of a node name, in characters: the Kubernetes limit for object names.
 pub(super) const MAX_NODE_NAME: usize = 253;
 
 fn name(names: &[&str], index: usize) -> String {

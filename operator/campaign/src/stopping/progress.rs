@@ -59,10 +59,16 @@ impl Stopping {
         })
     }
 
-    /// Number of needed blocks of each leg of `plan`.
-    pub fn blocks_by_leg(&self, plan: &Plan) -> Vec<u32> {
-        let legs = plan.legs.iter();
-        legs.map(|leg| blocks(&self.reduce(plan, leg))).collect()
+    /// Number of blocks of each leg of `plan` that will be verified when the leg is complete: those that `reports`
+    /// contain, and the needed blocks that are missing.
+    pub fn blocks_by_leg(&self, plan: &Plan, reports: &Reports) -> Vec<u32> {
+        let measured = MeasuredArms::new(plan, reports);
+        let legs = plan.legs.iter().map(|leg| {
+            let needed = self.reduce(plan, leg);
+            let missing = blocks(&needed) - measured.finished(&needed).len() as u32;
+            reports.done.get(&leg.leg).map_or(0, BTreeSet::len) as u32 + missing
+        });
+        legs.collect()
     }
 }
 
@@ -79,17 +85,19 @@ fn cases(leg: &Leg) -> usize {
 /// assigns to it. In later stages, which arms a block needs depends on the records before it, so its arms are checked
 /// here.
 struct MeasuredArms<'a> {
+    plan: &'a Plan,
     reports: &'a Reports,
     later_stages: BTreeMap<u32, BTreeSet<usize>>,
 }
 
 impl<'a> MeasuredArms<'a> {
-    fn new(plan: &Plan, reports: &'a Reports) -> Self {
+    fn new(plan: &'a Plan, reports: &'a Reports) -> Self {
         let mut later_stages: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
         for case in reports.cases.iter().filter(|case| plan.stage(case.round) > 0) {
             later_stages.entry(case.block).or_default().insert(case.arm);
         }
         Self {
+            plan,
             reports,
             later_stages,
         }
@@ -98,15 +106,18 @@ impl<'a> MeasuredArms<'a> {
     /// Numbers of the blocks of `leg` that are verified and contain all its arms.
     fn finished(&self, leg: &Leg) -> BTreeSet<u32> {
         let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
+        let is_first_stage = self.plan.stage_of_leg(leg) == 0;
         let is_finished = |block: &&crds::assignment::BlockAssignment| {
             let arms = block
                 .order
                 .iter()
                 .filter_map(|position| leg.arms.get(*position as usize));
             let mut arms = arms.map(|(arm, _)| arm);
-            let measured = self.later_stages.get(&block.block);
-            self.reports.is_done(leg.leg, block.block)
-                && measured.is_none_or(|measured| arms.all(|arm| measured.contains(arm)))
+            let is_measured = |arm: &usize| {
+                let measured = self.later_stages.get(&block.block);
+                measured.is_some_and(|measured| measured.contains(arm))
+            };
+            self.reports.is_done(leg.leg, block.block) && (is_first_stage || arms.all(is_measured))
         };
         blocks.filter(is_finished).map(|block| block.block).collect()
     }

@@ -101,9 +101,9 @@ fn pci_rate(facts: &FabricFacts, host: &HostEnvironment) -> Option<f64> {
     (sum > 0.0).then_some(sum)
 }
 
-/// Rate of the PCI link of `nic` in bytes per second, net of its line code (PCI Express Base Specification 6.0): 8b/10b
-/// up to 5 GT/s, 128b/130b up to 32 GT/s, and 236 bytes of transactions in each flit of 256 bytes above that. Packet
-/// headers reduce it further.
+/// Rate of the PCI link of `nic` in bytes per second, after encoding overhead (PCI Express Base Specification 6.0):
+/// 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, and above that 236 bytes of transaction-layer packets in each 256-byte
+/// flit. Packet headers reduce the usable rate further.
 fn link_rate(nic: &NicFacts) -> Option<f64> {
     let transfers: f64 = nic
         .link_speed

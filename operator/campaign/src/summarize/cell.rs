@@ -48,15 +48,18 @@ pub struct CellSummary {
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
-    /// CPU use of both workers in percent: the median over the rounds of the median over the pairs. 100 is one CPU.
+    /// Total CPU use of both workers, in percent of one CPU: the median over the rounds, where the value of a round is
+    /// the median over its pairs.
     pub cpu_percent: Option<f64>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
     pub fabric: Option<CaseProof>,
-    /// Whether the provider executed the operations in software; `None` if this is not a question for them.
+    /// Whether the provider executed the operations in software; `None` if the question does not apply to these
+    /// operations.
     pub emulated: Option<Answer>,
-    /// Posting counters, summed over all valid cases. Limits and bursts are maxima over the cases.
+    /// Posting counters, summed over all valid cases. For limits and bursts, the maximum over the cases is taken
+    /// instead.
     pub counters: PostingCounters,
 }
 

@@ -65,7 +65,7 @@ impl ColdMetric {
 pub struct ColdSummary {
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Maximum number of bytes that a worker registered.
+    /// Largest number of bytes that any worker registered.
     pub registered_bytes: u64,
     /// Duration of each step in nanoseconds: for each round, the median over the workers.
     pub nanos: BTreeMap<ColdMetric, Spread>,

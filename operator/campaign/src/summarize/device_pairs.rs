@@ -1,4 +1,4 @@
-//! Describes which NIC transfers which memory, and warns about NICs that are far from their memory.
+//! Describes which NIC accesses which memory, and warns about NICs that are far from their memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,11 +51,11 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
     lines.collect()
 }
 
-/// Warnings about NICs that are not near their memory, and about arms that use other NICs than the baseline: one
-/// warning for each problem, with the NICs and ranks that it affects.
+/// Warnings about NICs that are not near their memory, and about arms that use NICs other than those of the baseline:
+/// one warning for each problem, with the NICs and ranks that it affects.
 ///
-/// The position relative to host memory is often unknown in virtual machines, and the threads can run on any node, so
-/// there is no warning if only that position is unknown.
+/// The position relative to host memory is often unknown in virtual machines, and the threads can run on any NUMA node,
+/// so there is no warning if only that position is unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let mut other_nics: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut far: BTreeMap<String, (BTreeSet<&str>, BTreeSet<u32>)> = BTreeMap::new();

@@ -23,9 +23,9 @@ pub struct Evidence {
     pub reason: String,
 }
 
-/// Assesses every optimization that `planned` requests, based on its `valid` cases and the sum of their `counters`.
-/// `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that fits into a
-/// work request of the device, if known.
+/// Assesses every optimization that the cell `planned` requests, based on the cell's `valid` cases and the sum of their
+/// `counters`. `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that
+/// fits into a work request of the device, if known.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(

@@ -4,9 +4,9 @@
 //! rails. A reading that is smaller than the payload of its own case contradicts the fabric.
 //!
 //! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
-//! so their readings prove the fabric only together: one of them must cover the payloads of all pairs. If the windows
-//! of the pairs overlap only in part, it can happen that no reading covers all payloads; the fabric is then only
-//! declared.
+//! so their readings are evaluated jointly: at least one of them must cover the payloads of all pairs. If the windows
+//! of the pairs overlap only partially, there may be no reading that covers all payloads; the fabric is then only
+//! `Declared`.
 
 mod expected_traffic;
 mod provider;
@@ -279,7 +279,7 @@ fn proof(
     }
 }
 
-/// Returns the proof of the run, which is the weakest proof of its cases. The bytes are those of the readings whose
+/// Returns the proof of the run, which is the weakest proof of its cases. Its byte counts include only readings whose
 /// cases are all valid.
 pub(super) fn run_evidence(
     proofs: &Proofs,

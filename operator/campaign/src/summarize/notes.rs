@@ -10,7 +10,7 @@ use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 use crate::stopping::Progress;
 
-/// Returns the evidence lines of the optimizations, in the wording of the test procedures.
+/// Returns the evidence lines of the optimizations, worded as in the test procedures.
 pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
     let evidence = reports
         .warnings
@@ -71,7 +71,7 @@ pub(super) fn warnings(
     });
     let more = (reports.warnings_dropped > 0)
         .then(|| format!("{} more warnings are not listed", reports.warnings_dropped));
-    // A run that has not measured anything yet is pending, which its state reports.
+    // Before the first block, no warning is needed: the state of the run already shows that nothing has been measured.
     let unfinished = (1..progress.total).contains(&progress.done);
     let unfinished = unfinished.then(|| {
         format!(

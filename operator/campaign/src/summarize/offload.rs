@@ -1,4 +1,4 @@
-//! Work that the provider executes in software although the device could do it, or may do so.
+//! Warnings about work that the provider executes, or may execute, in software although the device could do it.
 
 use crds::record::OffloadFacts;
 use crds::v1alpha1::{Answer, MemoryKind, TransferOperation};
@@ -8,7 +8,7 @@ use crate::plan::{Plan, PlannedScenario};
 use crate::posting::Burst;
 
 /// Returns one warning for each arm and kind of work that is or may be executed in software. An answer that the library
-/// does not give is reported as unknown.
+/// does not provide is reported as unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let uses = Uses::new(&plan.scenarios);
     let mut warnings = Vec::new();
@@ -36,8 +36,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     warnings
 }
 
-/// Whether the provider executed the operations of `scenario` in software for `arm` on any worker. `None` if no answer is
-/// expected for them.
+/// Whether the provider executed the operations of `scenario` in software for `arm` on any worker. `None` if the
+/// question does not apply to these operations.
 pub(super) fn emulated(
     scenario: &PlannedScenario,
     endpoints: &EndpointIndex<'_>,

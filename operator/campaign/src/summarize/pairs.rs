@@ -39,8 +39,8 @@ pub struct PairDeviation {
 pub struct NodeDeviation {
     /// Name of the node.
     pub node: String,
-    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. Positive if the node is worse: the
-    /// sign is inverted for throughput.
+    /// Median of [`PairDeviation::log_ratio`] over the node's pairs, scenarios and sizes. The sign is inverted for
+    /// metrics for which higher is better, such as throughput, so a positive value means that the node is worse.
     pub worse_log_ratio: f64,
 }
 

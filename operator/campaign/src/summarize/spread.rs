@@ -20,8 +20,8 @@ pub struct Spread {
     pub min: f64,
     /// Largest value of a round.
     pub max: f64,
-    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; `None` if there are too few
-    /// rounds.
+    /// Lower end of the signed-rank interval at [`POINT_LEVEL`], computed from the logarithms of the values; `None` if
+    /// there are too few rounds.
     pub lower: Option<f64>,
     /// Upper end of this interval.
     pub upper: Option<f64>,

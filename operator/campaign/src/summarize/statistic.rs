@@ -28,8 +28,8 @@ pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
     all
 }
 
-/// CPU use of both workers in a case: the sum of the CPU time of each, divided by its own window, in percent. 100 is
-/// one CPU. `None` if a side has no window.
+/// Total CPU use of both workers in a case, in percent of one CPU: the sum over the workers of the CPU time divided by
+/// the worker's window. `None` if a side has no window.
 pub fn cpu_percent(measured: &Measured) -> Option<f64> {
     let sides = [&measured.initiator, &measured.target];
     let of_side = |side: &Side| {
@@ -40,7 +40,7 @@ pub fn cpu_percent(measured: &Measured) -> Option<f64> {
 }
 
 /// The value of `metric` in a case, above zero: nanoseconds, payload bytes per second, operations per second, or CPU
-/// seconds of both sides per GiB of payload. `None` if the case does not have this metric.
+/// seconds of both sides per GiB of payload. `None` if the case has no value for this metric.
 pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Option<f64> {
     let quantile = |quantile: f64| {
         latency(workload, measured)

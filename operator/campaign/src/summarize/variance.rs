@@ -1,4 +1,4 @@
-//! Splits the variance of the baseline into its levels: windows of one process, processes, and pairs of workers. The
+//! Splits the variance of the baseline into components: windows of one process, processes, and pairs of workers. The
 //! split shows what would narrow the intervals. It does not affect verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Separation};
 /// Minimum number of rounds in which a pair must have a value.
 const MIN_ROUNDS: usize = 3;
 
-/// Variance of the primary metric of a scenario at one size, by level.
+/// Variance components of a scenario's primary metric at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VarianceSplit {
@@ -26,7 +26,7 @@ pub struct VarianceSplit {
     pub deviations: Deviations,
 }
 
-/// Standard deviations of natural logarithms, by level.
+/// Standard deviations of natural logarithms, by variance component.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deviations {
@@ -87,7 +87,7 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
 }
 
 fn deviations(baseline: &Values, control: Option<&Values>) -> Option<Deviations> {
-    // Pairs with fewer than `MIN_ROUNDS` rounds do not count at any level.
+    // Pairs with fewer than `MIN_ROUNDS` rounds do not contribute to any component.
     let rounds: Vec<Vec<f64>> = baseline
         .values()
         .map(|of_pair| of_pair.values().copied().collect())
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Values with the given standard deviations of windows, processes and pairs, for the baseline and the control arm.
+    /// Values of the baseline and the control arm, with the given standard deviations of window, process and pair effects.
     fn simulate(window: f64, process: f64, pair: f64, pairs: u32, rounds: u32) -> (Values, Values) {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         // The sum of 12 uniform values approximates a normal distribution with a standard deviation of 1.

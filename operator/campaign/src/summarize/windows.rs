@@ -1,5 +1,5 @@
 //! Warnings about the pilot and the length of the windows: failed pilot cases, windows that are shorter than requested,
-//! and a run that takes longer than its deadline because one arm is much slower than the fastest.
+//! and runs that would exceed their deadline, for example because one arm is much slower than the fastest.
 
 use std::collections::BTreeMap;
 
@@ -49,14 +49,19 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
                 "{at}: the windows of arm \"{arm}\" last {} (median), less than sampling.minWindow {}: {}",
                 format::nanos(nanos),
                 format::nanos(min_window_nanos as f64),
-                reason(pilot, workload)
+                match planned.operation_counts.is_empty() {
+                    true => reason(pilot, workload),
+                    false => "operationCounts determines the number of operations".to_owned(),
+                }
             ));
         }
         let count = counts
             .iter()
             .find(|count| (count.scenario as usize, count.size_bytes) == (scenario, size_bytes));
         if let Some(count) = count {
-            let rounds = f64::from(plan.rounds) * f64::from(plan.turns());
+            // A run with several analyses may end after the first one.
+            let rounds = plan.analyses.first().copied().unwrap_or(plan.rounds);
+            let rounds = f64::from(rounds) * f64::from(plan.turns());
             raised |= count.iterations > min_iterations;
             seconds += cases.seconds_per_operation(workload) * f64::from(count.iterations) * rounds;
         }
@@ -88,7 +93,7 @@ impl<'a> Cases<'a> {
         self.0.iter().copied().filter(move |case| case.pass == pass)
     }
 
-    /// Measurements of the cases of `pass`, with the index of the arm.
+    /// Measurements of the cases of `pass`, each with the index of its arm.
     fn measured(&self, pass: Pass) -> impl Iterator<Item = (usize, &'a Measured)> {
         self.of_pass(pass).filter_map(|case| match &case.outcome {
             CaseOutcome::Measured(measured) => Some((case.arm, measured.as_ref())),
@@ -125,8 +130,8 @@ impl<'a> Cases<'a> {
         Some((plan.arms.get(arm)?.name.as_str(), nanos))
     }
 
-    /// Total time, in seconds, in which the arms complete one operation per thread one after the other, each at the
-    /// speed of its slowest pair in the pilot.
+    /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after the other, each
+    /// at the speed of its slowest pair in the pilot.
     fn seconds_per_operation(&self, workload: &Workload) -> f64 {
         let threads = f64::from(memory::threads(workload));
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
@@ -213,7 +218,7 @@ mod tests {
         warnings_with("", cases)
     }
 
-    /// Warnings for `cases` of the run, whose `spec` also contains the lines `more`.
+    /// Warnings for `cases` of a run whose spec also contains the lines in `more`.
     fn warnings_with(more: &str, cases: Vec<Case>) -> Vec<String> {
         let run = run_from_yaml(&format!("{RUN}{more}"));
         let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
@@ -283,8 +288,7 @@ mod tests {
             "{found:?}"
         );
         assert!(found[0].ends_with("sizes, or fewer iterations"), "{found:?}");
-        // The fast arm needs 25,000 operations. The slow arm takes 15 s for the 1,500 that its share of the deadline
-        // allows.
+        // The fast arm needs 25,000 operations. The slow arm's share of the deadline, 15 s, limits the number to 1,500.
         let cases = vec![
             case(Pass::Pilot, 0, measured(20_000, 20_000_000)),
             case(Pass::Pilot, 1, measured(1, 10_000_000)),

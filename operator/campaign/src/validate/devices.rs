@@ -80,7 +80,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
             },
         );
     }
-    // Several rails may share a network interface for IP, but not an RDMA device.
+    // With an IP transport, several rails may share a network interface. RDMA devices must not be shared.
     let mut seen = BTreeSet::new();
     for (index, nic) in nics.iter().enumerate() {
         if !seen.insert(nic) && !spec.transport.uses_ip() {

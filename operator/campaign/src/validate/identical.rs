@@ -1,7 +1,7 @@
 //! Verifies that variants that share an instrument process differ at some size. If they do not, reports which value
 //! makes them identical.
 //!
-//! Variants that are identical because of the transport (one rail) are valid: their result is `NotApplicable`.
+//! Variants that are identical only because the transport has a single rail are valid: their result is `NotApplicable`.
 
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::units::Size;

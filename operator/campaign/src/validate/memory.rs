@@ -56,7 +56,7 @@ fn device_memory_problem(
 }
 
 /// Checks that a worker has enough huge pages. Every instrument process of the worker holds its memory even while it is
-/// idle, so their needs add up.
+/// idle, so the needs of all processes add up.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],

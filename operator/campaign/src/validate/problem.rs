@@ -127,12 +127,12 @@ pub enum ProblemKind {
         /// The minimum window.
         min_window: Duration,
     },
-    /// The numbers of operations are given, although no pilot would determine them.
+    /// The spec gives numbers of operations for a scenario that needs no pilot.
     #[snafu(display(
         "a duration, or a minWindow of 0s, already fixes the length of the measurement. Remove operationCounts"
     ))]
     FixedOperationCounts,
-    /// The numbers of operations do not belong to the sizes of the scenario.
+    /// The numbers of operations do not cover every size of the scenario exactly once.
     #[snafu(display(
         "the list must contain every size of the scenario exactly once: {}",
         sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -232,7 +232,7 @@ pub enum ProblemKind {
         /// Name of the NIC or index of the GPU.
         name: String,
     },
-    /// The number of NICs does not match the rails.
+    /// The number of NICs does not match the number of rails.
     #[snafu(display(
         "{nics} NICs are named, but there are {rails} rails (the rails of the transport for each GPU). Name one NIC for \
          each rail, or none"
@@ -246,7 +246,7 @@ pub enum ProblemKind {
     /// The transport uses no NICs.
     #[snafu(display("the transport uses no NICs. Remove this field, or choose another transport"))]
     NoNics,
-    /// All GPUs together have too many rails.
+    /// The GPUs have too many rails in total.
     #[snafu(display(
         "every GPU has its own rails, {rails} in total, but the maximum is {max}. Use fewer rails or GPUs"
     ))]
@@ -256,7 +256,7 @@ pub enum ProblemKind {
         /// Maximum number of rails.
         max: u32,
     },
-    /// The run uses more rails than the number of EFA devices that it requests.
+    /// The run requests fewer EFA devices than a worker has rails.
     #[snafu(display(
         "every rail needs an EFA device: a worker has {rails} rails, but spec.resources.efas is {efas}. Request {rails} \
          devices, or use fewer rails"

@@ -14,8 +14,8 @@ use super::{ProblemKind, ValidatedScenario};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so this limit
-/// already requires a large node.
+/// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so even a run at
+/// this limit requires a large node.
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
 /// Default number of measured round trips or transfers, as in the test procedures.
 const DEFAULT_ITERATIONS: u32 = 1000;
@@ -100,7 +100,8 @@ impl Scope<'_> {
         })
     }
 
-    /// The given numbers of operations, which must replace those that a pilot would determine at every size.
+    /// The numbers of operations that the spec gives. They replace those of the pilot, so there must be one for every
+    /// size.
     fn operation_counts(
         &mut self,
         scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! Tests the defaults, and that mistakes which the schema cannot detect are rejected.
+//! Tests the defaults, and the rejection of mistakes that the schema cannot detect.
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};

@@ -66,8 +66,8 @@ fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter
     }
 }
 
-/// Takes each value from the variant, or from the run if the variant does not set it. The defaults are NIXL's policy
-/// and threshold.
+/// Takes each value from the variant, or from the run if the variant does not set it. The default policy and the
+/// default threshold are those of NIXL.
 fn striping_rule(variant: Option<Striping>, run: Option<Striping>) -> StripingRule {
     let policy = variant
         .or(run)

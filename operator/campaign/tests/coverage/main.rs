@@ -1,7 +1,7 @@
 //! Tests the statistics on simulated campaigns with known true effects.
 //!
-//! All random numbers are seeded, so no test passes or fails by chance. The bounds are four standard errors wide, so
-//! that another seed would pass too.
+//! The random number generator is seeded, so no test passes or fails by chance. The bounds are four standard errors
+//! wide, so that another seed would pass too.
 
 mod simulation;
 
@@ -82,7 +82,7 @@ fn false_verdicts_occur_in_at_most_five_percent_of_scenarios() {
     let rows = experiments::false_verdicts();
     for row in &rows {
         assert!(standard_errors_above(0.05, &row.any) < TOLERANCE, "{row:?}");
-        // A method that never gives a verdict would pass the assertion above.
+        // A method that never gives a verdict would pass the assertion above, so require some verdicts.
         assert!(row.any.share > 0.005, "{row:?}");
     }
     assert_documented(&report::false_verdicts(&rows));
@@ -92,7 +92,7 @@ fn false_verdicts_occur_in_at_most_five_percent_of_scenarios() {
 fn comparison_of_two_runs_withstands_unequal_spreads() {
     let rows = experiments::between_runs();
     for row in &rows {
-        // Welch's interval is approximate, so the bound is above the nominal level.
+        // Welch's interval is approximate, so the test allows up to 1.3 times the nominal level.
         let excess = standard_errors_above(1.3 * row.level, &row.missed);
         assert!(excess < TOLERANCE, "{row:?}");
         if row.rounds == (20, 9) && row.spread > 1.0 {
@@ -135,15 +135,16 @@ fn settled_comparisons_have_simultaneous_coverage() {
 fn settled_decides_more_with_fewer_rounds() {
     let rows = settled::costs();
     for row in &rows {
-        // Ending futile comparisons may cost about a tenth of the comparisons a verdict that more rounds would reach.
+        // Because futile comparisons end early, about a tenth of all comparisons may end without a verdict that more
+        // rounds would have given.
         let lost = row.without_futility.decided.share - row.settled.decided.share;
         assert!((0.0..0.12).contains(&lost), "{row:?}");
         assert!(row.settled.rounds <= row.without_futility.rounds, "{row:?}");
+        let recommended = row.recommended.decided.share;
+        assert!(row.settled.decided.share >= recommended - 0.02, "{row:?}");
         if row.effect_percent >= 10.0 {
-            assert!(
-                row.settled.decided.share > 0.95 && row.settled.rounds < 30.0,
-                "{row:?}"
-            );
+            assert!(row.settled.decided.share > 0.95, "{row:?}");
+            assert!(row.settled.rounds < row.maximum.rounds / 2.0, "{row:?}");
         }
     }
     assert_documented(&report::costs(&rows));

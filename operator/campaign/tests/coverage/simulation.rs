@@ -1,7 +1,7 @@
 //! Simulated campaigns with a known true effect, evaluated by the same functions as measured ones.
 //!
-//! Every row of a table has its own stream of one seeded generator, so a table does not depend on the order in
-//! which its rows are computed.
+//! Every table row uses a separate stream of one seeded generator, so a table does not depend on the order in which its
+//! rows are computed.
 #![allow(
     clippy::expect_used,
     reason = "the inputs of the simulation are constants, and an invalid one must stop the test"

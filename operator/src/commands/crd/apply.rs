@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 /// Field manager of the definition. It takes over the fields from previous managers, such as Helm.
 const FIELD_MANAGER: &str = "fabricbench";
-/// Timeout for the whole operation. An API server serves a definition within seconds.
+/// Timeout for the whole operation. An API server starts to serve a new definition within seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which the definition is polled. A watch would require two more RBAC verbs.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -91,7 +91,7 @@ async fn apply_and_wait(name: &str) -> Result<(), ApplyError> {
     }
 }
 
-/// Returns the stored versions of `before` that `definition` does not contain.
+/// Returns the entries of `status.storedVersions` in `before` that `definition` does not contain.
 fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResourceDefinition) -> Vec<String> {
     let stored = before
         .status

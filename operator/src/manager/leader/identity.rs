@@ -1,9 +1,10 @@
 //! Identity of a replica in the election. Reads `/proc` and binds a socket.
 //!
-//! A replica whose container was killed and restarted in the same pod gets the same identity, so it continues to hold
-//! its Lease and need not wait until the Lease expires. This is safe because two running processes never have the same
-//! identity: it consists of the boot ID of the machine and the network namespace, and a process uses it only while it
-//! holds a socket that can exist only once per network namespace. The kernel releases the socket when the process ends.
+//! A replica whose container was killed and restarted in the same pod gets the same identity, so it still holds its
+//! Lease and need not wait for the Lease to expire. This is safe because two running processes never have the same
+//! identity: an identity consists of the boot ID of the machine and the network namespace, and a process uses it only
+//! while it is bound to a socket address that can be bound only once per network namespace. The kernel releases the
+//! socket when the process ends.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
@@ -56,7 +57,7 @@ impl Identity {
 /// Binds the abstract socket `name`.
 ///
 /// # Errors
-/// If a process in this network namespace has bound it.
+/// If a process in this network namespace has already bound it.
 fn lock(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }

@@ -55,7 +55,7 @@ pub(super) fn step(lease: Option<&Lease>, seen: Option<&Seen>, identity: &str, n
         return Step::Renew;
     }
     let duration_seconds = spec.and_then(|spec| spec.lease_duration_seconds);
-    // The duration set by the holder applies, so that replicas of different versions agree.
+    // The duration set by the holder applies, so that replicas running different releases agree.
     let seconds = duration_seconds
         .filter(|seconds| *seconds > 0)
         .unwrap_or(LEASE_SECONDS);

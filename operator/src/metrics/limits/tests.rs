@@ -1,4 +1,4 @@
-//! Tests the selection from three runs at every limit from zero to the number of all series.
+//! Tests the selection from three runs at every limit from zero to the total number of series.
 
 use super::*;
 use crate::metrics::fixture;

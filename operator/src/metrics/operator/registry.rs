@@ -13,8 +13,8 @@ use snafu::{ResultExt, Snafu};
 use super::Category;
 use crate::metrics::{Definition, operator};
 
-/// Bucket bounds in seconds. They range from a reconciliation without changes, which takes microseconds, to a loaded
-/// API server, which responds within tenths of a second.
+/// Bucket bounds in seconds. They cover a reconciliation without changes, which takes microseconds, as well as a
+/// request to a loaded API server, which takes tenths of a second.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
@@ -44,7 +44,7 @@ struct Inner {
 impl Metrics {
     /// Registers all metrics. Series whose labels are known in advance start at zero, because `rate()` does not count
     /// the first sample of a new series as an increase. A series for API requests is created by the first request with
-    /// its labels.
+    /// those labels.
     ///
     /// # Errors
     /// The library rejects a definition.
@@ -54,7 +54,7 @@ impl Metrics {
             .context(MetricsSnafu)
     }
 
-    /// Records a finished reconciliation. `category` is set if it failed.
+    /// Records a finished reconciliation. `category` is set if the reconciliation failed.
     pub fn reconciled(&self, duration: Duration, category: Option<Category>) {
         self.0.reconcile_duration.observe(duration.as_secs_f64());
         if let Some(category) = category {
@@ -65,7 +65,7 @@ impl Metrics {
         }
     }
 
-    /// Records a request to the API server. `status` is `None` without a response.
+    /// Records a request to the API server. `status` is `None` if there was no response.
     pub fn api_request(&self, verb: &str, status: Option<StatusCode>, duration: Duration) {
         let code = status.map(|status| status.as_u16().to_string());
         let labels = [verb, code.as_deref().unwrap_or("none")];
@@ -90,7 +90,7 @@ impl Metrics {
         self.0.leading.set(leading.into());
     }
 
-    /// Counts a computed status that was `written` or `unchanged`.
+    /// Counts a computed status. `outcome` is `written` or `unchanged`.
     pub fn status(&self, outcome: &'static str) {
         self.0.status_updates.with_label_values(&[outcome]).inc();
     }

@@ -1,12 +1,12 @@
-//! A result metric, which consists of its definition and the source of its samples, and helpers to define one.
+//! Result metrics, each of which consists of a definition and the source of its samples, and helpers to define them.
 
 use std::fmt::Debug;
 
 use crate::metrics::values::{ArmValues, ComparisonValues, PairValues};
 use crate::metrics::{Definition, Kind, Label, RunValues};
 
-/// Callback that receives a sample: the values of the labels that the metric adds to those of its run and row, and the
-/// value of the sample.
+/// Callback that receives a sample. The arguments are the values of the labels that the metric adds to the labels of
+/// the run and row, and the value of the sample.
 pub type Emit<'a> = dyn FnMut(&[&str], f64) + 'a;
 
 /// Result metric.

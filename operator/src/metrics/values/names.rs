@@ -22,7 +22,7 @@ pub(in crate::metrics) struct NameTable<'a> {
 }
 
 impl<'a> NameTable<'a> {
-    /// Returns the index of `name`, which is added if it is new.
+    /// Returns the index of `name`, and adds the name if it is new.
     pub(in crate::metrics) fn index(&mut self, name: &'a str) -> u32 {
         let Self { indexes, names } = self;
         *indexes.entry(name).or_insert_with(|| {

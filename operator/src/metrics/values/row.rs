@@ -110,7 +110,7 @@ impl<'a> NamedRow<'a> {
         (kind, self.scenario, size, self.parties, metric)
     }
 
-    /// Converts to a row, with its names interned in `names`.
+    /// Converts to a [`Row`] whose names are interned in `names`.
     pub(in crate::metrics) fn into_row(self, names: &mut NameTable<'a>) -> Row {
         let scenario = names.index(self.scenario);
         let [first, second] = self.parties;

@@ -16,8 +16,8 @@ use super::AttemptInputs;
 const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Node label that holds the zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// Time, in seconds, after which a worker is evicted from an unreachable node. Its measurement cannot be completed, but
-/// the run can continue on other nodes.
+/// Time, in seconds, after which a worker is evicted from an unreachable node. The attempt cannot be completed, but the
+/// run can start another one.
 const UNREACHABLE_SECONDS: i64 = 60;
 /// Taints of unreachable nodes.
 const UNREACHABLE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -51,7 +51,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
     }
 }
 
-/// Requires one of `nodes` by name. Each node has a separate term, because a term accepts only one name.
+/// Requires one of `nodes` by name. Each node has a separate term, because a term with a field selector accepts only
+/// one name.
 fn one_of(nodes: &[String]) -> NodeAffinity {
     let term = |node: &String| NodeSelectorTerm {
         match_fields: Some(vec![NodeSelectorRequirement {
@@ -69,7 +70,8 @@ fn one_of(nodes: &[String]) -> NodeAffinity {
     }
 }
 
-/// Selects the workers of every run in every namespace. The scheduler enforces anti-affinity in both directions.
+/// Selects the workers of every run in every namespace. The scheduler enforces anti-affinity in both directions, so a
+/// pod with this term also keeps later workers off its node.
 fn any_worker() -> PodAffinityTerm {
     PodAffinityTerm {
         label_selector: Some(LabelSelector {
@@ -97,8 +99,8 @@ fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     }
 }
 
-/// The tolerations of the spec, and time-limited tolerations for the taints of unreachable nodes that the spec does not
-/// tolerate.
+/// The tolerations in the spec, plus time-limited tolerations for those of [`UNREACHABLE_TAINTS`] that the spec does
+/// not tolerate.
 pub(super) fn tolerations(attempt: &AttemptInputs<'_>) -> Vec<Toleration> {
     let given = &attempt.run.spec.placement.tolerations;
     let is_tolerated = |taint: &str| {

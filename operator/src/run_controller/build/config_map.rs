@@ -10,8 +10,8 @@ use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, 
 /// Key of the assignment in the ConfigMap, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";
 
-/// Time for which workers continue to wait for their peers after the pending deadline, so that the controller can stop
-/// them first.
+/// Time for which workers continue to wait for their peers after the pending deadline, so that the controller stops
+/// them before they time out.
 const RENDEZVOUS_GRACE_SECONDS: u32 = 60;
 /// Maximum time for which a worker occupies a node while it waits for its peers.
 const MAX_RENDEZVOUS_SECONDS: u32 = 3600;
@@ -36,7 +36,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Result<ConfigMap, BuildError
     })
 }
 
-/// Builds the assignment. Each worker chooses its rails and CPUs, because only the worker knows its devices.
+/// Builds the assignment. The choice of rails and CPUs is left to each worker, because only the worker knows its
+/// devices.
 fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let uid = attempt.uid();
     let identity = AttemptIdentity {

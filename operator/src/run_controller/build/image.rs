@@ -11,13 +11,13 @@ const INSTALL_DIRECTORY: &str = "/fabricbench";
 /// Name of the volume to which the runner is copied.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Whether the runner must be copied into the image. It is copied into every image except the runner image, even if the
-/// image contains a runner, so that the same binary measures all arms.
+/// Whether an init container must install the runner for the image. This is done for every image except the runner
+/// image, even if the image contains a runner, so that the same binary measures all arms.
 pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
     attempt.image() != attempt.config.runner_image
 }
 
-/// Init container that copies the runner.
+/// Init container that copies the runner to the volume.
 pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
     Container {
         name: "install".to_owned(),

@@ -5,7 +5,8 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule
 
 use super::{AttemptInputs, labels, pod};
 
-/// Time after the deadlines of the run at which the Job ends by itself if no controller enforces these deadlines.
+/// Time beyond the deadlines of the run after which the Job ends by itself, in case no controller enforces the
+/// deadlines.
 const BACKSTOP_SECONDS: i64 = 3600;
 
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {

@@ -1,23 +1,24 @@
 //! Names of the objects of an attempt. Performs no I/O.
 //!
-//! The names depend only on the run's UID, the leg and the attempt, so that a repeated creation finds the existing
+//! The names depend only on the run's UID, the leg and the attempt, so that a retried creation finds the existing
 //! object. The host name of a pod consists of the Job's name and the pod's index, and must be a DNS label.
 
 use sha2::{Digest, Sha256};
 
 use crate::run_controller::attempt_id::AttemptId;
 
-/// Number of hex digits of the UID's digest (40 bits). If two runs have equal digits, the UID of the owner
-/// distinguishes their objects.
+/// Number of hex digits taken from the digest of the UID (40 bits). If the digits of two runs are equal, the owner UID
+/// still distinguishes their objects.
 const DIGITS: usize = 10;
 
-/// Name of the ConfigMap, the Service and the Job of `attempt` of the run with `uid`: at most 37 characters.
+/// Name shared by the ConfigMap, the Service and the Job of `attempt`: at most 37 characters. `uid` is the UID of the
+/// run.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;
     format!("fb-{}-l{leg}-a{attempt}", short(uid))
 }
 
-/// Name of part `part` (from 0) of the record chain of the run with `uid`.
+/// Name of the ConfigMap that holds part `part` (from 0) of a record chain. `uid` is the UID of the run.
 pub fn records(uid: &str, part: u32) -> String {
     format!("fb-{}-records-{part}", short(uid))
 }

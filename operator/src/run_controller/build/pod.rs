@@ -13,13 +13,13 @@ use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, security};
 use crds::names;
 use crds::units::Size;
 
-/// Directory of the assignment.
+/// Directory in which the assignment is mounted.
 const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
 /// File to which the runner writes the end record, which the kubelet reads as the termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
 /// Grace period of a worker, which exits within 10 s of SIGTERM.
 const GRACE_SECONDS: i64 = 30;
-/// Size limit of `/tmp`, which holds the capped output of instruments, and of the runner volume, in bytes.
+/// Size limit, in bytes, of the runner volume and of `/tmp`, which holds the capped output of instruments.
 const TEMPORARY_BYTES: u64 = 256 << 20;
 /// Annotations that prevent autoscalers from removing the node of a worker, which would invalidate the measurement.
 const NO_SCALE_DOWN: [(&str, &str); 2] = [

@@ -52,8 +52,8 @@ impl WorkerResources {
         }
     }
 
-    /// The resource requirements of a container. Equal requests and limits for CPU and memory put the pod into the QoS
-    /// class Guaranteed, which huge pages and CPU pinning require.
+    /// The resource requirements of a container. Equal requests and limits for CPU and memory put the pod in the
+    /// `Guaranteed` QoS class, which huge pages and CPU pinning require.
     pub(super) fn requirements(&self) -> ResourceRequirements {
         let mut amounts = BTreeMap::from([
             ("cpu".to_owned(), Quantity(self.cpus.to_string())),

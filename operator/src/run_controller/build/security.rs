@@ -1,8 +1,8 @@
 //! The security contexts of pods. Performs no I/O.
 //!
-//! A worker pod meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces
-//! or token, and only `/tmp` and `/dev/shm` are writable. The exception is
-//! [`crate::options::OperatorConfig::ipc_lock`].
+//! A worker pod meets the `restricted` Pod Security Standard: it runs as a non-root user, without privileges,
+//! capabilities or host namespaces. In addition, it has no service account token, and only `/tmp` and `/dev/shm` are
+//! writable. The only exception is [`crate::options::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 
@@ -24,7 +24,7 @@ pub(super) fn pod(root: bool) -> PodSecurityContext {
     }
 }
 
-/// Security context of the worker container. `ipc_lock` adds the capability to lock memory.
+/// Security context of the worker container. `ipc_lock` adds the `IPC_LOCK` capability, which permits locking memory.
 pub(super) fn worker(ipc_lock: bool) -> SecurityContext {
     let mut context = restricted();
     if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {

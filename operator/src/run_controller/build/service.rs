@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{AttemptInputs, labels};
 
-/// Port on which worker 0 listens. Each pod has its own address, so all attempts use the same port.
+/// Port on which worker 0 listens. Each pod has its own address, so all attempts can use the same port.
 pub(super) const RENDEZVOUS_PORT: u16 = 7469;
 
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Service {

@@ -30,7 +30,7 @@ pub(super) enum AttemptAssessment<'a> {
         /// The pod of worker 0.
         coordinator: &'a PodState,
     },
-    /// The log of worker 0 must be followed. Holds the pod of worker 0.
+    /// The log of worker 0 must be followed. The field is the pod of worker 0.
     Follow(&'a PodState),
     /// Worker 0 has terminated, and the controller is waiting for the rest of its log or for the cause of a loss.
     Ending {
@@ -120,7 +120,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
     match (view.ran, view.all_running_since()) {
         (true, _) => AttemptAssessment::Running {
-            // Not used, because the status already holds the start time.
+            // This value is not used, because the status already contains the start time.
             since: now,
             coordinator,
         },

@@ -11,8 +11,8 @@ use crate::run_controller::observed::{JobState, PodState};
 
 /// Delay after the end of a deleted pod's grace period before its node is considered lost.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// Time that a Job whose worker 0 has ended has to finish by itself after the end of the run, so that the logs of its
-/// pods remain readable.
+/// Time after the end of the run for which a Job whose worker 0 has ended may continue, so that it can finish by itself
+/// and the logs of its pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone or

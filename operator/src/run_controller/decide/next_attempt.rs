@@ -122,7 +122,8 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
             format!("run {run} must place its gang on these nodes first"),
         ));
     }
-    // Only a run with an earlier attempt can have pods, and the absence of pods from the cache proves nothing.
+    // Only a run with earlier attempts can have pods. An uncached list is needed, because the absence of pods from the
+    // cache does not prove that they are gone.
     match &observed.live_pods {
         _ if observed.persisted.attempts.is_empty() => Obstacle::None,
         None => Obstacle::Unknown,
@@ -159,8 +160,8 @@ fn suspended(inputs: &Inputs<'_>) -> Decision {
     inputs.decision(Action::Wait { until }, Some(Phase::Suspended))
 }
 
-/// Decides to wait. Enforces `pendingDeadlineSeconds`, which does not count the time for which the run waits for a
-/// queue or for other runs.
+/// Decides to wait. Enforces `pendingDeadlineSeconds`, which excludes the time that the run spends waiting for a queue
+/// or for other runs.
 pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
     if waiting.is_queued() {
         return match inputs.observed.persisted.pending_since {

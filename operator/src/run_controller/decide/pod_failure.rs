@@ -13,7 +13,7 @@ use crds::v1alpha1::Reason;
 /// is enough for its retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Exit codes after SIGKILL and SIGTERM.
+/// Exit codes of containers that were killed by SIGKILL and SIGTERM.
 const KILLED: [i32; 2] = [137, 143];
 
 /// Message about an image in which the runner cannot start.
@@ -47,7 +47,7 @@ fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
     Some(AttemptOutcome::Disrupted(reason, describe(pod, status)))
 }
 
-/// Outcome if the condition `DisruptionTarget` shows that the cluster is terminating the pod.
+/// Outcome if the `DisruptionTarget` condition shows that the cluster is terminating the pod.
 fn disrupted(pod: &PodState) -> Option<AttemptOutcome> {
     let disruption = pod.disruption.as_ref()?;
     let reason = match disruption.reason.as_str() {
@@ -88,8 +88,8 @@ fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
     }
 }
 
-/// Whether the kernel did not find the dynamic loader. The message names the runner, but the runner exists, because its
-/// installation succeeded.
+/// Whether the kernel failed to find the dynamic loader. The error message names the runner instead, but the runner
+/// exists, because its installation succeeded.
 fn lacks_libc(termination: &ContainerTermination) -> bool {
     let message = termination.message.to_lowercase();
     message.contains("fabricbench-runner") && message.contains("no such file or directory")

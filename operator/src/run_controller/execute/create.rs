@@ -21,8 +21,8 @@ use crate::run_controller::session::{PlannedLegs, SessionRecords};
 use crate::run_controller::store::{self, Child};
 
 impl Reconciler<'_> {
-    /// Creates the Job of an attempt. Its prerequisites are created first, unless the Job waits in a queue. All objects
-    /// are built in either case, so that an invalid object is detected before the Job exists.
+    /// Creates the Job of an attempt. Its prerequisites are created first, unless the Job is held in a queue. All
+    /// objects are built in either case, so that an invalid object is detected before the Job exists.
     pub(super) async fn create_job(
         &mut self,
         id: AttemptId,
@@ -32,8 +32,8 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        // A queued Job is created first, because its creation time determines its position in the queue, and it has no
-        // pods until the queue admits it.
+        // A queued Job is created before its prerequisites, because its creation time determines its position in the
+        // queue, and it has no pods until the queue admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
         if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
             return Ok(result);
@@ -78,9 +78,9 @@ impl Reconciler<'_> {
         Ok(interrupted.unwrap_or(StepResult::Continue))
     }
 
-    /// Adds the finalizer if it is missing, and creates the Service, then the ConfigMap. No worker starts without the
-    /// ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a result only if
-    /// some of them could not be created.
+    /// Adds the finalizer if it is missing, then creates the Service, and finally the ConfigMap. No worker starts
+    /// without the ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a
+    /// result only if a prerequisite could not be created.
     async fn create_prerequisites(
         &mut self,
         id: AttemptId,
@@ -113,8 +113,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Builds the objects of an attempt. Returns them with their plan, or the result of the step if they
-    /// cannot be built.
+    /// Builds the objects of an attempt. Returns them with their plan, or the result of the step if they cannot be built.
     fn build_objects(
         &mut self,
         id: AttemptId,

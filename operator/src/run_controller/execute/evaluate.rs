@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
 
-/// Returns the evaluation of the persisted records, and computes it only if the session does not hold it. `slots`
+/// Returns the evaluation of the persisted records, computing it only if the session does not already hold it. `slots`
 /// limits the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,

@@ -17,7 +17,7 @@ impl Reconciler<'_> {
             .await
     }
 
-    /// Stores the result of [`Self::patch_finalizer`] until the cache contains it.
+    /// Stores the result of [`Self::patch_finalizer`] until the cache reflects it.
     pub(super) fn note_finalizer(&mut self, present: bool, resource_version: Option<String>) {
         let Some(resource_version) = resource_version else {
             return;

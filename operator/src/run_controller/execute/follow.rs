@@ -1,4 +1,4 @@
-//! Reads the persisted records, and starts to follow the log of worker 0. Performs I/O.
+//! Reads the persisted records, and starts following the log of worker 0. Performs I/O.
 
 use campaign::collect::Collector;
 
@@ -15,7 +15,7 @@ impl Reconciler<'_> {
     pub(super) async fn read_records(&mut self) -> Result<StepResult, ReconcileError> {
         let run = self.snapshot.object;
         let Ok(plan) = self.session.plan(run, &self.context.config) else {
-            // Without legs, the next decision computes the plan again and reports why there is none.
+            // With the legs cleared, the next decision computes the plan again and reports why the run has none.
             self.session.legs = None;
             return Ok(StepResult::Continue);
         };
@@ -49,7 +49,7 @@ impl Reconciler<'_> {
         };
     }
 
-    /// Starts to follow the log of a pod.
+    /// Starts following the log of a pod.
     pub(super) async fn follow_log(
         &mut self,
         attempt: AttemptId,

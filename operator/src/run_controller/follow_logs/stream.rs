@@ -25,7 +25,7 @@ pub(super) struct Stream {
     length: u64,
     /// Verified lines that have not been taken yet.
     buffer: Vec<u8>,
-    /// Length of the prefix of `buffer` up to the end of the last block or the end record, in bytes.
+    /// Length, in bytes, of the prefix of `buffer` that ends with the last complete block or with the end record.
     complete: usize,
     end: Option<EndRecord>,
     fault: Option<String>,
@@ -70,7 +70,7 @@ impl Stream {
             return;
         };
         // A pod's log mixes stdout and stderr. Lines that are not records are skipped. If a record is damaged and
-        // therefore skipped, the sequence number of the next record reveals it.
+        // therefore skipped, the sequence number of the next record reveals the gap.
         if !text.starts_with(LINE_START) {
             return;
         }

@@ -24,7 +24,7 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// Time since which the Job controller has been able to create pods.
+    /// Time from which the Job controller was able to create pods.
     pub started_at: Option<Timestamp>,
 }
 
@@ -36,7 +36,7 @@ const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 pub enum JobOutcome {
     /// Worker 0 succeeded.
     Complete,
-    /// The Job failed, with the reason and message of the Job controller.
+    /// The Job failed, with the reason and message from the Job controller.
     Failed(String),
 }
 

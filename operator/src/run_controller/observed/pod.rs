@@ -41,7 +41,7 @@ pub struct PodState {
     pub terminated: Option<ContainerTermination>,
     /// Termination of the container that installs the runner, if the installation failed.
     pub install_failure: Option<ContainerTermination>,
-    /// The condition `DisruptionTarget`.
+    /// The `DisruptionTarget` condition.
     pub disruption: Option<ContainerReason>,
     /// Reason and message of the pod status, which the kubelet sets if it terminates or rejects the pod.
     pub status_reason: Option<ContainerReason>,
@@ -174,7 +174,7 @@ fn text(text: &Option<String>) -> String {
         .map_or_else(String::new, |text| clipped(text, MAX_TEXT))
 }
 
-/// Reason and transition time of the condition `type_`, if its status is `expected`.
+/// Reason and transition time of the condition of type `type_`, if its status is `expected`.
 fn condition(
     status: &PodStatus,
     type_: &str,

@@ -19,7 +19,7 @@ pub struct NodeState {
     pub taints: Vec<Taint>,
     /// Whether the node is cordoned.
     pub unschedulable: bool,
-    /// Whether the condition `Ready` is true.
+    /// Whether the `Ready` condition is true.
     pub ready: bool,
     /// Allocatable resources.
     pub allocatable: Amounts,

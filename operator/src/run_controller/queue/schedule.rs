@@ -1,4 +1,4 @@
-//! State of every run in the work queue, and the order of their reconciliations. The current time is an argument.
+//! State of the runs in the work queue, and the order of their reconciliations. The current time is an argument.
 //! Performs no I/O.
 
 use std::collections::{BTreeMap, HashMap};

@@ -88,7 +88,8 @@ impl PackedRun {
 
     /// Decodes the run.
     ///
-    /// # Errors Indicates a bug, because the run was readable when it was packed.
+    /// # Errors
+    /// The run cannot be decoded. This is a bug, because the run was readable when it was packed.
     pub(in crate::run_controller) fn unpack(&self) -> Result<BenchmarkRun, String> {
         let object = serde_json::from_slice(&self.json).map_err(|error| error.to_string())?;
         read(&object)
@@ -101,7 +102,7 @@ pub(in crate::run_controller) struct UnreadableRun {
     pub(in crate::run_controller) metadata: ObjectMeta,
     /// The unreadable field and the cause.
     pub(in crate::run_controller) reason: String,
-    /// Whether a release of the operator that can read the object has started the run.
+    /// Whether another release of the operator, which can read the object, has started the run.
     pub(in crate::run_controller) started: bool,
 }
 
@@ -115,7 +116,7 @@ impl UnreadableRun {
     }
 }
 
-/// Reads `object` as a run. The error is the unreadable field and the cause.
+/// Reads `object` as a run. The error names the unreadable field and the cause.
 fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
     let part_of = |name| object.data.get(name).unwrap_or(&Value::Null);
     Ok(BenchmarkRun {

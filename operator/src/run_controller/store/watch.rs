@@ -24,7 +24,7 @@ pub(in crate::run_controller) struct WatchScope<T> {
     pub(in crate::run_controller) api: Api<T>,
     /// Selectors of the objects.
     pub(in crate::run_controller) config: watcher::Config,
-    /// Receives a message when the first list is complete.
+    /// Receives a message when the initial list is complete.
     pub(in crate::run_controller) complete: oneshot::Sender<()>,
 }
 

@@ -41,7 +41,7 @@ pub(super) enum Fault {
     LoseResponse,
     /// The resource version of a watch is too old.
     Expire,
-    /// A watch or log ends after this time, with or without an error of the connection.
+    /// A watch or log ends after this time. If the flag is true, it ends with a connection error.
     EndStream(Duration, bool),
 }
 
@@ -74,8 +74,8 @@ impl Faults {
     }
 
     /// Draws a fault for a request; `None` for most requests. Every watch and every followed log gets a fault, because
-    /// they are opened so rarely that few would get one by chance: if no other fault is drawn, the stream ends early, or
-    /// the watch expires, which about one third of such watches do.
+    /// these streams are opened so rarely that few would get one by chance. If no other fault is drawn for a stream, a
+    /// log ends early, and a watch ends early or, in one third of these cases, expires.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");
@@ -156,7 +156,7 @@ pub(super) fn reset() -> Response {
     )])))
 }
 
-/// Ends the body of `response` after `duration`, with an error of the connection if `is_reset`.
+/// Ends the body of `response` after `duration`, with a connection error if `is_reset` is true.
 pub(super) fn end_after(response: Response, duration: Duration, is_reset: bool) -> Response {
     response.map(|body| {
         let begin = body

@@ -184,7 +184,7 @@ impl Mapping {
     }
 }
 
-/// A reserved range of addresses. Dropping it unmaps the range with everything that was mapped over it.
+/// A reserved range of addresses. Dropping it unmaps the range and everything that was mapped over it.
 #[derive(Debug)]
 struct Reserved {
     start: NonNull<u8>,

@@ -1,4 +1,5 @@
-//! Memory that this machine provides, according to the kernel's files and the linker's directories.
+//! Determines which kinds of memory this machine provides, from procfs, sysfs, `/dev` and the dynamic linker's search
+//! path.
 
 use std::process::Command;
 use std::{env, fs};
@@ -9,7 +10,7 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Text of the error for `pages` huge pages of 2 MiB; `None` if this process can allocate them.
+/// Expected error text for an allocation of `pages` huge pages of 2 MiB; `None` if this process can allocate them.
 pub(super) fn huge_page_obstacle(pages: u64) -> Option<&'static str> {
     let pool = |name| number(&format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{name}"));
     let Some(unused) = pool("free_hugepages") else {
@@ -31,7 +32,7 @@ pub(super) fn huge_page_obstacle(pages: u64) -> Option<&'static str> {
     }
 }
 
-/// Text of the error for GPU memory; `None` if this process can allocate it.
+/// Expected error text for an allocation of GPU memory; `None` if this process can allocate it.
 pub(super) fn gpu_obstacle() -> Option<&'static str> {
     if !linker_finds("libcuda.so") {
         Some("no CUDA driver (libcuda.so.1)")

@@ -1,15 +1,15 @@
 //! Shortens the record of a measured case to the line limit. Performs no I/O.
 //!
-//! Neighboring interfaces are merged, and the precision of histograms is reduced. Values that verdicts depend on remain
-//! exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting counters and byte
-//! totals.
+//! The counters of neighboring interfaces are summed, and the precision of histograms is reduced. Values that verdicts
+//! depend on remain exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting
+//! counters and byte totals.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
 /// One reduction of the record of a measured case.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Merges interfaces into at most this number of groups per side.
+    /// Sums the counters of neighboring interfaces, so that each side has at most this number of groups.
     Interfaces(usize),
     /// Reduces histograms to this number of significant digits.
     Digits(u8),
@@ -64,7 +64,7 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
     true
 }
 
-/// Merges neighboring interfaces into groups of equal size; the last group may be smaller.
+/// Sums the counters of neighboring interfaces in groups of equal size; the last group may be smaller.
 fn merge_interfaces(side: &mut SideReport, max_groups: usize) -> bool {
     if side.interfaces.len() <= max_groups {
         return false;

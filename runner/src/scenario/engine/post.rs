@@ -14,8 +14,8 @@ use crate::transport::{Operation, Post, PostError, Rail, Transport};
 const QUEUE_FULL: &str = "waiting for the library to accept a post (EAGAIN)";
 
 impl<T: Transport> Engine<'_, T> {
-    /// Posts a burst of `transfers` transfers, for which there must be free slots. Returns when all transfers are
-    /// posted and the doorbell of every rail has been requested.
+    /// Posts a burst of `transfers` transfers, each of which needs a free slot. Returns when all transfers are posted
+    /// and the doorbell of every rail has been requested.
     ///
     /// # Errors
     /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
@@ -75,7 +75,8 @@ impl<T: Transport> Engine<'_, T> {
                     Ok(Accepted::Ordinary) => return Ok(()),
                     Ok(Accepted::Injected) => {
                         thread.tokens[rail].release(token);
-                        // The peer's credit or echo confirms the arrival.
+                        // An injected post has no completion. The peer's credit or echo confirms the arrival of the
+                        // chunk.
                         self.outgoing.chunk_done(assigned.slot, 0);
                         return Ok(());
                     }

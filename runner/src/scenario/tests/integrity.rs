@@ -126,7 +126,9 @@ fn detects_a_torn_chunk() {
         let report = combine(initiator, target);
         assert_eq!(report.torn_chunks, 1, "{operation:?}");
         let mismatch = report.first_mismatch.unwrap();
-        // A burst of three transfers is delivered rail by rail when its doorbell is rung. Every read rings a doorbell.
+        // The fault hits the eighth delivered post. A burst of three transfers is delivered rail by rail, when the
+        // doorbell of each rail is rung, so this post is chunk 2 of transfer 1. Reads share no doorbells and are
+        // delivered in the order of posting, so it is chunk 3.
         let chunk = if operation == Read { 3 } else { 2 };
         assert_eq!(
             (mismatch.transfer, mismatch.offset_bytes),

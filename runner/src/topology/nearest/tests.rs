@@ -17,8 +17,8 @@ fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
     devices.map(|device| device.name.clone()).collect()
 }
 
-/// Devices of every GPU of every fixture and their positions, one line for each GPU. The devices are divided equally
-/// among the GPUs, and each GPU has at least one.
+/// Devices of every GPU in every fixture, with their positions, one line per GPU. Each GPU is listed with an equal
+/// share of the devices, but at least one.
 fn pairs() -> String {
     let mut lines = Vec::new();
     for (name, _) in FIXTURES {

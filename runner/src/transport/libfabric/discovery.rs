@@ -1,5 +1,5 @@
-//! Opens the library, queries the devices of the requested provider, and selects one for each rail. Loads the library
-//! and initializes its providers, but opens no endpoint.
+//! Opens the library, queries the devices of the requested provider, and selects a device for each rail. The query
+//! initializes the library's providers; no endpoint is opened.
 
 use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) struct RailDevice {
     pub info: Info,
     pub attributes: Attributes,
-    /// Address that the endpoint must have once it is open.
+    /// Address that the opened endpoint must be bound to; `None` if any address is acceptable.
     pub source: Option<IpAddr>,
 }
 
@@ -140,8 +140,8 @@ impl DeviceSearch<'_> {
 
     /// Selects the device for each source address or network interface.
     ///
-    /// Without addresses, all rails use the first device that the library returns, because several endpoints of these
-    /// providers can use the same device.
+    /// If no addresses are configured, all rails use the first device that the library returns, because with these
+    /// providers, several endpoints can share a device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -210,9 +210,9 @@ impl DeviceSearch<'_> {
         })
     }
 
-    /// Queries again with the required queue depth if the provider's default is too small.
+    /// If the provider's default queue depth is too small, repeats the query with the required depth.
     ///
-    /// Otherwise requests no depth, because the requested depth would replace a larger default.
+    /// Otherwise requests no depth, because an explicit depth would override a larger default.
     fn ensure_depth(
         &self,
         mut found: Vec<(Info, Attributes)>,
@@ -249,9 +249,9 @@ impl DeviceSearch<'_> {
 
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
-    /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that efa copies
-    /// into a packet, so for efa, the inject size of efa-direct on the same device is used, if the library has that
-    /// fabric.
+    /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that the provider
+    /// copies into a packet buffer. For efa, the inject size of efa-direct on the same device is therefore used, if the
+    /// library has the efa-direct fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
         match self.requested.provider {
@@ -303,7 +303,7 @@ impl DeviceSearch<'_> {
             .collect())
     }
 
-    /// Whether the provider has devices that support host memory.
+    /// Whether the provider has devices when only host memory is required.
     fn has_devices_for_host_memory(&self, source: Option<IpAddr>) -> bool {
         let requirements = Requirements {
             inject_size: 0,

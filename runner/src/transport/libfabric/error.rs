@@ -30,7 +30,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
     }
 }
 
-/// Error for a library that cannot be opened. The reason is `LibraryNotFound` for every cause.
+/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, whatever the cause.
 pub(super) fn cannot_open_library(error: &OpenError) -> TransportError {
     TransportError {
         reason: FailureReason::LibraryNotFound,

@@ -1,6 +1,6 @@
 //! All calls to libfabric and all raw memory accesses of this transport. Everything that this module exports is safe:
 //! [`Rail`] owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is
-//! registered with a rail. Neither outlives the objects that it was created from.
+//! registered on one rail. Neither outlives the objects that it was created from.
 #![allow(unsafe_code)]
 
 mod completion;
@@ -28,9 +28,9 @@ use libfabric_sys::Library;
 pub(super) struct CallError {
     /// Name of the call.
     pub call: &'static str,
-    /// Error number, positive.
+    /// Positive error number.
     pub number: i32,
-    /// Error number of the provider, positive; 0 if the provider reported none.
+    /// Positive error number from the provider; 0 if the provider reported none.
     pub provider_number: i32,
     /// The library's description of the error.
     pub message: String,

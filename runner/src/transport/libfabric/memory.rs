@@ -16,7 +16,7 @@ pub struct LibfabricRegion {
 }
 
 impl LibfabricRegion {
-    /// Range of the region on one rail; `None` if the range or the rail does not exist.
+    /// Range of the region on one rail; `None` if the rail does not exist or the range extends beyond the region.
     #[inline]
     pub(super) fn range(&self, rail: usize, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
         self.rails.get(rail)?.range(offset, length)

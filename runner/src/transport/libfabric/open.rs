@@ -135,7 +135,7 @@ fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
     }
 }
 
-/// Offload facts of all rails together: RMA counts as emulated if any rail emulates it.
+/// Combined offload facts of all rails: RMA counts as emulated if any rail emulates it.
 fn offload_facts(
     config: &OpenConfig,
     provider: LibfabricProvider,
@@ -143,7 +143,8 @@ fn offload_facts(
     opened: &[Rail],
 ) -> OffloadFacts {
     let reported = || opened.iter().map(Rail::reported_offload);
-    // If a rail does not report whether it emulates, the answer is unknown, unless another rail is known to emulate.
+    // If a rail does not report whether it emulates RMA, the combined answer is unknown unless another rail reports
+    // emulation.
     let any = |get: fn(&Reported) -> Option<bool>| {
         let answers = || reported().map(|reported| get(&reported));
         answers()
@@ -162,7 +163,7 @@ fn offload_facts(
     offload(provider, reported, config.device_memory)
 }
 
-/// Facts of all rails together: each limit is the minimum across the rails.
+/// Combined facts of all rails: each limit is the minimum across the rails.
 fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened: &[Rail]) -> FabricFacts {
     let smallest = |limit: fn(&Limits) -> usize| {
         opened

@@ -88,7 +88,7 @@ impl Loopback {
         self.rails[rail].awaiting_doorbell = false;
     }
 
-    /// Determines which peer claimed which ring, so that answers can wake it.
+    /// Determines which peer claimed which ring, so that this side can wake that peer when it publishes answers.
     pub(super) fn update_claimants(&mut self) {
         self.claimed = self.own.segment.claimed();
         let rails = self.rails.len();

@@ -30,7 +30,7 @@ pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> Transpor
     )
 }
 
-/// Error for a message that is longer than its receive.
+/// Error for a message that is longer than the receive that it was matched with.
 pub(super) fn truncated(rail: Rail, message: u64, receive: u64) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,

@@ -20,7 +20,8 @@ const BUDGET: u64 = 32;
 pub(super) struct Inbound {
     ring: Ring,
     head: u64,
-    /// Receive of the message in progress. If it is `None`, slots that continue a message are rejected.
+    /// Receive that the message in progress is delivered to. If it is `None`, slots that continue a message are
+    /// rejected.
     receive: Option<Receive>,
     /// Peer that fills the ring, once this side has connected to it.
     pub(super) peer: Option<usize>,
@@ -31,7 +32,7 @@ pub(super) struct Inbound {
 /// Protocol violation by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A message is longer than its receive. Both lengths are in bytes.
+    /// A message is longer than the receive that it was matched with. Both lengths are in bytes.
     Truncated { message: u64, receive: u64 },
     /// The content of the ring is invalid.
     Corrupt,
@@ -109,7 +110,7 @@ impl Inbound {
         result.map(|()| self.head != before)
     }
 
-    /// Takes the receive for a message from the queue; returns false if no receive is posted.
+    /// Dequeues a receive for a message; returns false if no receive is posted.
     #[inline]
     fn take_receive(&mut self, packet: &Packet, receives: &mut ReceiveQueue) -> bool {
         self.receive = receives.pop();

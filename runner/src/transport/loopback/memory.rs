@@ -105,7 +105,7 @@ impl RegionTable {
         }
     }
 
-    /// Removes dropped regions. Requires that no post is in flight, because posts refer to regions by index.
+    /// Removes dropped regions. May be called only while no post is in flight, because posts refer to regions by index.
     pub(super) fn remove_dropped(&mut self) {
         for entry in &mut self.entries {
             if entry

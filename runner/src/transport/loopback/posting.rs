@@ -104,8 +104,8 @@ pub(super) struct Outbound {
     ring: Ring,
     /// Circular buffer of the posts in flight, `oldest..newest`.
     ///
-    /// The posts `oldest..cursor` are completely in slots, and the posts `oldest..released` may be sent. All counters
-    /// of this struct start at 0 and never wrap in practice.
+    /// The posts `oldest..cursor` have been written to slots completely, and the posts `oldest..released` may be sent.
+    /// All counters of this struct start at 0 and never wrap in practice.
     posts: Box<[PendingPost]>,
     oldest: u64,
     cursor: u64,
@@ -153,8 +153,8 @@ impl Outbound {
     /// Accepts a post of `bytes`. Returns whether a slot was published.
     ///
     /// # Errors
-    /// `Again` if the queue is full, or if an injection would have to wait in the queue, because the caller may reuse
-    /// the memory of an injection immediately.
+    /// `Again` if the queue is full. An injection also returns `Again` if it would have to wait in the queue, because
+    /// the caller may reuse its memory immediately.
     #[inline]
     pub(super) fn post(
         &mut self,

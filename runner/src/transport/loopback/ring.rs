@@ -2,10 +2,10 @@
 //! shared memory.
 //!
 //! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
-//! consumes them and counts them in `head`. The content of a slot is written before its counter is stored with release
-//! ordering, and read after the counter has been loaded with acquire ordering, so neither side accesses a slot while
-//! the other side writes to it. A slot is free again once the producer has loaded a head beyond it and has copied the
-//! answer in the slot (a status, or the bytes of a read).
+//! consumes them and counts them in `head`. The content of a slot is written before the corresponding counter is stored
+//! with release ordering, and read after the counter has been loaded with acquire ordering, so neither side accesses a
+//! slot while the other side writes to it. A slot is free again once the producer has loaded a `head` beyond it and has
+//! copied the answer in the slot (a status, or the bytes of a read).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

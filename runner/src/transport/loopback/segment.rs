@@ -263,7 +263,7 @@ impl Segment {
             fence(Ordering::SeqCst);
             if sleeping.load(Ordering::Relaxed) != 0 {
                 signal.fetch_add(1, Ordering::Release);
-                // The call fails only for an address that is not mapped.
+                // The call can fail only if the address is not mapped.
                 let _woken = futex::wake(signal, futex::Flags::empty(), 1);
             }
         }

@@ -34,7 +34,8 @@ impl Agent<'_> {
 
     /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply.
     ///
-    /// An inner error means that the instrument failed. It has then exited, and its output has been reported.
+    /// An inner error means that the instrument failed. By then, the instrument has exited and its output has been
+    /// reported.
     pub(super) fn request(
         &mut self,
         process: u32,

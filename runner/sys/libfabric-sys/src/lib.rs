@@ -1,17 +1,17 @@
 //! Bindings to libfabric. The library is opened at run time, so that a binary uses the library of the container that it
 //! runs in: `libfabric.so.1` of release 1.17 or of any later release with this file name.
 //!
-//! Three rules make one build safe with libraries of other releases than the headers that the bindings were generated
-//! from:
+//! The bindings were generated from the headers of one release. Three rules make them safe to use with libraries of
+//! other releases:
 //!
 //! 1. [`bindings`] are generated from the 1.17 headers, and an older library is rejected. Later releases only append
 //!    fields, so the fields of the bindings have the same offsets in all accepted releases.
-//! 2. If the library may use a larger layout of a struct than the bindings, the library allocates the struct: `fi_info`
-//!    always comes from [`Library::allocate_info`] or `fi_getinfo`. Structs that the caller must allocate (an
-//!    attribute, an error entry) are wrapped in [`Padded`], which appends zeroed bytes.
+//! 2. If a struct may be larger in the library than in the bindings, the library allocates it: `fi_info` always comes
+//!    from [`Library::allocate_info`] or `fi_getinfo`. Structs that the caller must allocate (an attribute, an error
+//!    entry) are wrapped in [`Padded`], which appends zeroed bytes.
 //! 3. The symbol version and the API version are the newest that both the library and this crate support
-//!    ([`Library::open`]). With an old API version, newer releases disable features that they offer only to callers
-//!    that were written for them (CUDA calls since 1.18, dmabuf since 1.20).
+//!    ([`Library::open`]). If a caller requests an old API version, newer releases disable features that require a
+//!    caller written for them (CUDA calls since 1.18, dmabuf since 1.20).
 //!
 //! [`calls`] contains the functions that the C headers define as `static inline`. Each calls an entry in its object's
 //! function table. Constants that are newer than the headers are in [`newer_constants`].

@@ -22,8 +22,7 @@ use std::path::PathBuf;
 /// Release of the headers that the bindings were generated from. An older library is rejected.
 const OLDEST: Version = Version::new(1, 17);
 
-/// Newest API version that this crate was reviewed against. It is also the version that is requested from a newer
-/// library.
+/// Newest API version that this crate was reviewed against. Newer libraries are also opened with this version.
 const NEWEST_API: Version = Version::new(2, 6);
 
 /// Identity of the loaded library, as recorded with every result.
@@ -39,7 +38,7 @@ pub struct Identity {
     pub version: Version,
     /// Requested API version: the newest that both the library and this crate support.
     pub api: Version,
-    /// Symbol version of the called `fi_getinfo`.
+    /// Symbol version of the `fi_getinfo` function that is called.
     pub symbols: String,
 }
 

@@ -1,7 +1,7 @@
-//! Constants that [`crate::bindings`] does not contain, mostly because they are newer than the 1.17 headers or contain
-//! casts, which bindgen cannot translate. Each option names the release that introduced it. A constant must not be used
-//! with a library older than its release: option numbers are plain integers, and an old provider may interpret the
-//! number as another option.
+//! Constants that [`crate::bindings`] does not contain, in most cases because they are newer than the 1.17 headers, or
+//! because they contain casts, which bindgen cannot translate. Each option names the release that introduced it. A
+//! constant must not be used with a library older than its release: option numbers are plain integers, and an old
+//! provider may interpret the number as another option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 
@@ -13,7 +13,7 @@ use std::ffi::c_int;
 /// A receive with this source accepts messages from any peer. Available in every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
-/// Whether GPU memory is transferred by peer-to-peer access of the device or through host memory, `int`
+/// Whether GPU memory is transferred by peer-to-peer access from the device or through host memory, `int`
 /// ([`FI_HMEM_P2P_REQUIRED`]).
 pub const FI_OPT_FI_HMEM_P2P: EndpointOption = EndpointOption::new(8, 1, 14);
 /// Value of [`FI_OPT_FI_HMEM_P2P`]: the provider must use peer-to-peer access, or fail.
@@ -57,7 +57,7 @@ pub const FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES: EndpointOption = Endpoint
 /// Whether all peers have the same configuration, `bool`.
 pub const FI_OPT_EFA_HOMOGENEOUS_PEERS: EndpointOption = EndpointOption::new(EFA + 7, 2, 2);
 
-/// Option of `fi_getopt` and `fi_setopt` at the level `FI_OPT_ENDPOINT`.
+/// Option of `fi_getopt` and `fi_setopt` at level `FI_OPT_ENDPOINT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOption {
     /// Number of the option in the library.

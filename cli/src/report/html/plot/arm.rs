@@ -10,7 +10,7 @@ use super::{Chart, DrawError, palette};
 const DASH: (u32, u32) = (6, 4);
 /// Radius of the dot for a round, in SVG units.
 const ROUND_RADIUS: i32 = 2;
-/// Opacity of the dot for a round. Dots are translucent, so that overlapping dots can be recognized.
+/// Opacity of the dot for a round. Dots are translucent, so that overlapping dots remain distinguishable.
 const ROUND_OPACITY: f64 = 0.35;
 
 /// Draws the line of `arm`.

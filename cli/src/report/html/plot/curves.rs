@@ -13,10 +13,10 @@ pub struct Point {
     pub size: u64,
     /// Value of the metric.
     pub value: f64,
-    /// Lower and upper ends of the whisker: the confidence interval, or the range over the rounds if there are too few
-    /// for an interval.
+    /// Lower and upper ends of the whisker: the confidence interval, or the range over all rounds if there are too few
+    /// rounds for an interval.
     pub interval: Option<(f64, f64)>,
-    /// Values of the rounds that are drawn as dots.
+    /// Values in the rounds that are drawn as dots.
     pub rounds: Vec<f64>,
 }
 

@@ -21,7 +21,7 @@ pub struct Dot {
     pub percent: f64,
     /// Lower and upper bounds of the confidence interval, in percent.
     pub interval: Option<(f64, f64)>,
-    /// Changes of the rounds that are drawn as dots, in percent.
+    /// Changes in the rounds that are drawn as dots, in percent.
     pub rounds: Vec<f64>,
 }
 
@@ -42,8 +42,8 @@ pub struct EffectPlot<'a> {
 
 /// Distance between two dots in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
-/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge, and rounds with a larger change
-/// are drawn there.
+/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge of the plot, and rounds with larger
+/// changes are drawn at the edge.
 const MAX_CHANGE: f64 = 150.0;
 
 /// Draws the plot as SVG.

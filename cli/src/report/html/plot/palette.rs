@@ -3,8 +3,8 @@
 use plotters::style::RGBColor;
 
 /// Number of arm colors. The style sheet has a light and a dark set, both from the Okabe-Ito palette, which color-blind
-/// readers can distinguish. A run has at most twice as many variants. The second half reuses the colors with a
-/// different marker and line style.
+/// readers can distinguish. A run has at most twice as many variants as colors; the second half reuses the colors with
+/// a different marker and line style.
 const COLORS: usize = 8;
 
 /// Red channel of every placeholder. No other color in a plot has this value.

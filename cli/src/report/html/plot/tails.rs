@@ -1,5 +1,5 @@
 //! Plot of the latency tail: quantiles from the median to the 99.99th percentile, on an axis that is logarithmic in the
-//! probability that a value is larger.
+//! exceedance probability.
 
 use campaign::format;
 use campaign::stats::Distribution;

@@ -55,8 +55,8 @@ fn too_few_values_have_no_cutoff() {
     assert_eq!(estimate(&[]), None);
 }
 
-/// Compares with the normal approximation with continuity correction, which computes the same probability
-/// independently.
+/// Compares the level with the normal approximation with continuity correction, an independent way to compute the same
+/// probability.
 #[test]
 fn approaches_the_normal_distribution_for_many_values() {
     let cutoff = Cutoff::at(250, 0.05).unwrap();

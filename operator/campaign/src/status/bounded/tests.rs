@@ -217,7 +217,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let of_result = 11;
     let left = 3;
     let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
-    // Each of the 20 comparisons loses its minimum detectable change and its rounds to settle.
+    // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.
     assert_eq!(fitted.omitted_values, Some(5 + of_results + 2 * 20));
 }
 

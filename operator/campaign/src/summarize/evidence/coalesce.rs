@@ -9,10 +9,10 @@ use crds::v1alpha1::Engagement;
 use crate::collect::Measured;
 use crate::plan::Cell;
 
-/// Tolerated traffic on an idle interface that does not belong to the transfers, as a fraction of the payload.
+/// Tolerated unrelated traffic on an interface that carries no transfers, as a fraction of the payload.
 const IDLE_FRACTION: f64 = 0.01;
-/// Tolerated traffic per case on an idle interface that does not belong to the transfers, such as address resolution,
-/// in bytes.
+/// Tolerated unrelated traffic per case, such as address resolution, on an interface that carries no transfers, in
+/// bytes.
 const IDLE_BYTES: u64 = 64 * 1024;
 
 /// Assesses coalescing. Threads on different GPUs use separate groups of `rails` rails.

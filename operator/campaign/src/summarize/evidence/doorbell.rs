@@ -1,5 +1,5 @@
-//! Evidence for doorbell batching. Providers do not report how they handle the hint FI_MORE, so the only evidence is
-//! the counters of the runner, which cannot make the engagement `Confirmed`.
+//! Evidence for doorbell batching. Providers do not report how they handle the FI_MORE hint, so the runner's counters
+//! are the only evidence, and the engagement is never `Confirmed`.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;

@@ -1,5 +1,5 @@
-//! Evidence for inject. An injected send has no completion. If completions are missing for exactly the injected posts,
-//! this is evidence that does not depend on what the runner requested.
+//! Evidence for inject. An injected send generates no completion. If completions are missing for exactly the injected
+//! posts, that is evidence independent of what the runner requested.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -7,7 +7,7 @@ use crds::v1alpha1::Engagement;
 /// How an injected message reaches the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// The transport has no device, or its inline size is unknown.
+    /// The transport has no device, or the device's inline size is unknown.
     Unknown,
     /// The message is part of the work request.
     Inlined,

@@ -15,7 +15,7 @@ const PAYLOAD: u64 = 1_000_000;
 /// Length of a window, in nanoseconds.
 const WINDOW: u64 = 10_000_000;
 
-/// A worker on the only host.
+/// Hello record of a worker. All workers are on the same host.
 fn hello(rank: u32) -> FromStream<HelloRecord> {
     let identity = AttemptIdentity {
         run: "test".to_owned(),
@@ -109,7 +109,7 @@ fn readings_of_pairs_that_share_an_interface_verify_them_if_one_covers_all() {
 
 #[test]
 fn windows_that_overlap_in_part_only_declare_the_fabric() {
-    // Each reading covers the payload of its own pair, and half of that of the other.
+    // Each reading covers the payload of its own pair and half of the other pair's payload.
     let counted = PAYLOAD * 3 / 2;
     let overlapping = vec![case(0, 0, counted), case(2, WINDOW / 2, counted)];
     assert_eq!(proofs(overlapping), [FabricProof::Declared; 2]);

@@ -9,10 +9,10 @@ use super::noise::{Noise, SharedNoise};
 /// Number of arms in a block, including the baseline.
 pub const ARMS: usize = 5;
 
-/// Standard deviation of the logarithm of a case's statistic for one unit of noise.
+/// Standard deviation, per unit of noise, of the logarithm of the value that a case measures.
 const SPREAD: f64 = 0.05;
 
-/// Weight of the noise that all pairs of a case share, in a simulation with several pairs.
+/// Weight of the shared noise, which is the same for all pairs of a case, in simulations with several pairs.
 const SHARED: f64 = 0.5;
 
 /// Latency of the baseline without noise, in microseconds.
@@ -43,7 +43,7 @@ pub struct Setting {
 impl Setting {
     /// Simulates a campaign at one size.
     ///
-    /// Returns the pairs of each round for each of the first `compared` arms after the baseline. The true effect of
+    /// For each of the first `compared` arms after the baseline, returns the pairs of each round. The true effect of
     /// every arm is `effect`, a log ratio to the baseline.
     pub fn measure(&self, compared: usize, effect: f64, rng: &mut impl Rng) -> Vec<Vec<Vec<Pair>>> {
         let mut shared_noise = SharedNoise::new(self.noise, rng);

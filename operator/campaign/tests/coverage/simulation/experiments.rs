@@ -10,13 +10,14 @@ use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;
 use super::noise::Noise;
 
-/// Number of campaigns for each coverage that must be precise.
+/// Number of campaigns for each coverage value that must be precise.
 const CAMPAIGNS: usize = 10_000;
 
 /// Number of campaigns for each value that may be less precise.
 const FEW_CAMPAIGNS: usize = 2_000;
 
-/// Number of campaigns for each value that is so far from the nominal one that few campaigns show the difference.
+/// Number of campaigns for each value that deviates so far from the nominal value that a few campaigns show the
+/// difference.
 const FEWEST_CAMPAIGNS: usize = 500;
 
 /// Number of sizes in the family: with four arms, there are 28 comparisons.
@@ -272,7 +273,7 @@ fn between_runs_with(
     }
 }
 
-/// Power for an effect of the size that campaigns report as the minimum detectable effect.
+/// Simulated power for the minimum detectable effect that campaigns report.
 #[derive(Debug, Clone, Copy)]
 pub struct Power {
     /// Noise of the cases.

@@ -8,14 +8,14 @@ use rand_distr::StandardNormal;
 /// Correlation of successive values in the autocorrelated models.
 const LAG_1_CORRELATION: f64 = 0.7;
 
-/// Model of the noise of one case. The noise is in units of roughly one standard deviation.
+/// Model of the noise of one case. The unit of the noise is roughly one standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     /// Independent, normal.
     Normal,
     /// Independent, lognormal: a long tail to one side.
     Skewed,
-    /// Independent, one of two modes for each fresh process.
+    /// Independent, with each value drawn from one of two modes, as if each new process settled into one of them.
     Bimodal,
     /// First-order autoregression over the sequence of cases, within and between rounds.
     Autoregressive,

@@ -144,7 +144,7 @@ pub fn between_runs(rows: &[BetweenRuns]) -> String {
     section
 }
 
-/// The table of detectable effects.
+/// The table of minimum detectable effects.
 pub fn power(rows: &[Power]) -> String {
     let mut section = heading(
         "Minimum detectable effect",
@@ -168,7 +168,7 @@ pub fn power(rows: &[Power]) -> String {
     section
 }
 
-/// The table of intervals at the end of comparisons that end as soon as they are decided.
+/// The table of intervals that miss the true effect in comparisons that end as soon as they are decided.
 pub fn settled_coverage(rows: &[SettledCoverage]) -> String {
     let mut section = heading(
         "Comparisons that end when they are settled",

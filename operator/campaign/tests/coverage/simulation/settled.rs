@@ -12,7 +12,7 @@ use super::experiments::Share;
 use super::generator;
 use super::noise::Noise;
 
-/// Number of campaigns for each coverage.
+/// Number of campaigns for each coverage value.
 const CAMPAIGNS: usize = 1_000;
 
 /// Number of campaigns for each cost.
@@ -24,10 +24,10 @@ const VARIANTS: usize = 3;
 /// Number of sizes: with three arms, there are 6 comparisons.
 const SIZES: usize = 2;
 
-/// Number of draws from which the true effect of asymmetric rounds is computed.
+/// Number of draws used to estimate the true effect of asymmetric rounds.
 const DRAWS: usize = 200_000;
 
-/// Shift of the case after the first variant in a simulation with a carry-over, in units of the noise.
+/// Shift, in units of the noise, of the case that follows the first variant in simulations with carry-over.
 const CARRY_OVER: f64 = 0.5;
 
 /// Margin of the verdicts, in percent.
@@ -40,7 +40,7 @@ const EFFECTS: [f64; 5] = [0.0, 1.0, 3.0, 10.0, 50.0];
 /// comparisons.
 const COVERED_EFFECT: f64 = 3.0;
 
-/// When a comparison is analyzed, and what ends it.
+/// When comparisons are analyzed, and what ends them.
 struct Design {
     family: Family,
     interim: InterimAnalysis,
@@ -48,7 +48,7 @@ struct Design {
     futility: bool,
 }
 
-/// A comparison at its end.
+/// State of a comparison when it ends.
 struct End {
     rounds: u32,
     interval: Interval,
@@ -285,7 +285,7 @@ pub struct Costs {
     pub maximum: Cost,
     /// `Settled`.
     pub settled: Cost,
-    /// `Settled` without the rule for futility.
+    /// `Settled` without the futility rule.
     pub without_futility: Cost,
 }
 

@@ -1,4 +1,5 @@
-//! Determines whether worker 0 has ended, from its record stream, its termination and the other pods. Performs no I/O.
+//! Determines whether worker 0 has ended, from its record stream, its termination status and the other pods. Performs
+//! no I/O.
 
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     }
 }
 
-/// Assesses the end of worker 0, whose stream was closed with blocks missing.
+/// Assesses the end of worker 0 after its stream was closed with blocks missing.
 fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {
@@ -138,7 +139,8 @@ fn termination_record(coordinator: &PodState) -> Option<EndRecord> {
     serde_json::from_str(&coordinator.terminated.as_ref()?.message).ok()
 }
 
-/// Whether both records describe the same end. Their failure messages may be truncated differently.
+/// Whether both records describe the same end. Failure messages are not compared, because they may be truncated
+/// differently.
 fn agree(first: &EndRecord, second: &EndRecord) -> bool {
     let reason = |end: &EndRecord| end.failure.as_ref().map(|failure| failure.reason);
     (first.blocks, first.complete, reason(first)) == (second.blocks, second.complete, reason(second))

@@ -101,7 +101,7 @@ impl Scene {
         }
     }
 
-    /// A run whose first attempt is recorded, before any worker runs.
+    /// A run whose first attempt has been recorded, but whose workers have not started.
     pub(super) fn starting() -> Self {
         let mut scene = Self::new();
         scene.persisted.pending_since = Some(second(1000));

@@ -47,11 +47,11 @@ enum Event {
     DeleteRun,
     /// Another run starts or stops blocking the placement of the gang.
     SetBlocked(bool),
-    /// A quota is exhausted or available again.
+    /// A quota is exhausted, or has room again.
     SetQuotaFull(bool),
     /// A queue admits or suspends the Job.
     SetAdmitted(bool),
-    /// Seconds pass.
+    /// This many seconds pass.
     Wait(i64),
 }
 
@@ -195,7 +195,7 @@ fn undisturbed_run_completes_with_one_attempt_per_leg() {
     assert_eq!((persisted.attempts.len(), persisted.disruptions), (3, 0));
 }
 
-/// Disturbs an otherwise undisturbed run once, at each of its steps in turn.
+/// For each disturbance and each step of a run, executes one run that is disturbed only at that step.
 #[test]
 fn run_completes_after_one_disturbance_at_any_instant() {
     let losses = [Loss::Evicted, Loss::Killed, Loss::Deleted, Loss::NodeLost];

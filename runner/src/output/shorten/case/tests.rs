@@ -102,8 +102,8 @@ fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
 
 #[test]
 fn largest_case_with_64_rails_does_not_exceed_the_line_limit() {
-    // The latencies span an unrealistically wide range, so that their histogram with three digits would exceed the line
-    // limit several times over.
+    // The latencies span an unrealistically wide range, so that a histogram with three significant digits would be
+    // several times longer than the line limit.
     let latency = log_uniform(1_000_000, 1.0, 2e11);
     let (measured, reductions) = encode_and_decode(case(64, &latency, u64::MAX / 128));
     for side in [&measured.initiator, &measured.target] {

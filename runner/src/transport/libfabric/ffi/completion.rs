@@ -36,14 +36,14 @@ pub(in crate::transport::libfabric) enum QueueRead {
     Done,
     /// The next entry is an error.
     ///
-    /// Its message contains the token, if known, and the descriptions of the library and the provider.
+    /// The error message contains the token, if known, and the descriptions from the library and the provider.
     Failed(CallError),
 }
 
 impl Rail {
-    /// Reads at most `max_entries` entries, but not more than one batch, and passes each to `handle`.
+    /// Reads up to `max_entries` entries, but no more than one batch, and passes each entry to `handle`.
     ///
-    /// The call also makes progress on posted operations if the provider leaves this to the caller.
+    /// For providers with manual progress, the call also drives the progress of posted operations.
     #[inline]
     pub(in crate::transport::libfabric) fn read_queue(
         &mut self,
@@ -80,7 +80,7 @@ impl Rail {
         }
     }
 
-    /// Reposts the receives that writes with immediate data consumed.
+    /// Reposts the receives that were consumed by incoming writes with immediate data.
     ///
     /// If the receive queue is full (EAGAIN), the remaining receives are reposted by the next read.
     #[inline]

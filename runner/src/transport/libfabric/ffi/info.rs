@@ -13,15 +13,15 @@ use std::net::IpAddr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// One owned `fi_info` of the library, without the entries that followed it in its list.
+/// An owned copy of one `fi_info` of the library, without the entries that followed it in its list.
 #[derive(Debug)]
 pub(in crate::transport::libfabric) struct Info {
     library: Arc<Library>,
     pointer: NonNull<fi_info>,
 }
 
-// SAFETY: the struct is plain memory that only this value owns, and the library allocates it with malloc, which any
-// thread may call.
+// SAFETY: the struct is plain memory that only this value owns. The library allocates it with malloc, so any thread may
+// free it.
 unsafe impl Send for Info {}
 // SAFETY: no method changes the struct through a shared reference.
 unsafe impl Sync for Info {}
@@ -54,7 +54,7 @@ impl Info {
     /// Clears the default completion level of all operations.
     ///
     /// The hints contain a completion level only to query whether the provider supports it; posts that need this level
-    /// specify it themselves.
+    /// set the flag themselves.
     pub(super) fn clear_default_flags(&mut self) {
         // SAFETY: the pointer is a live info of this library, which is uniquely borrowed.
         let info = unsafe { self.pointer.as_mut() };
@@ -115,7 +115,7 @@ impl Info {
 ///
 /// # Errors
 ///
-/// Every error of `fi_getinfo` except `FI_ENODATA`.
+/// Any error that `fi_getinfo` returns, except `FI_ENODATA`.
 pub(in crate::transport::libfabric) fn get_info(
     library: &Arc<Library>,
     hints: &Hints,

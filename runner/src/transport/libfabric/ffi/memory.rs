@@ -49,7 +49,7 @@ impl RailRegion {
         self.remote
     }
 
-    /// Range of the region; `None` if the range is not inside the region.
+    /// Returns a range of the region; `None` if the range extends beyond the region.
     #[inline]
     pub(in crate::transport::libfabric) fn range(
         &self,

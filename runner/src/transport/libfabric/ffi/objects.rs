@@ -1,4 +1,4 @@
-//! Ownership of libfabric's objects: each object is closed once, children before parents.
+//! Ownership of libfabric's objects: each object is closed exactly once, children before parents.
 
 use super::info::Info;
 use crate::memory::Memory;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 ///
 /// The first field must be a `fid`.
 pub(super) unsafe trait Closable {}
-// SAFETY: this struct and all the following ones start with their `fid` (rdma/fabric.h and the headers that it
+// SAFETY: this struct and each of the structs below start with their `fid` (rdma/fabric.h and the headers that it
 // includes).
 unsafe impl Closable for fid_fabric {}
 // SAFETY: as above.
@@ -85,7 +85,7 @@ pub(super) struct RegisteredMemory {
     pub _memory: Arc<Memory>,
 }
 
-/// Open objects of one rail. They are closed in the order of the fields.
+/// Open objects of one rail. They are closed in the order in which the fields are declared.
 ///
 /// Regions stay registered, and their memory stays allocated, until the endpoint is closed, because a peer may write to
 /// them until then.
@@ -114,7 +114,7 @@ impl Objects {
         self.contexts[slot].0.get().cast()
     }
 
-    /// Slot of a context pointer; `None` if the pointer is not one of these contexts.
+    /// Slot of a context pointer; `None` if it does not point to one of these contexts.
     pub(super) fn slot(&self, context: *const std::ffi::c_void) -> Option<usize> {
         let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
         let slot = offset / size_of::<Context>();

@@ -17,7 +17,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call. The objects that were opened before it are closed.
+    /// Returns the failed call. Objects that had already been opened are closed.
     pub(in crate::transport::libfabric) fn open(
         mut info: Info,
         config: RailConfig,
@@ -49,7 +49,7 @@ impl Rail {
         // SAFETY: endpoint and queue are open and belong to one domain.
         let code = unsafe { calls::fi_bind(endpoint.header(), queue.header(), FI_TRANSMIT | FI_RECV) };
         check(&library, "fi_ep_bind(cq)", code)?;
-        // SAFETY: the endpoint is open and has all required objects bound.
+        // SAFETY: the endpoint is open, and all required objects are bound to it.
         check(&library, "fi_enable", unsafe {
             calls::fi_enable(endpoint.as_ptr())
         })?;

@@ -34,7 +34,8 @@ fn is_supported(library: &Library, option: EndpointOption) -> bool {
     library.identity().version >= option.since
 }
 
-/// Reads the limits of each operation if the library distinguishes them, otherwise the common limits of the endpoint.
+/// Reads the limits for each operation if the library reports them separately, otherwise the common limits of the
+/// endpoint.
 pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &Attributes) -> Limits {
     let size = |option, default| get_size(library, endpoint, option).unwrap_or(default);
     Limits {
@@ -72,7 +73,7 @@ pub(super) fn require_peer_to_peer(library: &Library, endpoint: &Owned<fid_ep>) 
     check(library, PEER_TO_PEER_CALL, code)
 }
 
-/// Configures the endpoint to reach peers on the same host through the device.
+/// Configures the endpoint to reach peers on the same host through the device, not through shared memory.
 ///
 /// For libraries without the option, discovery has already checked the environment variable.
 pub(super) fn forbid_shared_memory(library: &Library, endpoint: &Owned<fid_ep>) -> Result<(), CallError> {

@@ -254,10 +254,10 @@ impl Rail {
         }
     }
 
-    /// Performs the checks of `validate`, and checks that the CPU can read the memory of the post.
+    /// Performs the checks of `validate`, and rejects device memory, which the CPU cannot read.
     ///
-    /// The length must be checked here: providers check it only with assertions, which release builds omit, so an
-    /// injection above the limit would overwrite the memory of the provider.
+    /// `validate` must check the length, because providers check it only with assertions. Release builds omit these, so
+    /// an injection above the limit would overrun the provider's buffer.
     #[inline]
     fn validate_injection(
         &self,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Configuration of a rail that is not part of its `fi_info`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::libfabric) struct RailConfig {
-    /// Maximum number of posts in flight and maximum number of receives.
+    /// Maximum number of posts in flight, and also of posted receives.
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
@@ -52,13 +52,13 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) mr_mode: i32,
     /// Whether an incoming write with immediate data consumes a posted receive.
     pub(super) immediate_consumes_receive: bool,
-    /// Whether each slot is in use, to prevent two concurrent uses of a context.
+    /// Whether each slot is in use, so that two operations in flight never share a context.
     ///
     /// The slots of posts come first, followed by the slots of receives.
     pub(super) in_flight: Box<[bool]>,
     /// Posted receives, by token.
     pub(super) receives: Box<[PostedReceive]>,
-    /// Slots of receives that writes with immediate data consumed and that must be reposted.
+    /// Slots of receives that were consumed by writes with immediate data and must be reposted.
     pub(super) consumed_receives: Vec<usize>,
     pub(super) peers: Vec<fi_addr_t>,
     /// File descriptor to wait on, if the queue was opened for waiting.
@@ -111,7 +111,7 @@ impl Rail {
         self.reported
     }
 
-    /// Adds a peer by its endpoint name, which [`crate::transport::libfabric::rules::address::pad`] has padded.
+    /// Adds a peer by its endpoint name, padded by [`crate::transport::libfabric::rules::address::pad`].
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
-//! Why the library offers no device that meets the requirements of an arm. Performs no I/O.
+//! Determines why the library offers no device that meets the requirements of an arm. Performs no I/O.
 
 use crds::record::FailureReason;
 
-/// Reason of the failure if `fi_getinfo` returned no device of the requested provider.
+/// Failure reason if `fi_getinfo` returned no device of the requested provider that meets the requirements of the arm.
 ///
-/// `found_others` is whether it returned devices of other providers or fabrics, which must not be used instead.
-/// `found_without_hmem` is whether the arm requires GPU memory (FI_HMEM) and the provider has devices without this
-/// requirement. A library that was compiled without CUDA, or that cannot open the CUDA runtime (libcudart.so), finds no
-/// device with FI_HMEM: it lacks support for GPU memory, not a device.
+/// `found_others` is true if `fi_getinfo` returned devices of other providers or fabrics, which must not be used
+/// instead. `found_without_hmem` is true if the arm requires GPU memory (FI_HMEM) and the provider has devices, but
+/// none that supports it. This happens with a library that was compiled without CUDA or cannot open the CUDA runtime
+/// (libcudart.so), so the reason is missing support for GPU memory, not a missing device.
 pub(in crate::transport::libfabric) fn absence_reason(
     found_others: bool,
     found_without_hmem: bool,

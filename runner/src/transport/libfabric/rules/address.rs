@@ -1,4 +1,4 @@
-//! Endpoint names: formats them for display, and validates the endpoint names of peers. Performs no I/O.
+//! Formats endpoint names for display, and validates the endpoint names of peers. Performs no I/O.
 
 use crate::transport::MAX_ADDRESS_BYTES;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -49,7 +49,7 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
 
 /// Pads the endpoint name of a peer with zeros to a length that no provider reads beyond.
 ///
-/// This is necessary because the library derives the length of a name from its address format and does not check the
+/// Padding is necessary because the library derives the length of a name from its address format and does not check the
 /// length of the caller's buffer.
 ///
 /// # Errors

@@ -14,7 +14,8 @@ const ABORTING_VARIABLES: [&str; 3] = ["FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT",
 /// Minimum value of `FI_UNIVERSE_SIZE`.
 const MIN_UNIVERSE_SIZE: usize = 16;
 
-/// Environment variables and their values for an instrument process. Variables that the user has set keep their values.
+/// Environment variables to set for an instrument process, with their values. Variables that the user has already set
+/// are left unchanged.
 ///
 /// * efa: by default, the provider reaches a peer on the same host through shared memory, which would not measure EFA.
 /// * verbs: the provider sizes its queues for the expected number of peers, 1024 by default. Soft-RoCE devices reject a

@@ -41,12 +41,12 @@ pub(in crate::transport::libfabric) struct Requirements {
 ///
 /// A provider with a smaller inject size than requested does not match the hints, so the hints are tried with the
 /// requested inject size and then without an inject size. The limit that the library returns is recorded, and
-/// injections above it are refused. The requested size is tried first because some providers select their code path
+/// injections above it are rejected. The requested size is tried first because some providers select their code path
 /// based on it (wide work requests on efa-direct).
 ///
-/// On devices without unsolicited receives, writes with immediate data over efa-direct consume a posted receive. Such
-/// devices match only hints that include FI_RX_CQ_DATA. These hints are tried last, so that all other devices are
-/// opened without this mode.
+/// On devices that do not support unsolicited receives, writes with immediate data over efa-direct consume a posted
+/// receive. Such devices match only hints that include FI_RX_CQ_DATA. These hints are tried last, so that all other
+/// devices are opened without this mode.
 pub(in crate::transport::libfabric) fn hint_candidates(
     requested: &RequestedProvider,
     requirements: Requirements,

@@ -1,4 +1,4 @@
-//! Which operations the device executes, and which the provider executes in software. Performs no I/O.
+//! Determines which operations the device executes, and which the provider emulates in software. Performs no I/O.
 //!
 //! An answer is `Unknown` unless the provider reports it or only one answer is possible.
 
@@ -6,7 +6,7 @@ use crds::record::OffloadFacts;
 use crds::v1alpha1::Answer;
 use crds::v1alpha1::LibfabricProvider;
 
-/// What the library reports about an endpoint.
+/// Properties that the library reports for an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Reported {
     /// `FI_OPT_EFA_EMULATED_READ`; `None` if the library does not have the option.
@@ -38,8 +38,8 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
     match (provider, reported) {
         (Efa | EfaDirect, Some(emulated)) => Some(Answer::from(emulated)),
         (Efa, None) => Some(Answer::Unknown),
-        // The fabric efa-direct has no software protocol, and rxm passes RMA operations to the verbs queue pair below
-        // it.
+        // The efa-direct fabric has no software protocol, and rxm passes RMA operations through to the underlying verbs
+        // queue pair.
         (EfaDirect | Verbs, _) => Some(Answer::No),
         (Tcp | Net | TcpRxm | Shm, _) => None,
     }
@@ -49,7 +49,7 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
 fn staging(provider: LibfabricProvider) -> Answer {
     use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
     match provider {
-        // With FI_HMEM_P2P_REQUIRED, the endpoint cannot be opened if the provider would have to copy.
+        // With FI_HMEM_P2P_REQUIRED, opening the endpoint fails if the provider would have to copy.
         Efa | EfaDirect => Answer::No,
         // Sockets transfer host memory only.
         Tcp | Net | TcpRxm => Answer::Yes,
@@ -58,8 +58,8 @@ fn staging(provider: LibfabricProvider) -> Answer {
     }
 }
 
-/// Whether to open endpoints with peer-to-peer transfers required (`FI_OPT_FI_HMEM_P2P`). Without this option, efa
-/// falls back to copies through host memory.
+/// Whether to open endpoints with peer-to-peer transfers required (`FI_OPT_FI_HMEM_P2P`). Without this requirement, efa
+/// falls back to copying through host memory.
 pub(in crate::transport::libfabric) fn requires_peer_to_peer(
     provider: LibfabricProvider,
     device_memory: bool,

@@ -7,7 +7,7 @@ use libfabric_sys::Version;
 ///
 /// In earlier releases, `tcp` over reliable datagrams is the slow `tcp;ofi_rxm`.
 const TCP_IS_NATIVE: Version = Version::new(1, 18);
-/// First release with the fabric `efa-direct`.
+/// First release with the `efa-direct` fabric.
 const EFA_DIRECT: Version = Version::new(2, 1);
 
 /// Requested provider, with its names in the loaded library.

@@ -2,11 +2,11 @@
 
 use super::attributes::Attributes;
 
-/// Assigns a candidate, by index, to each rail.
+/// Returns the index of the candidate that is assigned to each rail.
 ///
-/// If `names` is empty, rails get the devices in the order of `nearest`, which contains device names, and then the
-/// other devices in the order of their domain names, so that a rail number refers to the same device in every process
-/// and with every libfabric release. Otherwise each rail gets the device that `names` specifies.
+/// If `names` is empty, devices are assigned in the order of the device names in `nearest`, followed by the remaining
+/// devices in the order of their domain names, so that a rail number refers to the same device in every process and
+/// with every libfabric release. Otherwise, each rail is assigned the device that `names` lists for it.
 ///
 /// # Errors
 ///

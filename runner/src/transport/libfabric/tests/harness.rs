@@ -18,10 +18,10 @@ pub(super) const DEPTH: usize = 64;
 /// Maximum time that a test waits for a condition.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Lock that prevents the concurrent use of shm by two libraries in this process.
+/// Lock that prevents two libraries in this process from using shm concurrently.
 ///
-/// shm derives the name of an endpoint from the process ID and a counter in the library, so if a process loads two
-/// libraries, as only these tests do, both would use the same names.
+/// shm derives the name of an endpoint from the process ID and a counter in the library, so two libraries in one
+/// process would use the same names. Only these tests load two libraries.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
 /// Provider and library of a test.
@@ -32,7 +32,7 @@ pub(super) struct Setup {
     pub rails: Vec<&'static str>,
 }
 
-/// Directories of the libraries to test: `None` is the library on this machine, and the other is a libfabric 2.x.
+/// Directories of the libraries to test: `None` for the system's libfabric, and the directory of a libfabric 2.x.
 pub(super) fn libraries() -> [Option<PathBuf>; 2] {
     let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
         panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it")
@@ -227,7 +227,7 @@ impl Pair {
         Ok(both)
     }
 
-    /// Polls both sides until `done` holds for the completions of both.
+    /// Polls both sides until `done` returns true for the completions collected so far.
     pub(super) fn poll_until(&mut self, done: impl Fn(&Observed) -> bool) -> Observed {
         let mut observed = Observed::default();
         self.retry_until_some(|pair| {
@@ -264,7 +264,7 @@ pub(super) struct Observed {
     pub target: Vec<CompletionKind>,
 }
 
-/// Byte pattern whose neighboring bytes differ.
+/// Byte pattern in which adjacent bytes differ.
 pub(super) fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length)
         .map(|i| {

@@ -35,7 +35,7 @@ fn identity(library: &Option<PathBuf>) -> Identity {
 fn missing_device(provider: LibfabricProvider, version: Version) -> (FailureReason, String) {
     let name = provider.name();
     match provider {
-        // This library is rejected before it is queried for devices.
+        // Discovery rejects such an old library before it queries the devices.
         LibfabricProvider::Efa if version < Version::new(1, 21) => (
             FailureReason::OperationRejected,
             format!(

@@ -70,7 +70,7 @@ fn injected_send_buffer_is_reusable_on_return_without_completion() {
             }]
         );
         assert_eq!(pair.target.bytes(0, 64), pattern(64, 2), "{setup:?}");
-        // A completion of the injection would arrive before that of the following write.
+        // If the injection had a completion, it would arrive before the completion of this write.
         let remote = pair.remote(0);
         pair.post(PostRequest {
             token: 3,
@@ -259,7 +259,7 @@ fn accepts_post_after_full_queue_drains() {
             inject: true,
             ..PostRequest::new(Operation::Send { immediate: 1 }, 64)
         };
-        // The target posts no receives, so first its buffers fill up, and then the queue of the initiator.
+        // The target has posted no receives, so its buffers fill up first, and then the initiator's queue.
         let mut accepted = 0_u32;
         let full = (0..2_000_000).any(|_| match pair.initiator.post(inject) {
             Ok(()) => {

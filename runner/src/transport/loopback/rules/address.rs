@@ -1,4 +1,4 @@
-//! Encodes the process, file descriptor and rail of a segment as endpoint names. Performs no I/O.
+//! Encodes segment addresses and rail numbers as endpoint names. Performs no I/O.
 
 use crate::transport::EndpointAddresses;
 

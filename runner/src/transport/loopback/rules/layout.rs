@@ -37,7 +37,7 @@ pub(in crate::transport::loopback) const MAX_RAILS: usize = 64;
 pub(in crate::transport::loopback) const MAX_PEERS: usize = 1024;
 
 const PAGE: usize = 4096;
-/// Two cache lines. Words that different sides write are at least this far apart to avoid false sharing; one line would
+/// Two cache lines. Words written by different sides are at least this far apart to avoid false sharing; one line would
 /// not be enough, because CPUs prefetch lines in pairs.
 const LINE: usize = 128;
 
@@ -64,7 +64,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const CLAIMS: usize = 3 * LINE;
 }
 
-/// Sizes of a segment.
+/// Dimensions of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::loopback) struct Layout {
     /// Number of rails of the endpoint.

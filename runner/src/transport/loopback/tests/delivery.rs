@@ -206,7 +206,7 @@ const SPACE: usize = 70_000;
 
 /// Offset in the target's memory of the receive with this rail and token.
 ///
-/// The space after all four receives is for writes.
+/// The space after the four receives is reserved for writes.
 fn receive_offset(rail: Rail, token: u32) -> usize {
     (rail * 2 + token as usize) * SPACE
 }

@@ -1,4 +1,4 @@
-//! Tests that every failure is reported once and in bounded time, and changes no memory.
+//! Tests that every failure is reported exactly once, within a bounded time, and does not modify any memory.
 
 use super::*;
 
@@ -148,7 +148,7 @@ fn rejects_invalid_peer_addresses() {
         rails: vec![b"10.0.0.1".to_vec(); 2],
     };
     assert_eq!(reason(one.connect(&foreign)), FailureReason::OperationRejected);
-    // If a process ID and descriptor are reused, the nonce in the header of the segment differs.
+    // If a process ID and descriptor are reused, the nonce in the segment header differs.
     let own = one.own.address();
     let other_nonce = SegmentAddress {
         nonce: own.nonce ^ 1,

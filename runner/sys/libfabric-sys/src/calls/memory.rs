@@ -13,7 +13,7 @@ through_table! {
         -> c_int = mr.regattr;
 }
 
-/// `fi_mr_enable`: enables a region after it was bound to an endpoint, if the domain has `FI_MR_ENDPOINT`.
+/// `fi_mr_enable`: enables a region after it has been bound to an endpoint, if the domain has `FI_MR_ENDPOINT`.
 ///
 /// # Safety
 ///

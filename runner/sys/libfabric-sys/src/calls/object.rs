@@ -5,7 +5,7 @@ use crate::bindings::fid;
 use std::ffi::{c_int, c_void};
 
 through_table! {
-    /// `fi_close`: returns `-FI_EBUSY` while an object that was created from it is still open.
+    /// `fi_close`: returns `-FI_EBUSY` while objects that were created from `object` are still open.
     fn fi_close(object: *mut fid) -> c_int = ops.close;
     /// `fi_control`.
     fn fi_control(object: *mut fid, command: c_int, argument: *mut c_void) -> c_int = ops.control;

@@ -58,8 +58,8 @@ pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
     metadata(&library).map_err(|e| not_a_library(e.to_string()))
 }
 
-/// Reads sections rather than segments: a stripped library keeps the `.dynamic` section, which links to its string
-/// table.
+/// Reads the metadata from the sections rather than the segments, because even a stripped library keeps the `.dynamic`
+/// section, which links to its string table.
 fn metadata(library: &ElfFile64<'_, Endianness>) -> Result<ElfMetadata, object::Error> {
     let (endian, data) = (library.endian(), library.data());
     let build = match library.build_id()? {
@@ -91,7 +91,7 @@ fn metadata(library: &ElfFile64<'_, Endianness>) -> Result<ElfMetadata, object::
     Ok(metadata)
 }
 
-/// CPU architecture of this binary; `None` on an architecture for which every library is rejected.
+/// CPU architecture of this binary; `None` on unsupported architectures, where every library is rejected.
 fn own_architecture() -> Option<Architecture> {
     match std::env::consts::ARCH {
         "x86_64" => Some(Architecture::X86_64),

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// File name of every release since 1.0.
 const FILE_NAME: &str = "libfabric.so.1";
 
-/// Directories of installers that do not configure the loader. The EFA installer uses one of them, depending on the
-/// distribution.
+/// Directories used by installers that do not configure the dynamic loader. The EFA installer uses one of them,
+/// depending on the distribution.
 const INSTALLER_DIRECTORIES: [&str; 2] = ["/opt/amazon/efa/lib", "/opt/amazon/efa/lib64"];
 
 /// Library to open.

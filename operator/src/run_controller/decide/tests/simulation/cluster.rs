@@ -1,4 +1,4 @@
-//! The simulated cluster: the state of the API server, and all changes to it except those by the controller.
+//! The simulated cluster: the state of the API server, and all changes to it except those made by the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
