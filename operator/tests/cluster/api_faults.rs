@@ -37,8 +37,11 @@ const KINDS: [&str; 10] = [
     "watch expired",
 ];
 
-/// Runs `campaigns` campaigns with faults, one after another. Returns the counts, the number of requests and the number
-/// of faults of each kind.
+/// Maximum number of campaigns, as a multiple of the requested number, until every kind of fault has occurred.
+const MAX_CAMPAIGNS: u64 = 6;
+
+/// Runs `campaigns` campaigns with faults, one after another, and more until every kind of fault has occurred. Returns
+/// the counts, the number of requests and the number of faults of each kind.
 async fn run_with_faults(
     lane: &Lane,
     seed: u64,
@@ -52,7 +55,11 @@ async fn run_with_faults(
     let proxy = Proxy::with(&lane.namespace.client, options).await;
     let _operator = lane.namespace.operator_with(&proxy.kubeconfig);
     let mut total = Tally::default();
-    for number in 0..campaigns {
+    for number in 0..campaigns * MAX_CAMPAIGNS {
+        let faults = proxy.faults();
+        if number >= campaigns && KINDS.iter().all(|kind| faults.contains_key(kind)) {
+            break;
+        }
         let name = format!("faults-{number}");
         lane.namespace.create(&with_rounds(&name, ROUNDS)).await;
         total.add(&lane.finish(&name, cases).await);
