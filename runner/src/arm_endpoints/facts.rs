@@ -30,12 +30,9 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
 
 /// Combined answer of two groups: `Yes` if either group answers `Yes`, and `No` only if both answer `No`.
 fn combine(one: Option<Answer>, other: Option<Answer>) -> Option<Answer> {
-    match (one, other) {
-        (Some(Answer::Yes), _) | (_, Some(Answer::Yes)) => Some(Answer::Yes),
-        (Some(Answer::No), Some(Answer::No)) => Some(Answer::No),
-        (None, None) => None,
-        _ => Some(Answer::Unknown),
-    }
+    one.or(other)?;
+    let answer = |answer: Option<Answer>| answer.unwrap_or(Answer::Unknown);
+    Some(answer(one).or(answer(other)))
 }
 
 #[cfg(test)]
