@@ -56,6 +56,23 @@ fn definition_is_small_enough_for_kubectl_apply() {
     assert!(fabricbench(&["crd"]).len() < 200_000);
 }
 
+/// kubectl and Helm read YAML 1.1, in which words such as `Yes` and `Off` are booleans. `serde_yaml` writes YAML 1.2 and
+/// does not quote them.
+#[test]
+fn definition_has_no_words_that_yaml_1_1_reads_as_booleans() {
+    let definition = String::from_utf8(fabricbench(&["crd"])).unwrap();
+    let booleans: Vec<&str> = definition
+        .lines()
+        .filter(|line| {
+            let scalar = line.trim().rsplit(['-', ':']).next().unwrap_or_default().trim();
+            let word = scalar.to_lowercase();
+            ["y", "n", "yes", "no", "on", "off"].contains(&word.as_str())
+                || matches!(scalar, "True" | "False")
+        })
+        .collect();
+    assert!(booleans.is_empty(), "{booleans:?}");
+}
+
 #[test]
 fn schema_is_structural_and_described() {
     let mut invalid = Vec::new();

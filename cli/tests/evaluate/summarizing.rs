@@ -284,9 +284,9 @@ fn emulated_operations_are_stated_in_each_result() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             let answer = match endpoints.arm.as_str() {
-                "doorbell" => Answer::Yes,
+                "doorbell" => Answer::True,
                 "coalesce" => Answer::Unknown,
-                _ => Answer::No,
+                _ => Answer::False,
             };
             endpoints.fabric.as_mut().unwrap().offload.emulated_writes = Some(answer);
         },
@@ -294,9 +294,9 @@ fn emulated_operations_are_stated_in_each_result() {
     };
     let summary = summary(&campaign);
     let emulated = |scenario, size, arm| cell(&summary, scenario, size, arm).emulated;
-    assert_eq!(emulated(1, 128 << 10, "doorbell"), Some(Answer::Yes));
+    assert_eq!(emulated(1, 128 << 10, "doorbell"), Some(Answer::True));
     assert_eq!(emulated(1, 128 << 10, "coalesce"), Some(Answer::Unknown));
-    assert_eq!(emulated(1, 128 << 10, "baseline"), Some(Answer::No));
+    assert_eq!(emulated(1, 128 << 10, "baseline"), Some(Answer::False));
     assert_eq!(emulated(0, 64, "doorbell"), None, "a ping-pong writes nothing");
     let warnings = summary.warnings.join("\n");
     assert!(

@@ -3,31 +3,34 @@
 use serde::{Deserialize, Serialize};
 
 /// Answer to a yes-or-no question. Not every library reports an answer.
+///
+/// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read YAML
+/// 1.1, in which they are booleans, so that the API server would refuse them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// The answer is yes.
-    Yes,
+    True,
     /// The answer is no.
-    No,
+    False,
     /// The library does not report an answer.
     Unknown,
 }
 
 impl Answer {
-    /// Combines two answers: yes if either is yes; otherwise unknown if either is unknown; otherwise no.
+    /// Combines two answers: true if either is true; otherwise unknown if either is unknown; otherwise false.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
+            (Self::True, _) | (_, Self::True) => Self::True,
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
-            (Self::No, Self::No) => Self::No,
+            (Self::False, Self::False) => Self::False,
         }
     }
 }
 
 impl From<bool> for Answer {
     fn from(answer: bool) -> Self {
-        if answer { Self::Yes } else { Self::No }
+        if answer { Self::True } else { Self::False }
     }
 }

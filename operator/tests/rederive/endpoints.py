@@ -34,12 +34,12 @@ class Endpoints:
         return self.rounds[place][0][1] if place else None
 
     def emulated(self, scenario, arm):
-        """The first of `Yes`, `Unknown` and `No` that any worker answers about a scenario; None without answers."""
+        """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers."""
         kinds = {"Read": ["emulatedReads"], "Write": ["emulatedWrites"], "WriteImmediate": ["emulatedWrites"]}
         names = kinds.get(scenario.operation, []) + ["staged"] * scenario.on_gpu
         of_arm = [facts for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
         answers = {facts.get("offload", {}).get(name) for facts in of_arm for name in names}
-        return next((one for one in ("Yes", "Unknown", "No") if one in answers), None)
+        return next((one for one in ("True", "Unknown", "False") if one in answers), None)
 
     def providers(self):
         """All providers, as `status.fabric.provider` lists them."""

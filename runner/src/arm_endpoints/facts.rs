@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn staging_in_one_group_is_not_hidden_by_the_others() {
-        use Answer::{No, Unknown, Yes};
+        use Answer::{False, True, Unknown};
         for (one, other, combined) in [
-            (Some(No), Some(Yes), Some(Yes)),
-            (Some(Unknown), Some(Yes), Some(Yes)),
-            (Some(No), Some(Unknown), Some(Unknown)),
-            (Some(No), None, Some(Unknown)),
-            (Some(No), Some(No), Some(No)),
+            (Some(False), Some(True), Some(True)),
+            (Some(Unknown), Some(True), Some(True)),
+            (Some(False), Some(Unknown), Some(Unknown)),
+            (Some(False), None, Some(Unknown)),
+            (Some(False), Some(False), Some(False)),
             (None, None, None),
         ] {
             let mut facts = group("a", 1, one);

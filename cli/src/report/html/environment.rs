@@ -209,8 +209,8 @@ fn offload(offload: &OffloadFacts) -> Vec<String> {
     ];
     let answers = answers.into_iter().filter_map(|(what, answer)| {
         let answer = match answer? {
-            Answer::Yes => "yes",
-            Answer::No => "no",
+            Answer::True => "yes",
+            Answer::False => "no",
             Answer::Unknown => "unknown",
         };
         Some(format!("{what}: {answer}"))

@@ -125,7 +125,7 @@ type EndpointsEdit = fn(&mut EndpointsRecord);
 
 const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 3] = [
     ("emulatedWrites", |record| {
-        record.fabric.as_mut().unwrap().offload.emulated_writes = Some(Answer::Yes);
+        record.fabric.as_mut().unwrap().offload.emulated_writes = Some(Answer::True);
     }),
     ("provider", |record| {
         record.fabric.as_mut().unwrap().provider = "shm".to_owned()

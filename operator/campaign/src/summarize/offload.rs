@@ -16,8 +16,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
         let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
         for (what, answer) in uses.answers(&facts.offload) {
             let warning = match answer {
-                Answer::No => continue,
-                Answer::Yes => {
+                Answer::False => continue,
+                Answer::True => {
                     format!("arm \"{name}\": {what} in software, so its results do not describe the device")
                 }
                 Answer::Unknown => {
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn reports_only_operations_that_the_run_uses() {
         let offload = OffloadFacts {
-            emulated_reads: Some(Answer::Yes),
+            emulated_reads: Some(Answer::True),
             emulated_writes: Some(Answer::Unknown),
-            staged: Some(Answer::No),
+            staged: Some(Answer::False),
             inline_bytes: None,
         };
         let answers = |rma, gpu_memory| -> Vec<(&str, Answer)> {
@@ -111,13 +111,16 @@ mod tests {
             };
             uses.answers(&offload).collect()
         };
-        let staged = ("the provider copies GPU memory through host memory", Answer::No);
+        let staged = (
+            "the provider copies GPU memory through host memory",
+            Answer::False,
+        );
         assert_eq!(answers(false, false), []);
         assert_eq!(answers(false, true), [staged]);
         assert_eq!(
             answers(true, true),
             [
-                ("the provider emulates RMA reads", Answer::Yes),
+                ("the provider emulates RMA reads", Answer::True),
                 ("the provider emulates RMA writes", Answer::Unknown),
                 staged
             ]

@@ -40,7 +40,7 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
         (Efa, None) => Some(Answer::Unknown),
         // The efa-direct fabric has no software protocol, and rxm passes RMA operations through to the underlying verbs
         // queue pair.
-        (EfaDirect | Verbs, _) => Some(Answer::No),
+        (EfaDirect | Verbs, _) => Some(Answer::False),
         (Tcp | Net | TcpRxm | Shm, _) => None,
     }
 }
@@ -50,9 +50,9 @@ fn staging(provider: LibfabricProvider) -> Answer {
     use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
     match provider {
         // With FI_HMEM_P2P_REQUIRED, opening the endpoint fails if the provider would have to copy.
-        Efa | EfaDirect => Answer::No,
+        Efa | EfaDirect => Answer::False,
         // Sockets transfer host memory only.
-        Tcp | Net | TcpRxm => Answer::Yes,
+        Tcp | Net | TcpRxm => Answer::True,
         // rxm copies small messages, and shm uses either CUDA IPC or a copy. Neither reports whether it copied.
         Verbs | Shm => Answer::Unknown,
     }
@@ -75,12 +75,12 @@ mod tests {
     fn unreported_emulation_is_unknown_and_not_no() {
         let efa = |reported| emulation(LibfabricProvider::Efa, reported);
         assert_eq!(efa(None), Some(Answer::Unknown));
-        assert_eq!(efa(Some(true)), Some(Answer::Yes));
-        assert_eq!(efa(Some(false)), Some(Answer::No));
-        assert_eq!(emulation(LibfabricProvider::EfaDirect, None), Some(Answer::No));
+        assert_eq!(efa(Some(true)), Some(Answer::True));
+        assert_eq!(efa(Some(false)), Some(Answer::False));
+        assert_eq!(emulation(LibfabricProvider::EfaDirect, None), Some(Answer::False));
         assert_eq!(
             emulation(LibfabricProvider::EfaDirect, Some(true)),
-            Some(Answer::Yes)
+            Some(Answer::True)
         );
         assert_eq!(emulation(LibfabricProvider::Tcp, None), None);
     }
@@ -89,8 +89,8 @@ mod tests {
     fn staging_is_reported_only_for_gpu_memory() {
         let staged = |provider, device_memory| offload(provider, Reported::default(), device_memory).staged;
         assert_eq!(staged(LibfabricProvider::Efa, false), None);
-        assert_eq!(staged(LibfabricProvider::Efa, true), Some(Answer::No));
-        assert_eq!(staged(LibfabricProvider::Tcp, true), Some(Answer::Yes));
+        assert_eq!(staged(LibfabricProvider::Efa, true), Some(Answer::False));
+        assert_eq!(staged(LibfabricProvider::Tcp, true), Some(Answer::True));
         assert_eq!(staged(LibfabricProvider::Verbs, true), Some(Answer::Unknown));
     }
 
