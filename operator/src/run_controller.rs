@@ -7,9 +7,11 @@
 
 pub mod action;
 pub mod admission;
+mod analyze;
 mod apply;
 pub mod attempt_id;
 pub mod build;
+mod compute;
 mod context;
 mod controller;
 pub mod decide;

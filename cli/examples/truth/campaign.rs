@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 use std::{env, fs, io};
 
 use crds::v1alpha1::{BenchmarkRun, Stop};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use test_support::rederive;
@@ -16,6 +18,24 @@ pub const TRANSPORTS: [(&str, &str); 2] = [
     ("loopback", "{loopback: {rails: 2}}"),
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
 ];
+
+/// Result of a campaign.
+#[derive(Deserialize, Serialize)]
+pub struct FinishedRun {
+    /// The run with its status.
+    pub run: BenchmarkRun,
+    /// Duration of `fabricbench run`.
+    pub seconds: f64,
+}
+
+/// Rule that determines how many rounds are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Whether the campaign may end earlier.
+    pub stop: Stop,
+    /// Number of rounds; `None` for the default.
+    pub number: Option<u32>,
+}
 
 /// The binaries, a directory for their output, and a directory that stores the results of all batches.
 pub struct Binaries {
@@ -60,9 +80,9 @@ impl Binaries {
         self.reused.get()
     }
 
-    /// Returns the run `name` in `manifest` with its status. Executes the run unless a result for the same manifest and
+    /// Returns the result of the run `name` in `manifest`. Executes the run unless a result for the same manifest and
     /// binaries is already stored. If `with_plants` is set, the run uses the runner that plants effects.
-    pub fn run(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
+    pub fn run(&self, name: &str, manifest: &str, with_plants: bool) -> Result<FinishedRun, Box<dyn Error>> {
         let mut key = Sha256::new();
         key.update(self.digest);
         key.update([u8::from(with_plants)]);
@@ -72,15 +92,15 @@ impl Binaries {
             self.reused.set(self.reused.get() + 1);
             return Ok(serde_json::from_slice(&text)?);
         }
-        let run = self.execute(name, manifest, with_plants)?;
+        let finished = self.execute(name, manifest, with_plants)?;
         // The file is renamed only once it is complete, so that a partially written file is never reused as a result.
         let unfinished = file.with_extension("unfinished");
-        fs::write(&unfinished, serde_json::to_vec(&run)?)?;
+        fs::write(&unfinished, serde_json::to_vec(&finished)?)?;
         fs::rename(unfinished, file)?;
-        Ok(run)
+        Ok(finished)
     }
 
-    fn execute(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
+    fn execute(&self, name: &str, manifest: &str, with_plants: bool) -> Result<FinishedRun, Box<dyn Error>> {
         let file = self.scratch.path().join("truth.yaml");
         let output = self.scratch.path().join("output");
         fs::write(&file, manifest)?;
@@ -89,7 +109,9 @@ impl Binaries {
         if with_plants {
             command.arg("--runner").arg(&self.planted);
         }
+        let started = Instant::now();
         let ended = command.output()?;
+        let seconds = started.elapsed().as_secs_f64();
         // Exit status 1 reports a regression. Exit status 3 can result from a chance difference in a control arm; the
         // caller counts such runs.
         if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
@@ -111,7 +133,7 @@ impl Binaries {
             return Err(format!("no interval in {}: {lost:?}", output.display()).into());
         }
         fs::remove_dir_all(&output)?;
-        Ok(run)
+        Ok(FinishedRun { run, seconds })
     }
 }
 
@@ -135,10 +157,13 @@ fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
     }
 }
 
-/// Builds a manifest. `items` contains the variants and the scenarios as YAML list items, and `sampling` contains the
-/// seed and the rule that determines how many rounds are measured.
-pub fn manifest(name: &str, transport: &str, items: (&str, &str), sampling: (u32, Stop)) -> String {
-    let ((variants, scenarios), (seed, stop)) = (items, sampling);
+/// Builds a manifest. `items` contains the variants and the scenarios as YAML list items.
+pub fn manifest(name: &str, transport: &str, items: (&str, &str), (seed, rounds): (u32, Rounds)) -> String {
+    let (variants, scenarios) = items;
+    let stop = rounds.stop;
+    let number = rounds
+        .number
+        .map_or(String::new(), |number| format!(", rounds: {number}"));
     format!(
         "apiVersion: fabricbench.dev/v1alpha1
 kind: BenchmarkRun
@@ -152,7 +177,7 @@ spec:
   scenarios:
 {scenarios}
   # Short windows, so that hundreds of campaigns take less than an hour.
-  sampling: {{seed: {seed}, stop: {stop:?}, minWindow: 5ms}}
+  sampling: {{seed: {seed}, stop: {stop:?}, minWindow: 5ms{number}}}
 "
     )
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 
-use crate::campaign::{Binaries, TRANSPORTS, manifest};
+use crate::campaign::{Binaries, Rounds, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
 /// Variants besides the baseline. `same` behaves like the baseline but runs in another process. `batched` runs in the
@@ -55,8 +55,9 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
     let mut runs = BTreeMap::<&str, Runs>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, stop));
-        let run = binaries.run(name, &manifest, false)?;
+        let rounds = Rounds { stop, number: None };
+        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
+        let run = binaries.run(name, &manifest, false)?.run;
         add(&run, name, &mut counts)?;
         let of_transport = runs.entry(name).or_default();
         let status = run.status.as_ref().ok_or("run.json has no status")?;

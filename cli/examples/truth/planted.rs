@@ -1,11 +1,12 @@
-//! Campaigns with arms that are slower by a known percentage, which measure how often the effect is detected.
+//! Campaigns with arms that are slower by a known percentage, which measure how often the effect is detected, and how
+//! the number of rounds affects the duration of a campaign and the share of the comparisons that are decided.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use crds::v1alpha1::{BenchmarkRun, Stop, Verdict};
 
-use crate::campaign::{Binaries, TRANSPORTS, manifest};
+use crate::campaign::{Binaries, FinishedRun, Rounds, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
 const VARIANTS: &str = "  \
@@ -13,9 +14,32 @@ const VARIANTS: &str = "  \
   - {name: slower-25, env: [{name: UNUSED, value: '25'}]}
   - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
+/// Each campaign is repeated with each of these.
+const ROUNDS: [Rounds; 3] = [
+    Rounds {
+        stop: Stop::Fixed,
+        number: None,
+    },
+    Rounds {
+        stop: Stop::Fixed,
+        number: Some(60),
+    },
+    Rounds {
+        stop: Stop::Settled,
+        number: None,
+    },
+];
 const PPM_PER_PERCENT: i64 = 10_000;
 /// Smallest planted effect that must be detected, in parts per million.
 const CERTAIN: i64 = 50 * PPM_PER_PERCENT;
+
+/// Numbers for the campaigns of one transport with one rule.
+#[derive(Default)]
+struct Cost {
+    seconds: Vec<f64>,
+    comparisons: u32,
+    decided: u32,
+}
 
 #[derive(Default)]
 struct Count {
@@ -35,21 +59,35 @@ struct Count {
 /// that waits longer also has colder caches and is interrupted more often, so the planted effect is a lower bound.
 pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
+    let mut costs = BTreeMap::<String, Cost>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, Stop::Fixed));
-        add(&binaries.run(name, &manifest, true)?, name, &mut counts)?;
+        for rounds in ROUNDS {
+            let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
+            let finished = binaries.run(name, &manifest, true)?;
+            let group = format!("{name}, {}", describe(rounds));
+            add(&finished.run, &group, &mut counts)?;
+            costs.entry(group).or_default().add(&finished);
+        }
     }
-    println!("{campaigns} campaigns with planted effects");
+    println!("{campaigns} campaigns with planted effects for each number of rounds");
+    for (group, cost) in &mut costs {
+        cost.seconds.sort_unstable_by(f64::total_cmp);
+        println!(
+            "{group:32} {:>6.1} s per campaign (median); decided {}",
+            cost.seconds.get(cost.seconds.len() / 2).copied().unwrap_or(0.0),
+            percent(cost.decided, cost.comparisons),
+        );
+    }
     println!(
-        "{:22} {:>9} {:>10}   {:30} interval contains the planted effect",
+        "{:44} {:>9} {:>10}   {:30} interval contains the planted effect",
         "arm", "evaluated", "median", "Regressed"
     );
     for (what, count) in &mut counts {
         count.effects.sort_unstable();
         let median = count.effects.get(count.effects.len() / 2).copied().unwrap_or(0);
         println!(
-            "{what:22} {:>9} {:>8.1} %   {:30} {}",
+            "{what:44} {:>9} {:>8.1} %   {:30} {}",
             count.evaluated,
             median as f64 / PPM_PER_PERCENT as f64,
             percent(count.found, count.evaluated),
@@ -65,20 +103,34 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-fn add(
-    run: &BenchmarkRun,
-    transport: &str,
-    counts: &mut BTreeMap<String, Count>,
-) -> Result<(), Box<dyn Error>> {
+fn describe(rounds: Rounds) -> String {
+    match rounds.number {
+        Some(number) => format!("{:?} {number}", rounds.stop),
+        None => format!("{:?}", rounds.stop),
+    }
+}
+
+impl Cost {
+    fn add(&mut self, finished: &FinishedRun) {
+        self.seconds.push(finished.seconds);
+        let comparisons = finished.run.status.iter().flat_map(|status| &status.comparisons);
+        for comparison in comparisons.filter(|one| one.arm.starts_with("slower-") && one.primary) {
+            self.comparisons += 1;
+            let verdict = comparison.verdict;
+            self.decided += u32::from(verdict.is_some_and(|verdict| verdict != Verdict::Inconclusive));
+        }
+    }
+}
+
+/// Adds the comparisons of `run` to the counts of `group`.
+fn add(run: &BenchmarkRun, group: &str, counts: &mut BTreeMap<String, Count>) -> Result<(), Box<dyn Error>> {
     let status = run.status.as_ref().ok_or("run.json has no status")?;
     for comparison in status.comparisons.iter().filter(|comparison| comparison.primary) {
         let Some(planted) = comparison.arm.strip_prefix("slower-") else {
             continue;
         };
         let planted = planted.parse::<i64>()? * PPM_PER_PERCENT;
-        let count = counts
-            .entry(format!("{transport}, {}", comparison.arm))
-            .or_default();
+        let count = counts.entry(format!("{group}, {}", comparison.arm)).or_default();
         count.planted = planted;
         count.evaluated += 1;
         count.found += u32::from(comparison.verdict == Some(Verdict::Regressed));

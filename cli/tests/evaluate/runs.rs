@@ -3,6 +3,7 @@
 use campaign::Evaluation;
 use campaign::compare_runs::{FinishedRun, RunComparison, compare_runs, differences};
 use campaign::plan::Plan;
+use crds::record::CaseResult;
 use crds::v1alpha1::{Metric, Verdict};
 
 use crate::fixture::{Campaign, plan};
@@ -112,6 +113,41 @@ fn violated_control_in_either_run_removes_the_verdict() {
             let reason = one.reason.as_ref().unwrap();
             assert!(reason.contains("suspect: the control arm"), "{reason}");
         }
+    }
+}
+
+#[test]
+fn arms_compared_with_a_contradicted_baseline_have_no_verdict() {
+    let before = Campaign::default().evaluation();
+    let after = Campaign {
+        tweak: |case| {
+            if let CaseResult::Measured(measurement) = &mut case.result
+                && (case.arm.as_str(), case.size_bytes, case.round) == ("baseline", 64, 3)
+            {
+                measurement.initiator.interfaces[0].tx_bytes = 0;
+                measurement.target.interfaces[0].tx_bytes = 0;
+            }
+        },
+        effects: [(("fi-inject", 64), 0.7)].into(),
+        ..Campaign::default()
+    };
+    let after = after.evaluation();
+    for all in [compared(&before, &after), compared(&after, &before)] {
+        for arm in ["baseline", "fi-inject"] {
+            let one = comparison(&all, arm, 64);
+            assert!(one.interval_percent.is_some());
+            assert_eq!(one.verdict, None, "{arm}");
+            let reason = one.reason.as_ref().unwrap();
+            assert!(reason.contains("fabric contradicted"), "{reason}");
+        }
+        let valid = comparison(&all, "fi-inject", 256);
+        assert!(
+            !valid
+                .reason
+                .as_ref()
+                .is_some_and(|reason| reason.contains("contradicted")),
+            "{valid:?}"
+        );
     }
 }
 

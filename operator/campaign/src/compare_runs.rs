@@ -188,23 +188,22 @@ fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
-/// Reason why the results of `cell` are not valid within their own run.
+/// Reason why the results of `cell`, or those of the baseline to which it is compared, are not usable within their own
+/// run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
     if let Some(proof) = cell.contradicted() {
-        return Some(format!("fabric contradicted: {}", proof.reason));
+        return Some(format!("{}: fabric contradicted: {}", run.plan.run, proof.reason));
     }
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
     // affected the baseline.
-    let is_relevant = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
-    let mut comparisons = run.evaluation.comparisons.primary();
-    let violated = comparisons.find_map(|comparison| match &comparison.reason {
-        Some(reason @ Withheld::ControlViolated { .. })
-            if (comparison.scenario, comparison.size_bytes) == (cell.scenario, cell.size_bytes)
-                && is_relevant(comparison.arm) =>
-        {
-            Some(format!("{}: {reason}", run.plan.run))
-        }
-        _ => None,
+    let is_baseline = cell.arm == run.plan.baseline;
+    let mut comparisons = run.evaluation.comparisons.primary().filter(|comparison| {
+        (comparison.scenario, comparison.size_bytes) == (cell.scenario, cell.size_bytes)
+            && (comparison.arm == cell.arm || is_baseline)
+    });
+    let withheld = comparisons.find_map(|comparison| {
+        let is_unusable = comparison.is_suspect() || (comparison.is_untrusted() && !is_baseline);
+        comparison.reason.as_ref().filter(|_| is_unusable)
     });
     let mut all_evidence = cell.evidence.iter();
     let not_engaged = all_evidence.find(|evidence| evidence.engagement == Engagement::NotEngaged);
@@ -212,7 +211,8 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
         optimization: evidence.optimization,
         message: evidence.reason.clone(),
     });
-    violated.or(not_engaged.map(|reason| reason.to_string()))
+    let reason = withheld.cloned().or(not_engaged)?;
+    Some(format!("{}: {reason}", run.plan.run))
 }
 
 impl ArmInBothRuns<'_> {

@@ -1,6 +1,5 @@
-//! Collects what the caches and the in-memory session contain about one run. Nothing is changed, except that
-//! [`run_policy`] stores the computed legs of the plan in the session. [`list_pods`] is the only function that sends a
-//! request.
+//! Collects what the caches and the in-memory session contain about one run. [`list_pods`] is the only function that
+//! sends a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,27 +26,21 @@ pub struct ListError {
     source: kube::Error,
 }
 
-/// Returns the part of the spec and of the plan that decisions depend on. Computes the plan, unless the session holds
-/// its legs.
-pub(super) fn run_policy(
-    context: &Context,
-    snapshot: &RunSnapshot<'_>,
-    session: &mut Session,
-) -> RunPolicyView {
+/// Returns the part of the spec and of the plan that decisions depend on. A finished run needs no plan.
+pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPolicyView {
     let run = snapshot.object;
     let policy = &run.spec.run_policy;
     let persisted = snapshot.persisted();
-    let planned = match persisted.finished_at {
-        Some(_) => Ok((Vec::new(), None)),
-        None => {
-            let legs = session.legs(run, &context.config);
-            legs.map(|legs| (legs.blocks, Some(legs.plan_hash)))
-        }
+    let legs = session.legs.as_ref().filter(|_| persisted.finished_at.is_none());
+    let planned = match legs {
+        Some(Ok(legs)) => Ok((legs.blocks.clone(), Some(&legs.plan_hash))),
+        Some(Err(message)) => Err(message.clone()),
+        None => Ok((Vec::new(), None)),
     };
     let status = snapshot.status.as_ref();
     let started_with = status.and_then(|status| status.plan_hash.as_ref());
     let started_with = started_with.filter(|_| !persisted.attempts.is_empty());
-    let current = planned.as_ref().ok().and_then(|(_, hash)| hash.as_ref());
+    let current = planned.as_ref().ok().and_then(|(_, hash)| *hash);
     RunPolicyView {
         plan_changed: started_with
             .zip(current)

@@ -7,6 +7,7 @@ use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
 use tracing::{Instrument, debug, info_span, warn};
 
+use super::analyze::update_legs;
 use super::context::Context;
 use super::decide::decide;
 use super::error::ReconcileError;
@@ -124,7 +125,10 @@ async fn reconcile_steps(
         };
         reconciler.persist_records().await?;
         reconciler.session.expire_rejection();
-        let policy = observe::run_policy(context, &reconciler.snapshot, reconciler.session);
+        if reconciler.snapshot.persisted().finished_at.is_none() {
+            update_legs(context, run, reconciler.session).await?;
+        }
+        let policy = observe::run_policy(&reconciler.snapshot, reconciler.session);
         let observed = observe::observe(
             context,
             &reconciler.snapshot,

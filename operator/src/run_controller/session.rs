@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use campaign::Evaluation;
 use campaign::collect::{Collector, Reports};
 use campaign::plan::{HashedPlan, estimate, plan};
 use campaign::stopping::Stopping;
 use campaign::validate::validate;
-use campaign::{Evaluation, advance};
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
@@ -80,9 +80,17 @@ pub(super) struct PlannedLegs {
     pub(super) plan_hash: String,
     /// The analyses so far.
     pub(super) stopping: Stopping,
-    has_several_analyses: bool,
-    /// Number of persisted blocks at the time of the last computation.
-    blocks_done: u32,
+    /// Whether further analyses may change what the legs need.
+    pub(super) has_several_analyses: bool,
+    /// Number of persisted blocks at the time of the computation.
+    pub(super) blocks_done: u32,
+}
+
+impl PlannedLegs {
+    /// Whether analyses may have become possible since the computation.
+    pub(super) fn is_outdated(&self, blocks_done: u32) -> bool {
+        self.has_several_analyses && self.blocks_done != blocks_done
+    }
 }
 
 /// The records of a run.
@@ -118,38 +126,6 @@ impl Session {
             prerequisites_ready: None,
             creation_rejected: None,
         }
-    }
-
-    /// Returns the blocks that each leg needs, or the reason why the run has no plan. First performs every analysis for
-    /// which all records are persisted.
-    pub(super) fn legs(
-        &mut self,
-        run: &BenchmarkRun,
-        config: &OperatorConfig,
-    ) -> Result<PlannedLegs, String> {
-        let blocks_done = self.reports().map_or(0, Reports::blocks_done);
-        match &self.legs {
-            Some(Ok(legs)) if legs.has_several_analyses && legs.blocks_done != blocks_done => {}
-            Some(legs) => return legs.clone(),
-            None => {}
-        }
-        let legs = self.plan(run, config).and_then(|plan| {
-            let mut stopping = match self.legs.take() {
-                Some(Ok(legs)) => legs.stopping,
-                Some(Err(_)) | None => Stopping::default(),
-            };
-            let no_records = Reports::default();
-            let reports = self.reports().unwrap_or(&no_records);
-            advance(&mut stopping, &plan, reports).map_err(|error| error.to_string())?;
-            Ok(PlannedLegs {
-                blocks: stopping.blocks_by_leg(&plan, reports),
-                plan_hash: plan.hash().to_owned(),
-                has_several_analyses: plan.analyses.len() > 1,
-                blocks_done,
-                stopping,
-            })
-        });
-        self.legs.insert(legs).clone()
     }
 
     /// The persisted records, if this process has read them.

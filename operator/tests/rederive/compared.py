@@ -10,7 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from . import comparisons, inference, two_samples
+from . import comparisons, inference, two_samples, withholding
 from .run import Run
 from .stream import read
 from .tally import Tally
@@ -63,10 +63,14 @@ def log_values(run, key, metric):
 
 
 def is_withheld(run, key):
-    """Whether the results of the arm are not usable within their own run."""
+    """Whether the results of the arm, or those of the baseline to which it is compared, are not usable within their own
+    run."""
+    suspect = comparisons.suspect(run)
+    if key != run.plan.baseline_of(key):
+        effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
+        return withholding.reason(run, key, effects, suspect) in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
     contradicted = any(case.proof == "Contradicted" for case in run.measured(key))
-    suspect = key[:2] in comparisons.suspect(run)
-    return contradicted or suspect or "NotEngaged" in run.engagements(key).values()
+    return contradicted or key[:2] in suspect
 
 
 def shared(runs):
@@ -85,7 +89,9 @@ def derive(runs):
     plan, derived = runs[0].plan, {}
     for keys in shared(runs):
         count = sum(key != plan.baseline_of(key) for key in keys)
-        derived.update({key: Comparison(runs, key, plan.alpha / count) for key in keys if count})
+        # Every pair of analyses at which the two runs may have ended.
+        pairs = math.prod(len(run.plan.analyses or [None]) for run in runs)
+        derived.update({key: Comparison(runs, key, plan.alpha / count / pairs) for key in keys if count})
     return derived
 
 

@@ -6,7 +6,7 @@ import math
 def reason(run, key, effects, suspect, last=math.inf):
     """The most fundamental reason, as in the `withheld` field of a comparison. `effects` contains the effect of each
     round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
-    considered."""
+    considered, and only the machines of the rounds before the comparison ended."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
             return "FabricContradicted"
@@ -14,9 +14,9 @@ def reason(run, key, effects, suspect, last=math.inf):
             return "NotMeasured"
     if not effects:
         return "NotMeasured"
-    if run.plan.separation_of(key[2]) == "image" and machines(run, key[2], last) != machines(
-        run, run.plan.baseline.name, last
-    ):
+    end = min(last, run.stopping.ended.get(key, (math.inf,))[0])
+    is_separate = run.plan.separation_of(key[2]) == "image"
+    if is_separate and machines(run, key[2], end) != machines(run, run.plan.baseline.name, end):
         return "DifferentDevices"
     if key[:2] in suspect:
         return "ControlViolated"

@@ -119,7 +119,8 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, for example for device memory.
+/// this size, according to the evidence. The planner cannot always predict this, for example how many posts a burst
+/// contains.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));

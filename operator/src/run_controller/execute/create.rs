@@ -125,7 +125,7 @@ impl Reconciler<'_> {
             self.session.legs = None;
             return Err(StepResult::Continue);
         };
-        let Ok(PlannedLegs { stopping, .. }) = self.session.legs(run, config) else {
+        let Some(Ok(PlannedLegs { stopping, .. })) = self.session.legs.clone() else {
             return Err(StepResult::Continue);
         };
         let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {

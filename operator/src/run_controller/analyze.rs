@@ -1,0 +1,53 @@
+//! Performs the analyses of a run and determines the blocks that each of its legs needs. Performs no I/O.
+
+use campaign::advance;
+use campaign::collect::Reports;
+use campaign::stopping::Stopping;
+use crds::v1alpha1::BenchmarkRun;
+
+use super::compute::compute;
+use super::context::Context;
+use super::error::ReconcileError;
+use super::session::{PlannedLegs, Session};
+
+/// Stores in the session the blocks that each leg needs, or the reason why the run has no plan. First performs every
+/// analysis for which all records are persisted.
+///
+/// # Errors
+/// If the thread of the computation panics.
+pub(super) async fn update_legs(
+    context: &Context,
+    run: &BenchmarkRun,
+    session: &mut Session,
+) -> Result<(), ReconcileError> {
+    let blocks_done = session.reports().map_or(0, Reports::blocks_done);
+    let mut stopping = match session.legs.take() {
+        Some(Ok(legs)) if legs.is_outdated(blocks_done) => legs.stopping,
+        None => Stopping::default(),
+        current => {
+            session.legs = current;
+            return Ok(());
+        }
+    };
+    let plan = match session.plan(run, &context.config) {
+        Ok(plan) => plan,
+        Err(message) => {
+            session.legs = Some(Err(message));
+            return Ok(());
+        }
+    };
+    let analyzed = compute(&context.evaluations, session, &plan, |plan, reports| {
+        advance(&mut stopping, plan, reports)?;
+        let blocks = stopping.blocks_by_leg(plan, reports);
+        Ok((blocks, stopping))
+    });
+    let legs = analyzed.await?.map(|(blocks, stopping)| PlannedLegs {
+        blocks,
+        plan_hash: plan.hash().to_owned(),
+        stopping,
+        has_several_analyses: plan.analyses.len() > 1,
+        blocks_done,
+    });
+    session.legs = Some(legs.map_err(|error| error.to_string()));
+    Ok(())
+}
