@@ -1,5 +1,5 @@
-//! Cost of the built-in transport without the scenario code: one thread operates both sides, posts bursts and polls
-//! until all posts are complete. This is the overhead that the transport adds to every operation.
+//! Cost of a transport without the scenario code. For the built-in transport, one thread operates both sides, posts
+//! bursts and polls until all posts are complete. For every transport, two threads exchange single messages.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use crds::v1alpha1::{Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::loopback::{Loopback, LoopbackRegion};
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, OpenConfig, Operation, Post, Region, Transport,
+    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, Transport,
 };
 
 /// Number of posts per burst. Each burst rings the doorbell once.
@@ -16,13 +16,19 @@ const BURST: u32 = 16;
 const BURSTS: u32 = 1_000;
 const REPETITIONS: usize = 201;
 const LENGTH: u64 = 8;
+/// Number of receives that each side of a ping-pong keeps posted.
+const RECEIVES: u32 = 8;
+const EMPTY: Completion = Completion {
+    rail: 0,
+    kind: CompletionKind::RemoteWrite { immediate: 0 },
+};
 
-fn open() -> (Loopback, LoopbackRegion) {
-    let mut transport = Loopback::open(&OpenConfig {
-        spec: TransportSpec::Loopback(LoopbackSpec { rails: 1 }),
+fn open<T: Transport>(spec: &TransportSpec) -> (T, T::Region) {
+    let mut transport = T::open(&OpenConfig {
+        spec: spec.clone(),
         rails: Vec::new(),
         library: None,
-        inject_bytes: None,
+        inject_bytes: Some(LENGTH),
         depth: 64,
         uses_wait: false,
         device_memory: false,
@@ -35,12 +41,18 @@ fn open() -> (Loopback, LoopbackRegion) {
     (transport, region)
 }
 
-/// Median cost, in nanoseconds, of one write with immediate data, from post to completion, including the work of both
-/// sides.
+fn open_pair<T: Transport>(spec: &TransportSpec) -> [(T, T::Region); 2] {
+    let (mut first, mut second) = (open::<T>(spec), open::<T>(spec));
+    first.0.connect(second.0.addresses()).unwrap();
+    second.0.connect(first.0.addresses()).unwrap();
+    [first, second]
+}
+
+/// Median cost, in nanoseconds, of one write with immediate data over the built-in transport, from post to completion,
+/// including the work of both sides.
 pub fn median_nanos() -> f64 {
-    let ((mut sender, region), (mut receiver, target_region)) = (open(), open());
-    sender.connect(receiver.addresses()).unwrap();
-    receiver.connect(sender.addresses()).unwrap();
+    let spec = TransportSpec::Loopback(LoopbackSpec { rails: 1 });
+    let [(mut sender, region), (mut receiver, target_region)] = open_pair::<Loopback>(&spec);
     let operation = Operation::WriteImmediate {
         remote: target_region.remote().rails[0],
         remote_offset: 0,
@@ -60,29 +72,97 @@ pub fn median_nanos() -> f64 {
 }
 
 fn burst(sender: &mut Loopback, receiver: &mut Loopback, region: &LoopbackRegion, operation: Operation) {
-    let empty = Completion {
-        rail: 0,
-        kind: CompletionKind::RemoteWrite { immediate: 0 },
-    };
-    let mut completions = [empty; BURST as usize];
+    let mut completions = [EMPTY; BURST as usize];
     for token in 0..BURST {
-        sender
-            .post(&Post {
-                rail: 0,
-                peer: 0,
-                operation,
-                region,
-                offset: 0,
-                length: LENGTH,
-                inject: false,
-                more: token + 1 < BURST,
-                token,
-            })
-            .unwrap();
+        let post = Post {
+            more: token + 1 < BURST,
+            token,
+            ..post(region, operation)
+        };
+        sender.post(&post).unwrap();
     }
     let mut remaining = BURST as usize;
     while remaining > 0 {
         receiver.poll(&mut completions).unwrap();
         remaining -= sender.poll(&mut completions).unwrap();
     }
+}
+
+fn post<R>(region: &R, operation: Operation) -> Post<'_, R> {
+    Post {
+        rail: 0,
+        peer: 0,
+        operation,
+        region,
+        offset: 0,
+        length: LENGTH,
+        inject: false,
+        more: false,
+        token: 0,
+    }
+}
+
+/// A ping-pong of injected messages between two threads, with only the calls of the transport.
+pub struct PingPong<T: Transport> {
+    sides: [(T, T::Region); 2],
+}
+
+impl<T: Transport> PingPong<T> {
+    pub fn new(spec: &TransportSpec) -> Self {
+        let mut sides = open_pair::<T>(spec);
+        for (transport, region) in &mut sides {
+            for token in 0..RECEIVES {
+                transport
+                    .post_receive(0, region, receive_offset(token), LENGTH, token)
+                    .unwrap();
+            }
+        }
+        Self { sides }
+    }
+
+    /// One-way latency in nanoseconds: half the duration of `round_trips` round trips, divided by their number.
+    pub fn one_way_nanos(&mut self, round_trips: u32) -> f64 {
+        let [first, second] = &mut self.sides;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..round_trips {
+                    receive(second);
+                    send(second);
+                }
+            });
+            let start = Instant::now();
+            for _ in 0..round_trips {
+                send(first);
+                receive(first);
+            }
+            start.elapsed().as_nanos() as f64 / f64::from(2 * round_trips)
+        })
+    }
+}
+
+fn receive_offset(token: u32) -> u64 {
+    64 * (1 + u64::from(token))
+}
+
+fn send<T: Transport>((transport, region): &mut (T, T::Region)) {
+    let message = Post {
+        inject: true,
+        ..post(region, Operation::Send { immediate: 1 })
+    };
+    while let Err(error) = transport.post(&message) {
+        assert_eq!(error, PostError::Again);
+        transport.poll(&mut []).unwrap();
+    }
+}
+
+/// Waits for a message and posts its receive again.
+fn receive<T: Transport>((transport, region): &mut (T, T::Region)) {
+    let mut completions = [EMPTY; 1];
+    while transport.poll(&mut completions).unwrap() == 0 {}
+    let CompletionKind::Received { token, .. } = completions[0].kind else {
+        panic!("an injected message has no completion");
+    };
+    transport
+        .post_receive(0, region, receive_offset(token), LENGTH, token)
+        .unwrap();
 }

@@ -6,7 +6,8 @@
 //! clock readings per operation. The initiator and the target each need a separate CPU; otherwise, the results measure
 //! the scheduler.
 //!
-//! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
+//! The lines "transport only" are the cost of the transport without the scenario code; the difference is the cost of the
+//! scenario code. With `loopback`, the first line is the cost of an operation if one thread serves both sides. The exit status is
 //! 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
 //! measured with it.
 
@@ -75,10 +76,16 @@ fn main() -> ExitCode {
 
 /// Measures all cases, with the number of operations divided by `divisor`.
 fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
+    let round_trips = 50_000 / divisor;
+    let mut bare = bare::PingPong::<T>::new(transport);
+    bare.one_way_nanos(round_trips / 10);
+    print("transport only", "ping-pong Send, inject, one way", || {
+        bare.one_way_nanos(round_trips)
+    });
     let ping_pong = scenario(Workload::PingPong(PingPongWorkload {
         operation: PingPongOperation::Send,
-        measured: Extent::Iterations(50_000 / divisor),
-        warmup: Extent::Iterations(5_000 / divisor),
+        measured: Extent::Iterations(round_trips),
+        warmup: Extent::Iterations(round_trips / 10),
     }));
     let mut cases = vec![("ping-pong Send, one way".to_owned(), ping_pong)];
     for operation in [Send, Write, Read, WriteImmediate] {
@@ -94,20 +101,23 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
         let scenarios = cases.iter().map(|(_, scenario)| scenario.clone()).collect();
         let mut pair = Pair::<T>::new(arm(inject, doorbell), scenarios, transport.clone(), Polling::Spin);
         for (name, scenario) in &cases {
-            let mut nanos: Vec<f64> = (0..REPETITIONS)
-                .map(|_| {
-                    let posted = pair.measure(scenario, SIZE).posted.unwrap();
-                    let round_trip = matches!(scenario.workload, Workload::PingPong(_));
-                    let directions = if round_trip { 2.0 } else { 1.0 };
-                    posted.elapsed_nanos as f64 / posted.operations as f64 / directions
-                })
-                .collect();
-            nanos.sort_by(f64::total_cmp);
-            println!(
-                "{tuning:18} {name:38} {:7.1} ns median, {:7.1} ns minimum",
-                nanos[REPETITIONS / 2],
-                nanos[0]
-            );
+            print(tuning, name, || {
+                let posted = pair.measure(scenario, SIZE).posted.unwrap();
+                let round_trip = matches!(scenario.workload, Workload::PingPong(_));
+                let directions = if round_trip { 2.0 } else { 1.0 };
+                posted.elapsed_nanos as f64 / posted.operations as f64 / directions
+            });
         }
     }
+}
+
+/// Repeats a measurement and prints its median and minimum.
+fn print(what: &str, case: &str, mut measure_nanos: impl FnMut() -> f64) {
+    let mut nanos: Vec<f64> = (0..REPETITIONS).map(|_| measure_nanos()).collect();
+    nanos.sort_by(f64::total_cmp);
+    println!(
+        "{what:18} {case:38} {:7.1} ns median, {:7.1} ns minimum",
+        nanos[REPETITIONS / 2],
+        nanos[0]
+    );
 }

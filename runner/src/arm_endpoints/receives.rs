@@ -1,17 +1,20 @@
-//! The receive queue of one thread. A receive is posted again as soon as a message consumes it, so that receives are
-//! always available.
+//! The receive queue of one thread. A receive that a message consumes is posted again soon, but not before the reply to
+//! the message, so that the latency of a ping-pong does not include it. Spare receives are available in the meantime.
 //!
 //! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. Therefore,
 //! if a case needs receives of a different size or in different memory, the queue is drained: the peer sends as many
 //! messages on each rail as there are old receives, and every consumed receive is posted again with the size and
 //! location that the case needs.
 
-use super::layout::{CONTROL_BYTES, ReceiveLayout};
+use super::layout::{CONTROL_BYTES, ReceiveLayout, SPARE_RECEIVES};
 use crate::transport::{PostError, Rail, Transport};
 
 /// Number of receives posted on each rail for control messages: at least the number of control messages that may be in
 /// flight.
 pub const CONTROL_RECEIVES: u32 = 8;
+
+/// Maximum number of consumed receives that wait until the thread is idle.
+const MAX_DEFERRED: usize = SPARE_RECEIVES as usize / 2;
 
 /// Size and location of the receives of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub struct Receives {
     plan: ReceivePlan,
     generation: u32,
     rails: Box<[RailReceives]>,
-    /// Receives that the library could not queue, to be posted at the next poll.
+    /// Receives to be posted at a later poll: consumed receives, and those that the library could not queue.
     deferred: Vec<(Rail, u32)>,
 }
 
@@ -149,38 +152,28 @@ impl Receives {
         posted.map(|posted| posted.location)
     }
 
-    /// Records that a message consumed receive `token` on `rail`, and posts the receive again if the current plan
-    /// includes it.
-    ///
-    /// # Errors
-    /// If the library rejects the receive.
+    /// Records that a message consumed receive `token` on `rail`. If the current plan includes the receive,
+    /// [`Receives::post_deferred`] posts it again.
     #[inline]
-    pub fn repost<T: Transport>(
-        &mut self,
-        rail: Rail,
-        token: u32,
-        transport: &mut T,
-        regions: Regions<'_, T>,
-    ) -> Result<(), PostError> {
+    pub fn release(&mut self, rail: Rail, token: u32) {
         let Some(receives) = self.rails.get_mut(rail) else {
-            return Ok(());
+            return;
         };
         let Some(Some(posted)) = receives.posted.get_mut(token as usize) else {
-            return Ok(());
+            return;
         };
         if posted.generation != self.generation {
             receives.old -= 1;
             if token >= self.plan.per_rail() {
                 receives.posted[token as usize] = None;
-                return Ok(());
+                return;
             }
             *posted = Posted {
                 location: self.plan.location(rail, token),
                 generation: self.generation,
             };
         }
-        let location = posted.location;
-        self.post(rail, token, location, transport, regions)
+        self.deferred.push((rail, token));
     }
 
     #[inline]
@@ -212,6 +205,12 @@ impl Receives {
     #[inline]
     pub fn has_deferred(&self) -> bool {
         !self.deferred.is_empty()
+    }
+
+    /// Whether so many receives are waiting that they must be posted before the next message is handled.
+    #[inline]
+    pub fn must_post(&self) -> bool {
+        self.deferred.len() > MAX_DEFERRED
     }
 
     /// Posts the waiting receives until the queue of the library is full.

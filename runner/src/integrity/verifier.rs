@@ -146,7 +146,7 @@ fn memory_failure(error: &MemoryError) -> CaseFailure {
     }
 }
 
-/// Checks messages on arrival, because the receive is reposted immediately after the check, so the next message may
+/// Checks messages on arrival, because the receive is posted again after the check, so the next message may
 /// overwrite the memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);

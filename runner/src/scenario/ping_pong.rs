@@ -1,11 +1,11 @@
 //! Ping-pong: one message at a time is sent and echoed.
 //!
 //! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target posts
-//! a message of the same size back, according to the same policy. The timed region of a sample begins before the first
-//! chunk is posted and ends when the last chunk of the echo has arrived. The sample is half of that time. This is the
-//! one-way latency, measured without synchronized clocks. An injected message is timed in the same way, because the
-//! time until the inject call returns would only measure a copy. Completions of local posts are read as they arrive. A
-//! side waits for them only if it needs the slot of an earlier message.
+//! a message of the same size back, according to the same policy. A sample ends when the last chunk of the echo has
+//! arrived, and the next sample begins at the same time, so that the clock is read only once for each round trip. The
+//! sample is half of that time. This is the one-way latency, measured without synchronized clocks. An injected message
+//! is timed in the same way, because the time until the inject call returns would only measure a copy. Completions of
+//! local posts are read as they arrive. A side waits for them only if it needs the slot of an earlier message.
 
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
@@ -36,17 +36,17 @@ impl Initiator {
         }
     }
 
-    /// Runs as many round trips as `budget` allows. Returns their number and the end time of the last round trip.
+    /// Runs as many round trips as `budget` allows, the first from `start`. Returns their number and the end time of the
+    /// last round trip.
     fn run_round_trips<T: Transport>(
         engine: &mut Engine<'_, T>,
         mut budget: Budget,
-        mut now: u64,
+        mut start: u64,
         mut recorder: Option<&mut Recorder>,
     ) -> Result<(u64, u64), CaseFailure> {
         let mut count = 0;
-        while budget.available(1, now) > 0 {
+        while budget.available(1, start) > 0 {
             budget.spend(1);
-            let start = clock::now();
             post_message(engine)?;
             let posted = engine.outgoing.posted();
             while engine.incoming.arrived() < posted {
@@ -54,13 +54,14 @@ impl Initiator {
                     engine.idle("waiting for the echo of a message")?;
                 }
             }
-            now = clock::now();
+            let end = clock::now();
             count += 1;
             if let Some(recorder) = &mut recorder {
-                recorder.record((now - start) / 2);
+                recorder.record((end - start) / 2);
             }
+            start = end;
         }
-        Ok((count, now))
+        Ok((count, start))
     }
 }
 

@@ -3,8 +3,7 @@
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure, transport_failure};
-use crate::arm_endpoints::endpoint_thread::receive_rejected;
-use crate::arm_endpoints::receives::{ReceiveLocation, Regions};
+use crate::arm_endpoints::receives::ReceiveLocation;
 use crate::arm_endpoints::tokens::PostOwner;
 use crate::immediate::{Immediate, Message, Signal};
 use crate::measure::clock;
@@ -45,11 +44,14 @@ impl<T: Transport> Engine<'_, T> {
                 return Err(self.deadline_exceeded("still receiving completions"));
             }
         }
-        if self.incoming.owes_credit() {
-            self.try_credit()?;
-        }
-        if self.thread.receives.has_deferred() {
+        let owes_credit = self.incoming.owes_credit();
+        let receives = &self.thread.receives;
+        // A credit allows the peer to send more messages, which need receives.
+        if receives.must_post() || (receives.has_deferred() && (count == 0 || owes_credit)) {
             self.post_deferred()?;
+        }
+        if owes_credit {
+            self.try_credit()?;
         }
         Ok(count > 0)
     }
@@ -70,15 +72,8 @@ impl<T: Transport> Engine<'_, T> {
                 let location = self.thread.receives.location(rail, token);
                 let received = location.map(|location| Received { location, length });
                 let handled = self.handle_message(rail, immediate, received, now);
-                let thread = &mut *self.thread;
-                let regions = Regions {
-                    control: &thread.control,
-                    data: &thread.data,
-                };
-                let reposted = thread
-                    .receives
-                    .repost(rail, token, &mut thread.transport, regions);
-                handled.and(reposted.map_err(|error| transport_failure(&receive_rejected(error))))
+                self.thread.receives.release(rail, token);
+                handled
             }
         }
     }
