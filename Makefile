@@ -64,10 +64,10 @@ truth: build ## Run campaigns with a known answer and count wrong verdicts
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
-bench: ## Compare the latency of the runner with fi_pingpong, and measure the cost of an operation
+bench: ## Compare the runner with fi_pingpong and fabtests, and measure the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
-	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
+	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" $(foreach directory,$(FABTESTS),--fabtests $(directory))
 	$(release)/examples/cost
 
 .PHONY: bench-operator

@@ -284,8 +284,8 @@ def values():
         parts.table_panel(
             "Values",
             "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
-            "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is valid if it has a trusted "
-            "value.",
+            "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is shown as valid if it has at "
+            "least one valid result.",
             targets,
             [
                 transforms.joined(),

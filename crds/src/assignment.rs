@@ -13,7 +13,8 @@ use snafu::{Snafu, ensure};
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{
-    Alignment, Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
+    Alignment, Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers,
+    TransferOperation, TransportSpec,
 };
 
 /// Version of the assignment format. Workers reject all other versions.
@@ -176,6 +177,8 @@ pub struct TransferWorkload {
     pub threads: u32,
     /// Direction of the transfers between the workers of a pair.
     pub direction: Direction,
+    /// Whether the transfers in flight have separate buffers.
+    pub buffers: TransferBuffers,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.

@@ -34,7 +34,7 @@ pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, Stop};
 pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, SizeOperations, Transfer,
-    TransferOperation,
+    TransferBuffers, TransferOperation,
 };
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition, EndReason,

@@ -146,7 +146,12 @@ impl<T: Transport> ArmEndpoints<T> {
         let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
         for number in 0..thread_count {
             let config = thread_config(config, assignment, number);
-            let cpus = cpus::nearest_first(cpus, buffers.gpu(number).as_deref(), &config.rails, &roots);
+            let cpus = cpus::nearest_first(
+                cpus,
+                buffers.gpu_pci_address(number).as_deref(),
+                &config.rails,
+                &roots,
+            );
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Direction, Loopback as LoopbackSpec, PingPongOperation, Polling, TransferOperation, TransportSpec,
+    Direction, Loopback as LoopbackSpec, PingPongOperation, Polling, TransferBuffers, TransferOperation,
+    TransportSpec,
 };
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
@@ -61,6 +62,7 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
         batch: 4,
         threads: 1,
         direction: Direction::Unidirectional,
+        buffers: TransferBuffers::Separate,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
     }))

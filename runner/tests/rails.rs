@@ -25,7 +25,8 @@ use crds::assignment::{
 use crds::record::{Measurement, Record, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, TransferOperation, TransportSpec,
+    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, TransferBuffers, TransferOperation,
+    TransportSpec,
 };
 
 use leg::{Leg, measurements};
@@ -93,6 +94,7 @@ fn leg(
                 batch: 4,
                 threads: 1,
                 direction: Direction::Unidirectional,
+                buffers: TransferBuffers::Separate,
                 measured,
                 // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),

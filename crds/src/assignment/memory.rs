@@ -1,7 +1,7 @@
 //! Memory requirements of a scenario, used by the planner for estimates and by the runner for allocation.
 
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
-use crate::v1alpha1::{PingPongOperation, TransferOperation};
+use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
 /// Maximum size of a memory area in bytes, unless a single message is larger. The limit exceeds the cache sizes of
 /// current CPUs, so that large transfers are read from main memory, but still allows one area per thread.
@@ -25,7 +25,10 @@ impl ScenarioAssignment {
             .max_size_bytes
             .max(CONTROL_BYTES)
             .next_multiple_of(SLOT_ALIGNMENT);
-        let window = window(&self.workload);
+        let window = match &self.workload {
+            workload if shares_buffers(workload) => 1,
+            workload => window(workload),
+        };
         let slots = if is_send(&self.workload) {
             rails * u64::from(receives_per_rail(window))
         } else {
@@ -43,6 +46,11 @@ pub fn window(workload: &Workload) -> u32 {
         Workload::PingPong(_) => PING_PONG_WINDOW,
         Workload::Transfer(transfer) => transfer.window,
     }
+}
+
+/// Whether all transfers in flight use the same buffers.
+pub fn shares_buffers(workload: &Workload) -> bool {
+    matches!(workload, Workload::Transfer(transfer) if transfer.buffers == TransferBuffers::Shared)
 }
 
 /// Number of initiator threads.

@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::assignment::{PingPongWorkload, TransferWorkload};
-    use crate::v1alpha1::{Direction, PingPongOperation, TransferOperation};
+    use crate::v1alpha1::{Direction, PingPongOperation, TransferBuffers, TransferOperation};
 
     fn ping_pong(measured: Extent) -> Workload {
         Workload::PingPong(PingPongWorkload {
@@ -154,6 +154,7 @@ mod tests {
             batch: 1,
             threads,
             direction: Direction::Unidirectional,
+            buffers: TransferBuffers::Separate,
             measured,
             warmup: Extent::Iterations(0),
         })

@@ -94,7 +94,7 @@ pub enum PreflightMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Alignment {
-    /// Every position is accepted.
+    /// Any position is accepted.
     #[default]
     None,
     /// The NIC and the memory must be on the same NUMA node.
@@ -104,7 +104,7 @@ pub enum Alignment {
 }
 
 impl Alignment {
-    /// Whether every position is accepted.
+    /// Whether any position is accepted.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

@@ -122,6 +122,9 @@ pub struct Transfer {
     /// Whether one or both workers of a pair post transfers. Defaults to Unidirectional.
     #[serde(default)]
     pub direction: Direction,
+    /// Whether the transfers in flight have separate buffers. Defaults to Separate.
+    #[serde(default)]
+    pub buffers: TransferBuffers,
     /// Number of measured transfers per thread, or the minimum number if sampling.minWindow is greater than 0. Defaults
     /// to 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +152,18 @@ pub enum PingPongOperation {
     Send,
     /// RMA write with immediate data (`fi_writedata`, injected: `fi_inject_writedata`).
     WriteImmediate,
+}
+
+/// Buffers of the transfers in flight on one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum TransferBuffers {
+    /// Every transfer in flight has its own source and target buffer, as in applications.
+    #[default]
+    Separate,
+    /// All transfers use the same source and the same target buffer, as in fi_rma_bw and ib_write_bw, so that the data
+    /// stays in the cache. The integrity pass has only one transfer in flight.
+    Shared,
 }
 
 /// Operation that a transfer posts.

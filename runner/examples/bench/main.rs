@@ -1,13 +1,20 @@
-//! Compares the runner with established tools: alternates repeated measurements of the one-way ping-pong latency with
-//! fabricbench-runner and with fi_pingpong (and fabtests), over the same library and provider on this machine.
+//! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
+//! fi_pingpong and fabtests, over the same library and provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
-//! the same profile. The tools print means, so the mean of the runner is compared: half the window divided by the
-//! number of round trips. Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is
-//! pinned to a separate CPU.
+//! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
+//!
+//! - Latency: the one-way latency of a ping-pong. The tools print means, so the mean of the runner is compared: half
+//!   the window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
+//!   messages.
+//! - Throughput: writes with 64 transfers in flight, beside fi_rma_bw. In both, a write is complete when its data is in
+//!   the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers.
+//!
+//! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
 
 #![allow(
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "an interactive tool that exits on errors"
 )]
@@ -20,31 +27,41 @@ mod tools;
 #[path = "../../tests/common/leg.rs"]
 mod leg;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Parser;
 use crds::v1alpha1::LibfabricProvider;
 
+use runner::Case;
 use table::Row;
+use tools::Tool;
 
-/// Compare the ping-pong latency of the runner with that of fi_pingpong, and of fabtests if available.
+const PROVIDERS: [LibfabricProvider; 2] = [LibfabricProvider::Tcp, LibfabricProvider::Shm];
+
+/// Compare the latency and the throughput of the runner with those of fi_pingpong and fabtests.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
     #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
-    /// Directory with fi_rdm_tagged_pingpong from fabtests.
+    /// Directory with fi_rdm_tagged_pingpong and fi_rma_bw from the fabtests of a library. Can be given once for each
+    /// library, starting with the system's library.
     #[arg(long, value_name = "DIRECTORY")]
-    fabtests: Option<PathBuf>,
+    fabtests: Vec<PathBuf>,
     /// Number of measurements of each size with each tool.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 15)]
     repeats: usize,
-    /// Message sizes in bytes.
+    /// Message sizes of the ping-pong, in bytes.
     #[arg(long, value_delimiter = ',', default_values_t = (0..10).map(|step| 64 << (2 * step)))]
     sizes: Vec<u64>,
+    /// Sizes of the writes, in bytes.
+    #[arg(long, value_delimiter = ',', default_values_t = [4 << 10, 64 << 10, 1 << 20])]
+    write_sizes: Vec<u64>,
 }
 
 /// Parameters of one measurement.
+#[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub library: Option<&'a PathBuf>,
     pub provider: LibfabricProvider,
@@ -52,41 +69,80 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Number of round trips, chosen so that a measurement takes a few tenths of a second.
-    pub fn iterations(&self) -> u32 {
-        u32::try_from((400_000_000 / self.size).clamp(20, 20_000)).unwrap()
+    /// Number of operations, chosen so that a measurement takes a few tenths of a second.
+    pub fn iterations(&self, case: Case) -> u32 {
+        let (bytes, max) = match case {
+            Case::PingPong => (400_000_000, 20_000),
+            Case::Writes => (2_000_000_000, 100_000),
+        };
+        u32::try_from((bytes / self.size).clamp(20, max)).unwrap()
     }
 }
 
 fn main() {
     let arguments = Arguments::parse();
     let libraries = std::iter::once(None).chain(arguments.libraries.iter().map(Some));
-    println!("{}", table::HEADER);
-    for library in libraries {
-        for provider in [LibfabricProvider::Tcp, LibfabricProvider::Shm] {
-            for size in arguments.sizes.iter().copied() {
-                let setting = Setting {
-                    library,
-                    provider,
-                    size,
-                };
-                let mut row = Row::default();
-                for repetition in 0..arguments.repeats {
-                    // The order alternates, so that no tool always runs in the same position.
-                    if repetition % 2 == 0 {
-                        row.add_runner(runner::measure(&setting));
-                    }
-                    row.fi_pingpong.push(tools::fi_pingpong(&setting, &row.provider));
-                    if let Some(directory) = &arguments.fabtests {
-                        row.fabtests
-                            .push(tools::fabtests(&setting, &row.provider, directory));
-                    }
-                    if repetition % 2 == 1 {
-                        row.add_runner(runner::measure(&setting));
-                    }
+    let libraries: Vec<_> = libraries
+        .enumerate()
+        .map(|(index, library)| (library, arguments.fabtests.get(index)))
+        .collect();
+    println!("{}", table::LATENCY_HEADER);
+    for (library, fabtests) in &libraries {
+        let tools = [
+            Some(Tool::FiPingpong),
+            fabtests.map(|directory| Tool::TaggedPingpong(directory)),
+        ];
+        measure(
+            Case::PingPong,
+            *library,
+            &tools,
+            &arguments.sizes,
+            arguments.repeats,
+        );
+    }
+    println!("\n{}", table::THROUGHPUT_HEADER);
+    for (library, fabtests) in &libraries {
+        let tools = [fabtests.map(|directory| Tool::RmaBandwidth(directory))];
+        measure(
+            Case::Writes,
+            *library,
+            &tools,
+            &arguments.write_sizes,
+            arguments.repeats,
+        );
+    }
+}
+
+/// Prints one line for each provider and size.
+fn measure(case: Case, library: Option<&PathBuf>, tools: &[Option<Tool<'_>>], sizes: &[u64], repeats: usize) {
+    for provider in PROVIDERS {
+        for size in sizes.iter().copied() {
+            let setting = Setting {
+                library,
+                provider,
+                size,
+            };
+            let (mut row, mut failures) = (Row::new(tools.len()), BTreeSet::new());
+            for repetition in 0..repeats {
+                // The order alternates, so that no tool always runs in the same position.
+                if repetition % 2 == 0 {
+                    row.add_runner(runner::measure(&setting, case));
                 }
-                println!("{}", row.line(size));
+                let provider = row.provider.clone();
+                for (values, tool) in row.tools.iter_mut().zip(tools) {
+                    let measured = tool.as_ref().map(|tool| tool.measure(&setting, case, &provider));
+                    let value =
+                        measured.and_then(|result| result.map_err(|error| failures.insert(error)).ok());
+                    values.push(value);
+                }
+                if repetition % 2 == 1 {
+                    row.add_runner(runner::measure(&setting, case));
+                }
             }
+            println!("{}", row.line(size));
+            failures
+                .iter()
+                .for_each(|failure| eprintln!("left out: {failure}"));
         }
     }
 }

@@ -1,29 +1,44 @@
-//! Runs a ping-pong with the runner, using two workers as in a campaign.
+//! Runs a case with the runner, using two workers as in a campaign.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crds::assignment::{
-    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, ScenarioAssignment, Workload,
+    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, ScenarioAssignment,
+    TransferWorkload, Workload,
 };
 use crds::record::Record;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Libfabric, LibfabricProvider, MemoryKind, PingPongOperation, Polling, TransportSpec,
+    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, PingPongOperation, Polling,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 use crate::Setting;
 use crate::leg::{Leg, measurements};
 
+const ARM: &str = "arm";
 /// Inject limit of the runner. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
 /// this value, so both tools inject the same default sizes.
 const INJECT_MAX_BYTES: u64 = 2048;
 
+/// Number of writes in flight.
+pub const WINDOW: u32 = 64;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// Latency of a ping-pong.
+    PingPong,
+    /// Throughput of writes.
+    Writes,
+}
+
 /// Result of one measurement of the runner.
-pub struct Latency {
-    /// Mean one-way latency in microseconds.
-    pub micros: f64,
+pub struct Measured {
+    /// Mean one-way latency in microseconds, or throughput in MB/s.
+    pub value: f64,
     /// Version of the library.
     pub version: String,
     /// Name of the provider in this version of the library.
@@ -31,9 +46,9 @@ pub struct Latency {
 }
 
 /// Runs one measurement.
-pub fn measure(setting: &Setting<'_>) -> Latency {
+pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
     let arm = ArmAssignment {
-        name: "ping-pong".to_owned(),
+        name: ARM.to_owned(),
         process: 0,
         inject_max_bytes: Some(INJECT_MAX_BYTES),
         doorbell_max_batch: None,
@@ -65,34 +80,51 @@ pub fn measure(setting: &Setting<'_>) -> Latency {
             ..InstrumentProcess::default()
         },
         scenario: ScenarioAssignment {
-            name: "ping-pong".to_owned(),
+            name: ARM.to_owned(),
             memory: MemoryKind::Heap,
             polling: Some(Polling::Spin),
-            workload: Workload::PingPong(PingPongWorkload {
-                operation: PingPongOperation::Send,
-                measured: Extent::Iterations(setting.iterations()),
-                warmup: Extent::Iterations(10),
-            }),
+            workload: workload(case, setting.iterations(case)),
             max_size_bytes: setting.size,
         },
         arms: vec![arm],
     };
     let binary = runner_binary();
     let records = leg.run(|_| Command::new(&binary));
-    let posted = measurements(&records)["ping-pong"]
-        .initiator
-        .posted
-        .as_ref()
-        .unwrap();
+    let posted = measurements(&records)[ARM].initiator.posted.as_ref().unwrap();
     let fabric = records.iter().find_map(|record| match record {
         Record::Endpoints(endpoints) => endpoints.fabric.clone(),
         _ => None,
     });
     let fabric = fabric.unwrap();
-    Latency {
-        micros: posted.elapsed_nanos as f64 / posted.operations as f64 / 2.0 / 1e3,
+    let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
+    Measured {
+        value: match case {
+            Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
+            Case::Writes => posted.payload_bytes as f64 / elapsed_micros,
+        },
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
+    }
+}
+
+fn workload(case: Case, iterations: u32) -> Workload {
+    let measured = Extent::Iterations(iterations);
+    match case {
+        Case::PingPong => Workload::PingPong(PingPongWorkload {
+            operation: PingPongOperation::Send,
+            measured,
+            warmup: Extent::Iterations(10),
+        }),
+        Case::Writes => Workload::Transfer(TransferWorkload {
+            operation: TransferOperation::Write,
+            window: WINDOW,
+            batch: 1,
+            threads: 1,
+            direction: Direction::Unidirectional,
+            buffers: TransferBuffers::Shared,
+            measured,
+            warmup: Extent::Iterations(100),
+        }),
     }
 }
 

@@ -1,56 +1,86 @@
-//! Formats medians with their ranges as a table.
+//! Formats medians with their intervals as a table.
 
 use crds::units::Size;
 
-use crate::runner::Latency;
+use crate::runner::Measured;
 
-pub const HEADER: &str =
-    "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fabtests, us | ratio |
+pub const LATENCY_HEADER: &str =
+    "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fi_rdm_tagged_pingpong, us | ratio |
 |---|---|---|---|---|---|---|---|";
+pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/s | fi_rma_bw, MB/s | ratio |
+|---|---|---|---|---|---|";
 
 /// Results for one size with one library and provider; index `i` of each list contains the result of repetition `i`.
-#[derive(Default)]
 pub struct Row {
-    pub version: String,
+    version: String,
+    /// Name of the provider in this version of the library, known after the first measurement of the runner.
     pub provider: String,
-    pub runner: Vec<f64>,
-    pub fi_pingpong: Vec<f64>,
-    pub fabtests: Vec<f64>,
+    runner: Vec<f64>,
+    /// Values of each tool; `None` if the tool failed.
+    pub tools: Vec<Vec<Option<f64>>>,
 }
 
 impl Row {
-    pub fn add_runner(&mut self, latency: Latency) {
-        self.runner.push(latency.micros);
-        (self.version, self.provider) = (latency.version, latency.provider);
+    pub fn new(tools: usize) -> Self {
+        Self {
+            version: String::new(),
+            provider: String::new(),
+            runner: Vec::new(),
+            tools: vec![Vec::new(); tools],
+        }
+    }
+
+    pub fn add_runner(&mut self, measured: Measured) {
+        self.runner.push(measured.value);
+        (self.version, self.provider) = (measured.version, measured.provider);
     }
 
     pub fn line(&self, size: u64) -> String {
-        let ratio = |tool: &[f64]| {
-            let ratios = self.runner.iter().zip(tool).map(|(runner, tool)| runner / tool);
-            median_with_range(&ratios.collect::<Vec<_>>(), 2)
-        };
-        format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+        let mut line = format!(
+            "| {} | {} | {} | {} |",
             self.version,
             self.provider,
             Size(size),
-            median_with_range(&self.runner, 2),
-            median_with_range(&self.fi_pingpong, 2),
-            ratio(&self.fi_pingpong),
-            median_with_range(&self.fabtests, 2),
-            ratio(&self.fabtests),
-        )
+            median_with_interval(&self.runner)
+        );
+        for tool in &self.tools {
+            let values: Vec<f64> = tool.iter().copied().flatten().collect();
+            let pairs = self.runner.iter().zip(tool);
+            let ratios: Vec<f64> = pairs
+                .filter_map(|(runner, tool)| Some(runner / (*tool)?))
+                .collect();
+            line += &format!(
+                " {} | {} |",
+                median_with_interval(&values),
+                median_with_interval(&ratios)
+            );
+        }
+        line
     }
 }
 
-/// Formats the median and the range.
-fn median_with_range(values: &[f64], digits: usize) -> String {
+/// Formats the median and its interval.
+fn median_with_interval(values: &[f64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    match (sorted.first(), sorted.get(sorted.len() / 2), sorted.last()) {
-        (Some(min), Some(median), Some(max)) => {
-            format!("{median:.digits$} [{min:.digits$}, {max:.digits$}]")
-        }
+    let excluded = excluded_ranks(sorted.len());
+    let bounds = (sorted.get(excluded), sorted.iter().rev().nth(excluded));
+    match (sorted.get(sorted.len() / 2), bounds) {
+        (Some(median), (Some(low), Some(high))) => format!("{median:.2} [{low:.2}, {high:.2}]"),
         _ => "-".to_owned(),
     }
+}
+
+/// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest number
+/// for which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if there
+/// is no such number, so that the interval is the range.
+fn excluded_ranks(count: usize) -> usize {
+    let mut probability = 0.5_f64.powi(i32::try_from(count).unwrap());
+    let (mut tail, mut excluded) = (probability, 0);
+    while tail <= 0.025 {
+        excluded += 1;
+        probability *= (count - excluded + 1) as f64 / excluded as f64;
+        tail += probability;
+    }
+    excluded.saturating_sub(1)
 }

@@ -1,4 +1,4 @@
-//! Runs fi_pingpong and fabtests. Each starts a server and a client, and the client prints the mean one-way latency.
+//! Runs fi_pingpong and fabtests. Each starts a server and a client, and the client prints the result.
 
 use std::fs;
 use std::path::Path;
@@ -7,40 +7,68 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Setting;
+use crate::runner::{Case, WINDOW};
 
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Mean one-way latency in microseconds, measured by fi_pingpong.
-pub fn fi_pingpong(setting: &Setting<'_>, provider: &str) -> f64 {
-    let tool = |cpu: u32, more: &[&str]| {
-        let mut command = common("fi_pingpong", cpu, setting, provider);
-        command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }]);
-        command.args(more);
-        command
-    };
-    let port = PORT.to_string();
-    latency(tool(0, &["-B", &port]), tool(1, &["-P", &port, "127.0.0.1"]))
+/// A tool. fabtests are in a directory.
+pub enum Tool<'a> {
+    FiPingpong,
+    TaggedPingpong(&'a Path),
+    RmaBandwidth(&'a Path),
 }
 
-/// Mean one-way latency in microseconds, measured by fi_rdm_tagged_pingpong from fabtests.
-pub fn fabtests(setting: &Setting<'_>, provider: &str, directory: &Path) -> f64 {
-    let binary = directory.join("fi_rdm_tagged_pingpong").display().to_string();
-    let tool = |cpu: u32, more: &[&str]| {
-        let mut command = common(&binary, cpu, setting, provider);
-        command.args(["-w", "10"]).arg(format!("-E={PORT}")).args(more);
-        command
-    };
-    latency(tool(0, &[]), tool(1, &["127.0.0.1"]))
+impl Tool<'_> {
+    /// Mean one-way latency in microseconds, or throughput in MB/s.
+    ///
+    /// # Errors
+    /// If the tool cannot be started, does not listen, or prints no result.
+    pub fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
+        let (binary, column) = match self {
+            Self::FiPingpong => ("fi_pingpong".to_owned(), "usec/xfer"),
+            Self::TaggedPingpong(directory) => {
+                (in_directory(directory, "fi_rdm_tagged_pingpong"), "usec/xfer")
+            }
+            Self::RmaBandwidth(directory) => (in_directory(directory, "fi_rma_bw"), "MB/sec"),
+        };
+        let side = |cpu: u32| {
+            let mut command = common(&binary, cpu, setting, case, provider);
+            match self {
+                Self::FiPingpong => {
+                    command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }])
+                }
+                Self::TaggedPingpong(_) => command.args(["-w", "10"]).arg(format!("-E={PORT}")),
+                Self::RmaBandwidth(_) => {
+                    let window = WINDOW.to_string();
+                    let options = ["-o", "write", "-U", "-w", "100", "-W", &window];
+                    command.args(options).arg(format!("-E={PORT}"))
+                }
+            };
+            command
+        };
+        let (mut server, mut client) = (side(0), side(1));
+        if matches!(self, Self::FiPingpong) {
+            server.args(["-B", &PORT.to_string()]);
+            client.args(["-P", &PORT.to_string()]);
+        }
+        client.arg("127.0.0.1");
+        run(server, client, column)
+            .map_err(|error| format!("{binary}, {provider}, {} bytes: {error}", setting.size))
+    }
 }
 
-fn common(binary: &str, cpu: u32, setting: &Setting<'_>, provider: &str) -> Command {
+fn in_directory(directory: &Path, name: &str) -> String {
+    directory.join(name).display().to_string()
+}
+
+fn common(binary: &str, cpu: u32, setting: &Setting<'_>, case: Case, provider: &str) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu.to_string(), binary]);
     command.args(["-p", provider]);
     command.args([
         "-I",
-        &setting.iterations().to_string(),
+        &setting.iterations(case).to_string(),
         "-S",
         &setting.size.to_string(),
     ]);
@@ -50,20 +78,28 @@ fn common(binary: &str, cpu: u32, setting: &Setting<'_>, provider: &str) -> Comm
     command
 }
 
-fn latency(mut server: Command, mut client: Command) -> f64 {
-    let mut server = Server(
-        server
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    server.wait_until_listening();
-    let output = client.output().unwrap();
+/// Runs both sides and returns the value in the column `name` of the client's last line.
+fn run(mut server: Command, mut client: Command, name: &str) -> Result<f64, String> {
+    let silent = server.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Server(silent.spawn().map_err(|error| error.to_string())?);
+    server.wait_until_listening()?;
+    let mut timed = Command::new("timeout");
+    timed
+        .arg(DEADLINE.as_secs().to_string())
+        .arg(client.get_program())
+        .args(client.get_args());
+    timed.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    client = timed;
+    let output = client.output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    server.0.wait().unwrap();
-    column(&text, "usec/xfer")
-        .unwrap_or_else(|| unreachable!("{client:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+    column(&text, name).ok_or_else(|| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        format!(
+            "no result ({}): {}",
+            output.status,
+            errors.lines().next().unwrap_or("no message")
+        )
+    })
 }
 
 /// Value of the column `name` in the last line.
@@ -78,30 +114,38 @@ struct Server(Child);
 impl Server {
     /// Waits until the server is listening. This cannot be tested by connecting, because the server would treat the
     /// connection as its client.
-    fn wait_until_listening(&mut self) {
+    fn wait_until_listening(&mut self) -> Result<(), String> {
         let start = Instant::now();
         let listens = format!(":{PORT:04X} ");
-        loop {
+        while start.elapsed() < DEADLINE {
             let sockets =
                 fs::read_to_string("/proc/net/tcp").unwrap() + &fs::read_to_string("/proc/net/tcp6").unwrap();
             if sockets
                 .lines()
                 .any(|line| line.contains(&listens) && line.contains(" 0A "))
             {
-                return;
+                return Ok(());
             }
-            assert!(
-                start.elapsed() < DEADLINE,
-                "the server is not listening on port {PORT}"
-            );
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return Err(format!("the server ended ({status})"));
+            }
             thread::sleep(Duration::from_millis(2));
         }
+        Err(format!("the server is not listening on port {PORT}"))
     }
 }
 
 impl Drop for Server {
+    /// Ends the server if the client failed, and reaps it.
     fn drop(&mut self) {
-        // The server has exited already, unless the client failed.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(2) {
+            if let Ok(Some(_)) = self.0.try_wait() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
         let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

@@ -27,7 +27,7 @@ use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWor
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
     Direction, Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation,
-    Polling, TransferOperation, TransportSpec,
+    Polling, TransferBuffers, TransferOperation, TransportSpec,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::libfabric::Libfabric;
@@ -46,6 +46,7 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
         batch,
         threads: 1,
         direction: Direction::Unidirectional,
+        buffers: TransferBuffers::Separate,
         measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
     }))

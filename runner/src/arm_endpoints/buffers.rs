@@ -48,7 +48,7 @@ impl Buffers {
     /// PCI address of the GPU whose memory `thread` uses; `None` if it uses no GPU memory, or the memory cannot be
     /// allocated. Allocates the memory if necessary. Any thread may do so, because the location of GPU memory does not
     /// depend on the calling thread.
-    pub fn gpu(&mut self, thread: usize) -> Option<String> {
+    pub fn gpu_pci_address(&mut self, thread: usize) -> Option<String> {
         let kind = self
             .layouts
             .iter()

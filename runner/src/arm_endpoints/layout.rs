@@ -9,7 +9,7 @@
 use crds::assignment::Assignment;
 pub use crds::assignment::memory::{
     AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SLOT_ALIGNMENT, SPARE_RECEIVES,
-    is_send, receives_per_rail, threads, window,
+    is_send, receives_per_rail, shares_buffers, threads, window,
 };
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;

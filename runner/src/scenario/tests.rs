@@ -3,6 +3,7 @@
 mod cached_counters;
 mod failures;
 mod fixture;
+mod geometry;
 mod integrity;
 mod ping_pong;
 mod pinning;

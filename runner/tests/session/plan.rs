@@ -10,7 +10,7 @@ use crds::assignment::{
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
     Alignment, Devices, Direction, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation,
-    TransferOperation, TransportSpec,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 /// Returns the assignment of a small campaign with an integrity round, `rounds` measured rounds, two scenarios and two
@@ -135,6 +135,7 @@ fn transfer() -> ScenarioAssignment {
             batch: 2,
             threads: 1,
             direction: Direction::Unidirectional,
+            buffers: TransferBuffers::Separate,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

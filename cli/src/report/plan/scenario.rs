@@ -7,6 +7,7 @@ use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Duration, Size};
+use crds::v1alpha1::TransferBuffers;
 
 use super::{lines, plain_table};
 
@@ -51,12 +52,16 @@ fn workload(scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}",
                 work.operation,
                 work.direction,
                 work.window,
                 work.batch,
                 pluralized(work.threads.into(), "thread"),
+                match work.buffers {
+                    TransferBuffers::Separate => "",
+                    TransferBuffers::Shared => " · shared buffers",
+                },
             ),
             work.measured,
             work.warmup,

@@ -58,7 +58,7 @@ pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
     // A larger number of analyses makes the level of each one stricter, so the first one needs more rounds, which
     // leaves room for fewer analyses. The loop finds the smallest number of analyses that satisfies both constraints.
     let mut count = 1;
-    while analyses_from(first(largest, count), rounds) > count {
+    while analysis_count(first(largest, count), rounds) > count {
         count += 1;
     }
     let first = f64::from(first(largest, count).min(rounds));
@@ -76,7 +76,7 @@ fn first(largest: &Family, count: usize) -> u32 {
 }
 
 /// Number of analyses from the first, after `first` rounds, to the last, after `rounds` rounds.
-fn analyses_from(first: u32, rounds: u32) -> usize {
+fn analysis_count(first: u32, rounds: u32) -> usize {
     let steps = (f64::from(rounds) / f64::from(first)).ln() / GROWTH.ln();
     1 + steps.round().max(0.0) as usize
 }

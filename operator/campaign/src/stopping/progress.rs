@@ -81,9 +81,9 @@ fn cases(leg: &Leg) -> usize {
     blocks.map(|block| block.order.len()).sum()
 }
 
-/// The measured arms of each block. In the first stage, a block is verified only if it contains all arms that the plan
-/// assigns to it. In later stages, which arms a block needs depends on the records before it, so its arms are checked
-/// here.
+/// The measured arms of each block in the later stages. A block in the first stage is verified only if it contains all
+/// arms that the plan assigns to it. In later stages, the arms that a block needs depend on earlier records, so
+/// [`MeasuredArms::finished`] checks them.
 struct MeasuredArms<'a> {
     plan: &'a Plan,
     reports: &'a Reports,

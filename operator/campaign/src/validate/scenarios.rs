@@ -139,6 +139,7 @@ impl Scope<'_> {
             batch: given.batch,
             threads: given.threads,
             direction: given.direction,
+            buffers: given.buffers,
             measured: self.measured("transfer", given.iterations, given.duration),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })

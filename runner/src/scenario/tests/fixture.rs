@@ -9,8 +9,8 @@ use crds::assignment::{
 use crds::record::{CaseFailure, IntegrityReport, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Alignment, Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation,
-    TransportSpec,
+    Alignment, Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferBuffers,
+    TransferOperation, TransportSpec,
 };
 
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
@@ -56,6 +56,7 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         batch,
         threads: 1,
         direction: Direction::Unidirectional,
+        buffers: TransferBuffers::Separate,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }

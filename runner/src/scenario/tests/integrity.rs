@@ -1,8 +1,9 @@
 //! Tests that integrity passes accept intact transfers and detect injected faults.
 
-use crds::assignment::{ArmAssignment, Workload};
+use crds::assignment::{ArmAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::Direction;
 use crds::v1alpha1::PingPongOperation;
+use crds::v1alpha1::TransferBuffers;
 use crds::v1alpha1::TransferOperation::{self, Read, Send, Write, WriteImmediate};
 
 use super::fixture::{BASELINE, Pair, ping_pong, transfer};
@@ -47,6 +48,23 @@ fn checks_every_byte_of_every_transfer_at_its_destination() {
             );
             assert_eq!(destination.crc32c_expected, destination.crc32c_found);
             assert_eq!(source.bytes, 0);
+        }
+    }
+}
+
+#[test]
+fn transfers_that_share_buffers_are_checked_one_at_a_time() {
+    for operation in OPERATIONS {
+        let workload = TransferWorkload {
+            buffers: TransferBuffers::Shared,
+            ..transfer(operation, 8, 3, 10)
+        };
+        let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 4, 1 << 17);
+        for size in SIZES {
+            let (initiator, target) = pair.check(size);
+            let both = combine(initiator, target);
+            assert!(both.transfers >= 2, "{operation:?} {size}: {both:?}");
+            assert_eq!((both.bytes, both.first_mismatch), (both.transfers * size, None));
         }
     }
 }
