@@ -1,5 +1,6 @@
 //! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, to
-//! check that a campaign detects the planted effect: `fabricbench run FILE --runner target/release/examples/planted`.
+//! check that a campaign detects the planted effect. Use it with
+//! `fabricbench run FILE --runner target/release/examples/planted`.
 //!
 //! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
 //! that much longer, regardless of other load. Completions of rank 0's own posts are not delayed, because part of such

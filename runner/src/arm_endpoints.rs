@@ -103,9 +103,9 @@ impl<T: Transport> ArmEndpoints<T> {
     /// to scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
-    /// If the transport cannot be opened with `config`, a thread cannot be pinned, or the location of a device relative
-    /// to the memory does not meet the alignment that the assignment requires. A failure to allocate or register memory
-    /// is not returned: only the scenarios that use the memory fail.
+    /// If the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would share an RDMA
+    /// device, or the location of a device relative to the memory does not meet the alignment that the assignment
+    /// requires. A failure to allocate or register memory is not returned: only the scenarios that use the memory fail.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,

@@ -19,7 +19,7 @@ const CHUNK_MASK: u64 = 0x3f;
 /// Mask for transfer numbers, counts and arguments, which are transmitted modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
-/// Case number modulo 255.
+/// Tag of a case, which is its number modulo 255, or of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseTag(u8);
 

@@ -1,4 +1,4 @@
-//! Verifies byte by byte that the received payload matches the payload that was sent, outside any timed region. Copies
+//! Verifies, outside timed regions, that every byte of the received payload matches the payload that was sent. Copies
 //! memory; performs no other I/O.
 //!
 //! Every byte of every transfer is a function of the seed, the transfer and the offset ([`pattern`]), so a misplaced

@@ -1,7 +1,7 @@
 //! The fabricbench runner: joins the rendezvous, opens transports, transfers data and reports measurements.
 //!
 //! The control plane (rendezvous, session, worker, output) may block and allocate memory. The scenarios and the layers
-//! below them do not block or allocate memory during a measured window.
+//! below them do not take locks or allocate memory during a measured window.
 
 pub mod arm_endpoints;
 mod attempt;

@@ -7,7 +7,7 @@
 //!
 //! Memory of every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed
 //! offsets and no transfer shares a page with the allocator's own data. The allocating thread touches the pages before
-//! [`Memory::allocate`] returns, so a thread that is pinned first gets memory on its own NUMA node.
+//! [`Memory::allocate`] returns, so a thread that was pinned before the call gets memory on its own NUMA node.
 
 mod available;
 mod cuda;

@@ -1,6 +1,6 @@
-//! Posting policy: selects the call and the rail for every post, and whether the post rings the doorbell. It is
-//! implemented on top of the transport trait, so the same code works with every library and can be tested without a
-//! library.
+//! Posting policy: selects the call and the rail for every post, and decides whether the post rings the doorbell. The
+//! policy is implemented on top of the transport trait, so the same code works with every library and can be tested
+//! without a library.
 //!
 //! [`striping`] assigns a rail to every chunk, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
 //! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except for the posts. Waiting for

@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Polling interval while waiting for a process to exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long to wait for a killed process to exit, and for its output to end after it has exited: a descendant process
-/// may keep the stream open.
+/// How long to wait for a killed process to exit, and for its output to end after it has exited, because a descendant
+/// process may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.

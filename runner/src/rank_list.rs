@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_lists_of_every_length() {
+    fn formats_lists_of_any_length() {
         assert_eq!(rank_list(&[]), "no ranks");
         assert_eq!(rank_list(&[1]), "rank 1");
         assert_eq!(rank_list(&[0, 3]), "ranks 0 and 3");

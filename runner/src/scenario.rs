@@ -1,9 +1,9 @@
 //! Runs one case: one scenario, size and arm between two workers.
 //!
 //! Both sides call [`run_case`] with the same case but different roles, and each receives the report for its own side.
-//! `run_case` starts one pinned thread per endpoint set. Each thread executes the following steps together with the
-//! corresponding thread of the peer. The threads exchange control messages: small sends on rail 0 that are not included
-//! in any counter.
+//! `run_case` starts the measuring threads of the scenario, each with separate endpoints. Each thread executes the
+//! following steps together with the corresponding thread of the peer. The threads exchange control messages: small
+//! sends on rail 0 that are not included in any counter.
 //!
 //! 1. Both sides signal that they have started the case, and drain the receives posted for an earlier case.
 //! 2. Both sides run the warm-up until all its operations are complete.
@@ -15,7 +15,7 @@
 //!    closes its window and replies with `STOPPED`, and both sides read their interface counters again. If both sides
 //!    post, each side closes its window only after the operations of both sides are complete.
 //!
-//! [`ping_pong`] and [`transfer`] define the timed region of a sample. Every wait is bounded by the deadline of the
+//! [`ping_pong`] and [`transfer`] define when a sample begins and ends. Every wait is bounded by the deadline of the
 //! case, and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it
 //! posts the same operations and checks every byte (`integrity`).
 

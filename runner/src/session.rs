@@ -18,7 +18,7 @@ use crate::output::OutputError;
 /// Reason why an attempt stops early.
 #[derive(Debug)]
 pub enum Halt {
-    /// A signal stopped the attempt, or fewer than two workers are left.
+    /// The attempt cannot continue, for example because of a signal or because fewer than two workers are left.
     Attempt(CaseFailure),
     /// The records cannot be written.
     Output(OutputError),

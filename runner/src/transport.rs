@@ -5,8 +5,8 @@
 //! implemented above this trait: a transport posts exactly what the caller requests, passes the library's "try again"
 //! (EAGAIN) on to the caller, and never substitutes another operation.
 //!
-//! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once, when an instrument
-//! starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
+//! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once for each arm, when the
+//! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
 
 pub mod libfabric;

@@ -7,8 +7,8 @@
 //! - Latency: the one-way latency of a ping-pong. The tools print means, so the mean of the runner is compared: half
 //!   the window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
 //!   messages.
-//! - Throughput: writes with 64 transfers in flight, beside fi_rma_bw. In both, a write is complete when its data is in
-//!   the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers.
+//! - Throughput: writes with 64 transfers in flight, compared with fi_rma_bw. In both, a write is complete when its
+//!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers.
 //!
 //! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
 
@@ -113,7 +113,7 @@ fn main() {
     }
 }
 
-/// Prints one line for each provider and size.
+/// Measures every size with every provider, and prints one line for each combination.
 fn measure(case: Case, library: Option<&PathBuf>, tools: &[Option<Tool<'_>>], sizes: &[u64], repeats: usize) {
     for provider in PROVIDERS {
         for size in sizes.iter().copied() {

@@ -16,7 +16,7 @@ pub struct Row {
     /// Name of the provider in this version of the library, known after the first measurement of the runner.
     pub provider: String,
     runner: Vec<f64>,
-    /// Values of each tool; `None` if the tool failed.
+    /// Values of each tool; `None` if the tool is not available or failed.
     pub tools: Vec<Vec<Option<f64>>>,
 }
 
@@ -71,9 +71,9 @@ fn median_with_interval(values: &[f64]) -> String {
     }
 }
 
-/// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest number
-/// for which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if there
-/// is no such number, so that the interval is the range.
+/// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest
+/// number for which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if
+/// there is no such number, so that the interval is the range.
 fn excluded_ranks(count: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(count).unwrap());
     let (mut tail, mut excluded) = (probability, 0);

@@ -1,4 +1,4 @@
-//! Runs fi_pingpong and fabtests. Each starts a server and a client, and the client prints the result.
+//! Runs fi_pingpong and fabtests. Each measurement starts a server and a client, and the client prints the result.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::runner::{Case, WINDOW};
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A tool. fabtests are in a directory.
+/// A tool, with the directory that contains it if it belongs to the fabtests.
 pub enum Tool<'a> {
     FiPingpong,
     TaggedPingpong(&'a Path),
@@ -136,7 +136,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Ends the server if the client failed, and reaps it.
+    /// Waits until the server exits, and kills it if it does not, for example because the client failed.
     fn drop(&mut self) {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(2) {

@@ -2,14 +2,13 @@
 //! transport or a libfabric provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
-//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and the two
-//! clock readings per operation. The initiator and the target each need a separate CPU; otherwise, the results measure
-//! the scheduler.
+//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and clock
+//! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
-//! The lines "transport only" are the cost of the transport without the scenario code; the difference is the cost of the
-//! scenario code. With `loopback`, the first line is the cost of an operation if one thread serves both sides. The exit status is
-//! 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
-//! measured with it.
+//! The lines "transport only" show the cost without the scenario code; the difference from the other lines is the cost
+//! of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread serves both
+//! sides. The exit status is 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less
+//! than the effects that are measured with it.
 
 #![allow(
     clippy::print_stdout,
@@ -34,7 +33,7 @@ use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
 
-/// Limit for the cost of an operation over the built-in transport, in nanoseconds.
+/// Limit for the cost of an operation over the built-in transport without the scenario code, in nanoseconds.
 const MAX_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
 const REPETITIONS: usize = 7;

@@ -86,7 +86,7 @@ impl Buffers {
 }
 
 /// Describes pages that are on a NUMA node other than `requested`. `nodes` contains the nodes that hold the pages. An
-/// empty set means that the nodes are unknown. This is not an error; the record then omits the position.
+/// empty set means that the nodes are unknown, which is not an error: the record then omits the position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.

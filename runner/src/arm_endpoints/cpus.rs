@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_gets_another_cpu_until_all_are_used() {
+    fn each_thread_gets_an_unused_cpu_until_all_are_used() {
         let mut used = Vec::new();
         for cpus in [
             [0, 1, 2, 3],

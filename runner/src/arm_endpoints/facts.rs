@@ -28,7 +28,7 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     };
 }
 
-/// Combined answer of two groups: `Yes` if either group answers `Yes`, and `No` only if both answer `No`.
+/// Combined answer of two groups: `True` if either group answers `True`, and `False` only if both answer `False`.
 fn combine(one: Option<Answer>, other: Option<Answer>) -> Option<Answer> {
     one.or(other)?;
     let answer = |answer: Option<Answer>| answer.unwrap_or(Answer::Unknown);

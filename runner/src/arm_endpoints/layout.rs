@@ -3,7 +3,7 @@
 //!
 //! The memory of one kind for one thread has two areas of equal size: transfers are read from the source area and
 //! written to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget is
-//! sufficient. Otherwise, transfers in flight share slots in a measuring pass, whereas an integrity pass keeps fewer
+//! sufficient. Otherwise, transfers in flight share slots in a measured pass, whereas an integrity pass keeps fewer
 //! transfers in flight.
 
 use crds::assignment::Assignment;
@@ -14,7 +14,7 @@ pub use crds::assignment::memory::{
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
 
-/// Maximum number of control messages in flight on a rail.
+/// Number of posts in flight on a rail that are allowed for control messages, in addition to those for transfers.
 pub const CONTROL_TOKENS: usize = 16;
 
 /// Layout of the memory of one kind for one thread.

@@ -1,5 +1,6 @@
 //! The receive queue of one thread. A receive that a message consumes is posted again soon, but not before the reply to
-//! the message, so that the latency of a ping-pong does not include it. Spare receives are available in the meantime.
+//! the message, so that the latency of a ping-pong does not include this post. Spare receives are available in the
+//! meantime.
 //!
 //! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. Therefore,
 //! if a case needs receives of a different size or in different memory, the queue is drained: the peer sends as many
@@ -49,7 +50,8 @@ pub struct Receives {
     plan: ReceivePlan,
     generation: u32,
     rails: Box<[RailReceives]>,
-    /// Receives to be posted at a later poll: consumed receives, and those that the library could not queue.
+    /// Receives to be posted at a later poll: those of a new plan, consumed ones, and those that the library could not
+    /// queue.
     deferred: Vec<(Rail, u32)>,
 }
 

@@ -53,7 +53,6 @@ pub(super) fn model(proc: &Path) -> String {
             (key.trim() == name).then(|| value.trim().to_owned())
         })
     };
-    // Arm kernels report numbers instead of a name.
     let arm = || {
         Some(format!(
             "implementer {} part {}",

@@ -146,8 +146,8 @@ fn memory_failure(error: &MemoryError) -> CaseFailure {
     }
 }
 
-/// Checks messages on arrival, because the receive is posted again after the check, so the next message may
-/// overwrite the memory.
+/// Checks each message on arrival, because its receive is then posted again, and the next message may overwrite the
+/// memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 

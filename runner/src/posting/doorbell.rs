@@ -6,7 +6,8 @@
 //! - therefore no post is left waiting for a doorbell when a window is full, a warm-up or an iteration ends, or a side
 //!   sleeps: each of these events occurs only after the end of a burst, and a thread polls but never sleeps within a
 //!   burst;
-//! - exactly one thread owns an endpoint, because a thread that shared it could not know which post is the last;
+//! - exactly one thread owns each endpoint, because threads that shared an endpoint could not know which post is the
+//!   last;
 //! - reads never carry FI_MORE: the read path of the `efa` fabric silently ignores flags, and NIXL removed FI_MORE from
 //!   reads because it reduced their performance by 15% to 20%;
 //! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is

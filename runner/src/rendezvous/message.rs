@@ -157,7 +157,7 @@ pub struct CaseOrder {
     pub with: PeerCase,
     /// Index of the scenario.
     pub scenario: u32,
-    /// Whether the case verifies bytes or measures time.
+    /// Whether the case checks bytes, belongs to the pilot, or measures time.
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,

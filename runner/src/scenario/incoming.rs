@@ -27,11 +27,11 @@ pub struct Incoming {
     arrived: u64,
     /// Bit mask of all chunks of a transfer.
     complete: u64,
-    /// Number of arrived transfers after which a credit is due.
+    /// Number of transfers that must arrive after a credit before the next one is due.
     credit_every: u64,
     /// Number of transfers that the last credit confirmed.
     credited: u64,
-    /// Number of arrived transfers after which the peer has requested a credit.
+    /// Total number of arrived transfers at which a credit that the peer requested is due.
     requested: u64,
 }
 

@@ -3,9 +3,10 @@
 //! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target posts
 //! a message of the same size back, according to the same policy. A sample ends when the last chunk of the echo has
 //! arrived, and the next sample begins at the same time, so that the clock is read only once for each round trip. The
-//! sample is half of that time. This is the one-way latency, measured without synchronized clocks. An injected message
-//! is timed in the same way, because the time until the inject call returns would only measure a copy. Completions of
-//! local posts are read as they arrive. A side waits for them only if it needs the slot of an earlier message.
+//! value of a sample is half of its duration: the one-way latency, measured without synchronized clocks. An injected
+//! message is timed in the same way, because the time until the inject call returns would measure only a copy.
+//! Completions of local posts are read as they arrive. A side waits for them only if it needs the slot of an earlier
+//! message.
 
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
@@ -36,8 +37,8 @@ impl Initiator {
         }
     }
 
-    /// Runs as many round trips as `budget` allows, the first from `start`. Returns their number and the end time of the
-    /// last round trip.
+    /// Runs as many round trips as `budget` allows, the first from `start`. Returns their number and the end time of
+    /// the last round trip.
     fn run_round_trips<T: Transport>(
         engine: &mut Engine<'_, T>,
         mut budget: Budget,

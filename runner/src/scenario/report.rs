@@ -12,7 +12,7 @@ use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
 /// Builds the report of one side from the reports of its threads, ordered by thread number. The rails are divided into
-/// `groups` groups, to which the threads are assigned in turn.
+/// `groups` groups, to which the threads are assigned round-robin.
 ///
 /// # Errors
 /// Fails with an internal error if the report of thread 0 is missing.

@@ -1,4 +1,4 @@
-//! Runs one side of a case with one thread per endpoint set.
+//! Runs one side of a case on the measuring threads of the scenario.
 
 use std::thread;
 

@@ -1,8 +1,8 @@
 //! Keeps many transfers in flight, from the initiator to the target or in both directions.
 //!
 //! A thread keeps a window of transfers in flight and posts them in bursts, each as soon as there is a free slot for
-//! every transfer in the burst. The timed region of a sample begins before the first chunk of the transfer is posted
-//! and ends at the poll that observes that the transfer is complete:
+//! every transfer in the burst. A sample begins before the first chunk of the transfer is posted and ends at the poll
+//! that observes that the transfer is complete:
 //!
 //! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
 //!   are never injected, because the arrival of an injected write cannot be observed.
@@ -10,7 +10,7 @@
 //! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
 //!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
 //!   next credit, which lasts up to half a window of transfers. With a window of 1, every transfer is timed
-//!   individually. At the end, the initiator requests an immediate credit, which is the last message of the timed
+//!   individually. At the end, the side that posts requests a final credit, which is the last message of the timed
 //!   region.
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any

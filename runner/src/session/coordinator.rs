@@ -30,7 +30,7 @@ pub struct Coordinator<'a, W> {
     unreachable: UnreachablePairs,
     blocks: u32,
     operation_counts: OperationCounts,
-    /// Index of the current case; pairs that run at the same time have the same index.
+    /// Number of the current case; pairs that run at the same time have the same number.
     cases: u32,
 }
 

@@ -1,4 +1,5 @@
-//! The workers of an attempt: sends commands, receives reports, and tracks which workers were lost and why.
+//! Communicates with the workers of an attempt: sends commands, receives reports, and tracks which workers were lost
+//! and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -176,8 +177,8 @@ impl Gang {
         }
     }
 
-    /// Waits for the next response from a worker; returns `None` after any other event or when `deadline` passes. Sends
-    /// the heartbeats that are due.
+    /// Waits for the next response from a worker; returns `None` after any other event, when a heartbeat is due, or
+    /// when `deadline` passes. Sends the heartbeats that are due.
     fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, Report)>, Halt> {
         let now = Instant::now();
         if now >= self.next_heartbeat {

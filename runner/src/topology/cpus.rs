@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_with_most_nics_comes_first_and_then_that_of_the_first_rail() {
+    fn the_node_with_the_most_nics_comes_first_and_ties_go_to_the_first_rail() {
         assert_eq!(first_cpus(&["rdmap16s27", "rdmap144s27", "rdmap160s27"], 1), [24]);
         assert_eq!(first_cpus(&["rdmap144s27", "rdmap16s27"], 1), [24]);
         assert_eq!(first_cpus(&["rdmap16s27", "rdmap144s27"], 1), [0]);

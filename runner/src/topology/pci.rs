@@ -9,7 +9,7 @@ pub struct PciPath {
 }
 
 impl PciPath {
-    /// Extracts the PCI components of a device's sysfs directory; `None` if the last component is not a PCI device.
+    /// Extracts the PCI components of a device's sysfs directory; `None` if they do not end with a PCI device.
     pub fn from_directory(directory: &Path) -> Option<Self> {
         let names = directory
             .components()

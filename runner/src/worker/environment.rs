@@ -20,8 +20,8 @@ const STEP: usize = 4096;
 /// Values of environment variables, by name.
 type Variables = BTreeMap<OsString, OsString>;
 
-/// Returns the complete environment of `process`, which inherits the variables in `inherited`. It is padded to the same
-/// size as those of the other processes of `assignment`.
+/// Returns the complete environment of `process`, which inherits the variables in `inherited`. The environment is
+/// padded to the same size as those of the other processes of `assignment`.
 pub(super) fn environment(
     assignment: &Assignment,
     process: &InstrumentProcess,

@@ -14,8 +14,8 @@ use crate::transport::{Operation, Post, PostError, Rail, Transport};
 const QUEUE_FULL: &str = "waiting for the library to accept a post (EAGAIN)";
 
 impl<T: Transport> Engine<'_, T> {
-    /// Posts a burst of `transfers` transfers, each of which needs a free slot. Returns when all transfers are posted
-    /// and the doorbell of every rail has been requested.
+    /// Posts a burst of `transfers` transfers; each transfer needs a free slot. Returns when all transfers are posted
+    /// and the last post on each rail has requested the doorbell.
     ///
     /// # Errors
     /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
@@ -161,8 +161,8 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// Marks the endpoints as broken for this case and all later cases, because the doorbell for the posts on the rail
-    /// may never be rung.
+    /// Marks the endpoints as broken for this and all later cases, because the doorbell for the posts on the rail may
+    /// never be rung.
     pub(super) fn rail_failed(&mut self, rail: Rail, errno: i32) -> CaseFailure {
         let pending = self.posting.awaiting_doorbell(rail);
         let message = format!(

@@ -1,4 +1,4 @@
-//! Synchronizes the start and the end of a case with the other side.
+//! Starts a case together with the other side, and waits until the posts of this side are complete.
 
 use crds::record::CaseFailure;
 

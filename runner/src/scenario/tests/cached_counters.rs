@@ -113,8 +113,8 @@ fn counters_cover_a_window_that_is_shorter_than_their_refresh_interval() {
     let port = CachedPort::new(hardware);
     pair.initiator.read_counters_of("nic", port.roots());
     for size in [64, 1024] {
-        // Negative control: if the port does not report an interval, its counters are read before they are refreshed,
-        // so they do not include the payload.
+        // Negative control: if the interval that the port reports is too short, its counters are read before they are
+        // refreshed, so they do not include the payload.
         port.report("0");
         let early = port.within_one_interval(|| posted_and_counted(&mut pair, size));
         assert_eq!(early, (50 * size, 0), "the reading must not cover the payload");

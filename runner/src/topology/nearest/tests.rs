@@ -134,7 +134,7 @@ proptest! {
         let steps: Vec<usize> = chosen.iter().map(|device| hops(gpu, device)).collect();
         prop_assert!(steps.is_sorted(), "{steps:?}");
         prop_assert!(steps[0] < usize::MAX);
-        // A device on another NUMA node, or below another root complex, is used only after all nearer devices.
+        // A device that is known to be on another NUMA node is used only after all other devices.
         let location = Location::Gpu(gpu.address().to_owned());
         let positions: Vec<Locality> = chosen.iter().map(|device| locality(&machine, &location, device)).collect();
         let fewest = positions.iter().filter(|position| **position != Locality::Remote).count();

@@ -212,7 +212,8 @@ impl DeviceSearch<'_> {
 
     /// If the provider's default queue depth is too small, repeats the query with the required depth.
     ///
-    /// Otherwise requests no depth, because an explicit depth would override a larger default.
+    /// Otherwise requests no depth, because an explicit depth would override a larger default. Also checks that this
+    /// transport supports the devices.
     fn ensure_depth(
         &self,
         mut found: Vec<(Info, Attributes)>,

@@ -1,5 +1,5 @@
-//! Steps of a poll: executes posts from peers, collects their answers, and checks the peers when there is no progress.
-//! Accesses shared memory; only waking and checking peers uses system calls.
+//! Performs the steps of a poll: executes posts from peers, collects their answers, and checks the peers when there is
+//! no progress. Accesses shared memory; only waking and checking peers uses system calls.
 
 use super::inbound::{self, Inbound};
 use super::peer::PeerState;

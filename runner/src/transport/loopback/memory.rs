@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn allows_remote_access_only_with_valid_key_and_range() {
+    fn allows_remote_access_only_with_a_valid_key_and_range() {
         let mut regions = RegionTable::default();
         let region = regions.add(memory(), 1, 2, 0xabcd_0000_0000_0000);
         let key = region.remote().rails[1].key;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_memory_of_dropped_region_until_removal() {
+    fn keeps_the_memory_of_a_dropped_region_until_removal() {
         let mut regions = RegionTable::default();
         let memory = memory();
         let region = regions.add(Arc::clone(&memory), 1, 1, 0);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn reuses_index_with_another_key() {
+    fn reuses_an_index_with_another_key() {
         let mut regions = RegionTable::default();
         let first = regions.add(memory(), 1, 1, 1 << 40).remote().rails[0].key;
         regions.remove_dropped();

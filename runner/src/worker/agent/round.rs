@@ -1,4 +1,4 @@
-//! Starts, opens, connects and closes the instruments of a round.
+//! Starts the instruments of a round, opens and connects their arms, and stops the instruments.
 
 use std::time::Duration;
 

@@ -5,10 +5,10 @@
 //! All functions have the same contract, in addition to the contract in the man page of the function:
 //!
 //! * every object pointer comes from the same loaded library, and the object is not closed;
-//! * every attribute, message and string pointer is valid for the duration of the call, and a struct that
-//!   the library may access beyond its 1.17 fields is a [`crate::Padded`];
-//! * a posted buffer and its context stay valid until its completion has been read (an injected buffer only until
-//!   the call returns), and its descriptor belongs to a region that covers it;
+//! * every attribute, message and string pointer is valid for the duration of the call, and a struct that the library
+//!   may access beyond its 1.17 fields is a [`crate::Padded`];
+//! * a posted buffer and its context stay valid until the completion of the post has been read (an injected buffer only
+//!   until the call returns), and its descriptor belongs to a region that covers it;
 //! * calls on one object respect the threading level that its domain was opened with.
 //!
 //! All functions return libfabric's own codes: 0 or a positive number for success, a negative error number for

@@ -16,8 +16,8 @@
 //! [`calls`] contains the functions that the C headers define as `static inline`. Each calls an entry in its object's
 //! function table. Constants that are newer than the headers are in [`newer_constants`].
 //!
-//! An opened library stays loaded until the process exits, because providers run threads and register exit
-//! handlers whose code must stay mapped.
+//! An opened library stays loaded until the process exits, because providers run threads and register exit handlers
+//! whose code must stay mapped.
 
 #[rustfmt::skip]
 #[allow(missing_docs, non_camel_case_types, clippy::pub_underscore_fields)]

@@ -42,7 +42,7 @@ pub struct Identity {
     pub symbols: String,
 }
 
-/// An open libfabric. Several threads may use a library, because it contains only code addresses and immutable data.
+/// An open libfabric library. Several threads may use it, because it contains only code addresses and immutable data.
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,

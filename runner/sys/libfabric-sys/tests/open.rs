@@ -4,7 +4,7 @@
 use libfabric_sys::{Library, Source, Version};
 
 #[test]
-fn identifies_system_library_and_lists_its_providers() {
+fn identifies_the_system_library_and_lists_its_providers() {
     let library = Library::open(&Source::Search).unwrap();
     let identity = library.identity();
     assert!(identity.path.is_absolute(), "{identity:?}");

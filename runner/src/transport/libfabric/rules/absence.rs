@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_without_hmem_lack_gpu_memory() {
+    fn devices_without_hmem_are_reported_as_unavailable_memory() {
         for found_others in [false, true] {
             let reason = absence_reason(found_others, true);
             assert_eq!(reason, FailureReason::MemoryUnavailable, "{found_others}");

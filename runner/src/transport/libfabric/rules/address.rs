@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_shared_memory_file_outside_its_directory() {
+    fn rejects_a_shared_memory_file_outside_its_directory() {
         assert_eq!(
             shared_memory_file(b"fi_shm://1234:0:1\0").as_deref(),
             Some("1234:0:1")
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_peer_name_in_another_format() {
+    fn rejects_a_peer_name_in_another_format() {
         let own = inet([127, 0, 0, 1], 4000);
         assert!(
             pad(&own[..8], &own)
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_shm_names_of_different_length() {
+    fn accepts_shm_names_of_different_lengths() {
         assert!(pad(b"fi_shm://12345:0:1\0", b"fi_shm://7:0:1\0").is_ok());
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_layered_variant_of_the_provider() {
+    fn rejects_a_layered_variant_of_the_provider() {
         let net = resolve(LibfabricProvider::Tcp, Version::new(1, 17)).unwrap();
         assert!(attributes("net", "127.0.0.0/8", "lo").matches(&net));
         assert!(!attributes("net;ofi_rxm", "127.0.0.0/8", "lo").matches(&net));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn identifies_device_by_nic_or_domain_name_but_not_by_prefix() {
+    fn identifies_a_device_by_nic_or_domain_name_but_not_by_prefix() {
         let efa = attributes("efa", "efa", "rdmap0s6-rdm");
         assert!(efa.is_on("rdmap0s6") && efa.is_on("rdmap0s6-rdm"));
         assert!(!efa.is_on("rdmap0s") && !efa.is_on("rdmap0s61"));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn supports_requirements_of_efa_direct() {
+    fn supports_the_requirements_of_efa_direct() {
         let mode = FI_CONTEXT2 | FI_RX_CQ_DATA;
         let mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
         let direct = Attributes {

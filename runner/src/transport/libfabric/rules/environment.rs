@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_old_efa_without_the_variable() {
+    fn rejects_an_old_efa_provider_without_the_variable() {
         let old = Version::new(1, 20);
         assert!(
             check_variables(LibfabricProvider::Efa, old, environment(&[]))
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_variable_that_aborts_the_process() {
+    fn rejects_a_variable_that_aborts_the_process() {
         let fatal = environment(&[("FI_EFA_TX_IOV_LIMIT", "4")]);
         let message = check_variables(LibfabricProvider::EfaDirect, Version::new(2, 5), &fatal).unwrap_err();
         assert!(message.contains("FI_EFA_TX_IOV_LIMIT"), "{message}");

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distinguishes_full_queue_refusal_and_failure() {
+    fn distinguishes_a_full_queue_a_refusal_and_a_failure() {
         assert_eq!(post_error(-(FI_EAGAIN as isize)), PostError::Again);
         assert_eq!(post_error(-(FI_ENOSYS as isize)), PostError::Refused(FI_ENOSYS));
         assert_eq!(
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_broken_connection_as_lost_peer() {
+    fn reports_a_broken_connection_as_a_lost_peer() {
         assert_eq!(
             completion_failure_reason(FI_ECONNRESET, 0),
             FailureReason::PeerLost
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn classifies_cancelled_operation_by_provider_error() {
+    fn classifies_a_cancelled_operation_by_the_provider_error() {
         assert_eq!(
             completion_failure_reason(FI_ECANCELED, FI_ENOTCONN),
             FailureReason::PeerLost

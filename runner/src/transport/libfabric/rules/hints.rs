@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_requested_inject_size_first() {
+    fn tries_the_requested_inject_size_first() {
         let sizes = |inject| {
             hints(LibfabricProvider::Tcp, inject, false)
                 .iter()

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_full_name_of_layered_providers() {
+    fn uses_the_full_names_of_layered_providers() {
         assert_eq!(
             resolve(LibfabricProvider::TcpRxm, OLD).unwrap().name,
             "tcp;ofi_rxm"
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn distinguishes_efa_fabrics_of_one_provider() {
+    fn distinguishes_the_fabrics_of_the_efa_provider() {
         assert_eq!(resolve(LibfabricProvider::Efa, NEW).unwrap().fabric, Some("efa"));
         assert_eq!(
             resolve(LibfabricProvider::EfaDirect, NEW).unwrap().fabric,

@@ -52,7 +52,7 @@ pub(in crate::transport::libfabric) fn assign_devices(
     Ok(assigned)
 }
 
-/// Index of one candidate per device, sorted by domain name.
+/// Indexes of the candidates, one per device, sorted by domain name.
 fn unique_devices(candidates: &[Attributes]) -> Vec<usize> {
     let mut indexes: Vec<usize> = (0..candidates.len()).collect();
     indexes.sort_by(|&a, &b| candidates[a].domain.cmp(&candidates[b].domain));

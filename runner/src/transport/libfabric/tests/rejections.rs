@@ -66,7 +66,7 @@ fn has_device(provider: LibfabricProvider) -> bool {
 }
 
 #[test]
-fn reports_missing_device_and_its_requirements() {
+fn reports_a_missing_device_and_its_requirements() {
     for (provider, required) in [
         (LibfabricProvider::Efa, "Required: an instance type with EFA, "),
         (
@@ -263,7 +263,7 @@ fn refuses_invalid_arguments() {
 }
 
 #[test]
-fn refuses_token_in_flight() {
+fn refuses_a_token_in_flight() {
     let mut pair = setups()[0].pair();
     let target = &mut pair.target;
     target
@@ -309,7 +309,7 @@ fn rejects_invalid_peer_addresses() {
 }
 
 #[test]
-fn rejects_peer_in_another_mount_namespace() {
+fn rejects_a_peer_in_another_mount_namespace() {
     for setup in setups()
         .into_iter()
         .filter(|setup| setup.provider == LibfabricProvider::Shm)
@@ -325,7 +325,7 @@ fn rejects_peer_in_another_mount_namespace() {
 }
 
 #[test]
-fn reports_provider_error_for_write_to_unregistered_memory() {
+fn reports_the_provider_error_for_a_write_to_unregistered_memory() {
     for setup in setups()
         .into_iter()
         .filter(|setup| setup.provider == LibfabricProvider::Tcp)
@@ -356,7 +356,7 @@ fn reports_provider_error_for_write_to_unregistered_memory() {
 }
 
 #[test]
-fn reports_closed_peer_as_lost() {
+fn reports_a_closed_peer_as_lost() {
     for setup in setups()
         .into_iter()
         .filter(|setup| setup.provider == LibfabricProvider::Tcp)

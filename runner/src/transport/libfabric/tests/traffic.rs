@@ -50,7 +50,7 @@ fn send_transfers_bytes_and_immediate_data() {
 }
 
 #[test]
-fn injected_send_buffer_is_reusable_on_return_without_completion() {
+fn an_injected_send_buffer_is_reusable_on_return_without_a_completion() {
     for setup in setups() {
         let mut pair = setup.pair();
         receive(&mut pair, 0, 64, 0);
@@ -122,7 +122,7 @@ fn write_completes_only_at_the_initiator() {
 }
 
 #[test]
-fn write_with_immediate_completes_at_the_target() {
+fn write_with_immediate_data_completes_at_the_target() {
     for setup in setups() {
         for inject in [false, true] {
             let mut pair = setup.pair();
@@ -180,7 +180,7 @@ fn read_transfers_bytes_from_the_target() {
 }
 
 #[test]
-fn delivers_burst_of_writes_with_one_doorbell() {
+fn delivers_a_burst_of_writes_with_one_doorbell() {
     const BURST: u32 = 16;
     for setup in setups() {
         let mut pair = setup.pair();
@@ -227,7 +227,7 @@ fn delivers_burst_of_writes_with_one_doorbell() {
 }
 
 #[test]
-fn delivers_burst_of_sends_with_one_doorbell() {
+fn delivers_a_burst_of_sends_with_one_doorbell() {
     for setup in setups() {
         let mut pair = setup.pair();
         for token in 0..4 {
@@ -252,7 +252,7 @@ fn delivers_burst_of_sends_with_one_doorbell() {
 }
 
 #[test]
-fn accepts_post_after_full_queue_drains() {
+fn accepts_a_post_after_a_full_queue_drains() {
     for setup in setups() {
         let mut pair = setup.pair();
         let inject = PostRequest {

@@ -14,7 +14,7 @@ fn filled(side: &Side, seed: u8) -> Vec<u8> {
 }
 
 #[test]
-fn delivers_send_with_immediate_data_to_receive() {
+fn delivers_a_send_with_immediate_data_to_a_receive() {
     for kind in [MemoryKind::Heap, MemoryKind::SharedMemory] {
         let (mut one, mut two) = pair_with(1, 16, kind, ROOM);
         for (token, size) in (0..).zip(SIZES) {

@@ -41,7 +41,7 @@ fn rejects_access_outside_registered_memory() {
 }
 
 #[test]
-fn rejects_access_to_dropped_region() {
+fn rejects_access_to_a_dropped_region() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     let fresh = two.transport.register(Arc::clone(&two.memory)).unwrap();
@@ -54,7 +54,7 @@ fn rejects_access_to_dropped_region() {
 }
 
 #[test]
-fn keeps_memory_of_a_post_in_flight() {
+fn keeps_the_memory_of_a_post_in_flight() {
     let (mut one, mut two) = pair(1, 16);
     one.memory.fill(8).unwrap();
     write(&mut one, two.key(), 0, 3000);
@@ -67,7 +67,7 @@ fn keeps_memory_of_a_post_in_flight() {
 }
 
 #[test]
-fn reports_truncated_message_on_both_sides() {
+fn reports_a_truncated_message_on_both_sides() {
     for length in [100, 3000] {
         let (mut one, mut two) = pair(1, 16);
         two.receive(0, 0, 99, 0);
@@ -99,7 +99,7 @@ fn reports_completions_before_a_later_error() {
 }
 
 #[test]
-fn reports_closed_peer_with_unfinished_posts_as_lost() {
+fn reports_a_closed_peer_with_unfinished_posts_as_lost() {
     let (mut one, two) = pair(1, 16);
     write(&mut one, two.key(), 0, 8);
     drop(two);
@@ -110,7 +110,7 @@ fn reports_closed_peer_with_unfinished_posts_as_lost() {
 }
 
 #[test]
-fn accepts_peer_that_closes_without_unfinished_posts() {
+fn accepts_a_peer_that_closes_without_unfinished_posts() {
     let (mut one, mut two) = pair(1, 16);
     write(&mut one, two.key(), 0, 8);
     poll_both(&mut one, &mut two, (1, 1));
@@ -243,7 +243,7 @@ fn rejects_unsupported_configurations() {
 }
 
 #[test]
-fn reports_corrupt_ring_without_crashing() {
+fn reports_a_corrupt_ring_without_crashing() {
     let (mut one, mut two) = pair(1, 16);
     let mut room = [EMPTY; 8];
     // Values that a hostile peer could write: an unknown operation, too many slots, and answers without posts.

@@ -6,7 +6,7 @@ const INVALID: PostError = PostError::Refused(22);
 const TOO_LONG: PostError = PostError::Refused(90);
 
 #[test]
-fn injected_memory_is_reusable_on_return_without_completion() {
+fn injected_memory_is_reusable_on_return_without_a_completion() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     one.memory.fill(5).unwrap();
@@ -57,7 +57,7 @@ fn refuses_unsupported_injection() {
 }
 
 #[test]
-fn delivers_burst_only_after_its_last_post() {
+fn delivers_a_burst_only_after_its_last_post() {
     for first in [8, 3000] {
         let (mut one, mut two) = pair(2, 16);
         let remote = two.key();
@@ -94,7 +94,7 @@ fn delivers_burst_only_after_its_last_post() {
 }
 
 #[test]
-fn doorbell_releases_posts_to_all_peers_on_the_rail() {
+fn a_doorbell_releases_posts_to_all_peers_on_the_rail() {
     let mut one = Side::open(
         &OpenConfig {
             peers: 2,
@@ -116,7 +116,7 @@ fn doorbell_releases_posts_to_all_peers_on_the_rail() {
 }
 
 #[test]
-fn full_queue_returns_again_and_rings_the_doorbell() {
+fn a_full_queue_returns_again_and_rings_the_doorbell() {
     let (mut one, mut two) = pair(1, 16);
     let depth = one.transport.facts().transmit_depth;
     assert_eq!(depth, 16);
@@ -132,7 +132,7 @@ fn full_queue_returns_again_and_rings_the_doorbell() {
 }
 
 #[test]
-fn injection_behind_long_message_returns_again() {
+fn an_injection_behind_a_long_message_returns_again() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, 1_000_000);
     let remote = two.key();
     one.post(|post| {
@@ -162,7 +162,7 @@ fn returns_again_when_receives_are_exhausted() {
 }
 
 #[test]
-fn send_without_receive_blocks_later_posts() {
+fn a_send_without_a_receive_blocks_later_posts() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     one.memory.fill(9).unwrap();

@@ -76,7 +76,7 @@ fn does_not_sleep_if_a_message_is_pending() {
 }
 
 #[test]
-fn wait_detects_lost_peer() {
+fn wait_detects_a_lost_peer() {
     let (mut one, two) = waiting_pair();
     one.post(|post| post.length = 8).unwrap();
     drop(two);

@@ -9,6 +9,6 @@ through_table! {
     fn fi_close(object: *mut fid) -> c_int = ops.close;
     /// `fi_control`.
     fn fi_control(object: *mut fid, command: c_int, argument: *mut c_void) -> c_int = ops.control;
-    /// `fi_ep_bind`, `fi_mr_bind` and the like: bind `other` to `object`.
+    /// `fi_ep_bind`, `fi_mr_bind` and the like: binds `other` to `object`.
     fn fi_bind(object: *mut fid, other: *mut fid, flags: u64) -> c_int = ops.bind;
 }

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_text_file() {
+    fn rejects_a_text_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("libfabric.so.1");
         std::fs::write(&path, "INPUT(libfabric.so.1.19)").unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_library_for_another_architecture_by_its_header() {
+    fn rejects_a_library_for_another_architecture_by_its_header() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("libfabric.so.1");
         let mut header = vec![0_u8; 64];
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_metadata_of_the_test_binary() {
+    fn reads_the_metadata_of_the_test_binary() {
         // The test binary is a position-independent executable: ET_DYN, dynamic section, glibc.
         let metadata = read_elf(&std::env::current_exe().unwrap()).unwrap();
         assert!(

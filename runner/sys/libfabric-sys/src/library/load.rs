@@ -39,7 +39,8 @@ pub(super) fn open(source: &Source) -> Result<Loaded, OpenError> {
     }
 }
 
-/// Reads the ELF header first, because the loader's messages about unsuitable files are hard to understand.
+/// Opens the file at `path`. Checks its ELF metadata first, because the loader's messages about unsuitable files are
+/// hard to understand.
 fn open_file(path: &Path) -> Result<Loaded, OpenError> {
     if !path.exists() {
         return NotFoundSnafu {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn distinguishes_missing_dependency_from_missing_library() {
+    fn distinguishes_a_missing_dependency_from_a_missing_library() {
         assert!(is_absent(
             "libfabric.so.1: cannot open shared object file: No such file or directory"
         ));
