@@ -1,4 +1,4 @@
-//! Command line of `fabricbench-operator`: one file per subcommand. `fabricbench` has the same subcommands.
+//! Command line of `fabricbench-operator`, with one file per subcommand. `fabricbench` also has these subcommands.
 
 mod crd;
 mod exit;

@@ -1,7 +1,8 @@
 //! The operator process: client, leader election, HTTP endpoints and shutdown. Performs I/O. The controller of runs is
 //! [`crate::run_controller`].
 //!
-//! One thread runs everything except evaluations, so that an idle operator needs little memory.
+//! One thread runs everything except evaluations, analyses and DNS lookups, so that an idle operator needs little
+//! memory.
 
 mod leader;
 mod server;
@@ -84,7 +85,7 @@ const DNS_THREADS: usize = 2;
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The operator cannot start, or it lost leadership. The process must then exit and be restarted.
+/// The operator cannot start, loses leadership, or fails. The process must then exit and be restarted.
 pub fn run(options: Options) -> Result<(), OperatorError> {
     telemetry::start(options.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -17,7 +17,7 @@ pub struct Options {
     pub config: OperatorConfig,
     /// Maximum number of concurrent reconciliations.
     pub concurrency: u16,
-    /// Maximum number of concurrent evaluations; each uses one CPU.
+    /// Maximum number of concurrent evaluations and analyses; each uses one CPU.
     pub evaluation_threads: usize,
     /// Rate limit for requests to the API server.
     pub limits: RequestLimits,
@@ -40,9 +40,9 @@ pub struct OperatorConfig {
     pub image_pull_policy: Option<String>,
     /// Names of image pull secrets in the namespace of the run.
     pub image_pull_secrets: Vec<String>,
-    /// Allowed prefixes of image references in a run; empty allows every image.
+    /// Allowed prefixes of image references in a run; an empty list allows any image.
     pub allowed_images: Vec<String>,
-    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every
+    /// Allowed names of environment variables in a variant. A trailing `*` matches any suffix; an empty list allows any
     /// name.
     pub allowed_env: Vec<String>,
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits

@@ -1,4 +1,5 @@
-//! Creates many objects concurrently with 16 clients, and measures the time until the first Job of each object exists.
+//! Creates many objects with up to 16 concurrent requests, and measures the time until the first Job of each object
+//! exists.
 
 use std::collections::HashMap;
 use std::fmt::Debug;

@@ -63,7 +63,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
         lost as f64,
     );
     results.add(
-        format!("{what}: runs with two Jobs"),
+        format!("{what}: runs with more than one Job"),
         Goal::AtMost(0.0),
         duplicated as f64,
     );

@@ -11,7 +11,7 @@ use campaign::RunOutcome;
 /// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// 0: the run is complete, and no expectation was missed.
+    /// 0: the run is complete, no expectation was missed, and no regression was found.
     Complete,
     /// 1: the run is complete, and an expectation was missed or a regression was found.
     Missed,
@@ -90,9 +90,9 @@ impl From<io::Error> for Failure {
 /// Converts the result of a command to an exit status. Writes the message of a failure to standard error.
 pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
     let exit = result.unwrap_or_else(|failure| {
-        // A failed write to standard error cannot be reported.
         let message = failure.to_string();
         if !message.is_empty() {
+            // A failed write to standard error cannot be reported.
             let _ = writeln!(io::stderr(), "{message}");
         }
         failure.exit

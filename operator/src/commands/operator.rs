@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_values_that_would_allow_everything_or_nothing() {
+    fn accepts_only_valid_prefixes_patterns_and_sizes() {
         for argument in [
             "--allow-image=",
             "--allow-image=a,,b",

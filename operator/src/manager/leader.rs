@@ -25,13 +25,13 @@ use crate::options::LeaseName;
 use identity::Identity;
 use step::{Seen, Step, step};
 
-/// Duration of the Lease in seconds. Another replica may take over a Lease that is not renewed for this long.
+/// Duration of the Lease in seconds. Another replica may take over a Lease that has not been renewed for this long.
 const LEASE_SECONDS: i32 = 15;
 /// Interval between renewals, and between reads of a Lease held by another replica.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// A leader that has been unable to renew the Lease for this long stops before another replica can take it over.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// Delay before a failed write is retried.
+/// Delay before a failed renewal is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Reason why this replica is not, or is no longer, the leader.

@@ -13,7 +13,7 @@ use crate::options::LogFormat;
 
 /// Environment variable with the log filter, such as `debug` or `info,kube_client=warn`.
 const VARIABLE: &str = "RUST_LOG";
-/// Log filter if the variable is unset.
+/// Log filter if the variable is unset, empty or invalid.
 const DEFAULT_FILTER: &str = "info,kube_client=warn,kube_runtime=warn,hyper_util=warn";
 
 /// Initializes logging for this process. Further calls have no effect.

@@ -55,13 +55,13 @@ pub struct AttemptInputs<'a> {
 /// The objects of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptObjects {
-    /// Objects that the pods need to start.
+    /// Objects that the pods need in order to start.
     pub prerequisites: Prerequisites,
     /// The Job of the workers.
     pub job: Job,
 }
 
-/// Objects that the pods of an attempt need to start.
+/// Objects that the pods of an attempt need in order to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prerequisites {
     /// The assignment of the workers. No worker starts without it.

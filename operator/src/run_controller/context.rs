@@ -45,7 +45,7 @@ pub(super) struct Context {
     pub(super) unlimited: Client,
     /// Metrics of the operator.
     pub(super) metrics: Metrics,
-    /// Slots for concurrent evaluations.
+    /// Slots for concurrent evaluations and analyses.
     pub(super) evaluations: Semaphore,
     /// Configuration of the operator that applies to all runs.
     pub(super) config: OperatorConfig,

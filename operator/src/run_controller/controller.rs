@@ -135,7 +135,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
     }
 }
 
-/// Namespaces to watch, with one watch each. `None` stands for a single watch of all namespaces.
+/// Scopes of the watches: one for each namespace, or only `None`, which stands for all namespaces.
 fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     match namespaces {
         Namespaces::All => vec![None],
@@ -165,8 +165,8 @@ impl<'a> Watches<'a> {
     /// Adds the watches for runs, and for the Jobs and pods with the operator's label, in one namespace or in all
     /// namespaces.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
-        // Watched as dynamic objects, because one object that cannot be read as a run would break a typed watch for all
-        // runs.
+        // Runs are watched as dynamic objects, because one object that cannot be read as a run would break a typed
+        // watch for all runs.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs = match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),

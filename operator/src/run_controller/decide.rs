@@ -124,7 +124,7 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
 /// `activeDeadlineSeconds`.
 fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
     let Some(since) = inputs.observed.persisted.active_since else {
-        // Worker 0 terminated before all workers were observed running.
+        // Worker 0 terminated, or its pod was deleted, before all workers were observed running.
         let waiting = Waiting {
             until,
             ..Waiting::new(

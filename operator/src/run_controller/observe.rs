@@ -54,8 +54,7 @@ pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPo
     }
 }
 
-/// Everything that a decision may depend on. `live_pods` is the result of [`list_pods`], if it was called in this
-/// reconciliation.
+/// Returns the observed state of the run. `live_pods` is the result of [`list_pods`], if the previous step called it.
 pub(super) fn observe<'s>(
     context: &Context,
     snapshot: &RunSnapshot<'_>,

@@ -1,5 +1,5 @@
-//! Types for everything that a decision about one run may depend on, and conversions from API objects to these types.
-//! Performs no I/O.
+//! Types for the observed state on which the decisions about one run depend, and conversions from API objects to these
+//! types. Performs no I/O.
 //!
 //! None of this state outlives a decision. After a restart, it is observed again.
 

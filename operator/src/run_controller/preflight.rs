@@ -227,8 +227,8 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// Whether `toleration` matches `taint` by the rules of the scheduler: a missing key matches every key, a missing
-/// effect matches every effect, and the default operator is `Equal`.
+/// Whether `toleration` matches `taint` by the rules of the scheduler: a missing key with the operator `Exists` matches
+/// any key, a missing effect matches any effect, and the default operator is `Equal`.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration
         .effect

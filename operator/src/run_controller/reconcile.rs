@@ -38,7 +38,7 @@ pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
         context.metrics.reconciled(started.elapsed(), category);
         match result {
             Ok(requeue) => requeue,
-            // Not reported as a failure: the concurrent change enqueues the run again.
+            // No event is published, because the concurrent change enqueues the run again.
             Err(error) if error.is_conflict() => {
                 debug!(%error, "the run was changed during its reconciliation");
                 Requeue::Backoff

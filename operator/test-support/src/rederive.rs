@@ -30,7 +30,7 @@ pub fn rederive(directories: &[PathBuf]) -> Output {
     program("rederive", directories)
 }
 
-/// Runs the program for the runs in two directories and `files` with their comparison as JSON.
+/// Runs the program for the runs in two directories and for `files`, each of which contains their comparison as JSON.
 pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
     program("rederive.compared", &[runs.as_slice(), files].concat())
 }

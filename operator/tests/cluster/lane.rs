@@ -60,7 +60,7 @@ impl Tally {
         self.unknown_jobs += other.unknown_jobs;
     }
 
-    /// Prints the counts. Fails if anything was lost or duplicated, or if killing the operator caused another attempt.
+    /// Prints the counts. Fails if anything was lost or duplicated, or if a disturbance caused another attempt.
     pub fn assert_undisturbed(&self, what: &str) {
         println!(
             "{what}: {} kills in {} campaigns; {} attempts for {} legs; {} cases, {} lost; {} records \
@@ -77,7 +77,7 @@ impl Tally {
         assert_eq!((self.lost, self.duplicated, self.unknown_jobs), (0, 0, 0));
         assert_eq!(
             self.attempts, self.legs,
-            "killing the operator must not cause another attempt"
+            "the disturbances must not cause another attempt"
         );
     }
 }

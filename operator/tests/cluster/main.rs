@@ -1,5 +1,6 @@
 //! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer data over TCP.
-//! `.ci/operator-test cluster` starts the cluster and loads the images. Without a cluster, every test fails.
+//! `.ci/operator-test cluster` starts the cluster and loads the images. Without a cluster, the tests that need one
+//! fail.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

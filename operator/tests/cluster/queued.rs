@@ -12,7 +12,7 @@ use test_support::cluster::{all, until_within};
 use test_support::proxy::Moment;
 
 #[tokio::test]
-async fn job_admitted_before_its_other_objects_exist_is_measured() {
+async fn job_admitted_before_its_prerequisites_exist_is_measured() {
     let namespace = TestNamespace::new().await;
     let mut run = with_rounds("queued", 1);
     run.spec.placement.queue_name = Some("queue".to_owned());

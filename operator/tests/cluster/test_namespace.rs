@@ -186,7 +186,7 @@ impl TestNamespace {
     /// Deletes the runs and waits until they no longer exist, so that their pods no longer occupy the nodes. Then
     /// starts the deletion of the namespace. An operator must be running.
     pub async fn delete(self) {
-        // Deleted as dynamic objects, because some tests create runs that cannot be deserialized.
+        // The runs are deleted as dynamic objects, because some tests create runs that cannot be deserialized.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &resource);
         let all = ListParams::default();
@@ -216,7 +216,7 @@ impl TestNamespace {
     }
 }
 
-/// Checks that each block has only one record, which means that every later attempt measured only missing blocks.
+/// Checks that each block has only one block record, which means that later attempts measured only missing blocks.
 fn assert_no_block_was_measured_twice(lines: &str) {
     let mut blocks = BTreeSet::new();
     for line in lines.lines() {

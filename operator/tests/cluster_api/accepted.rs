@@ -47,7 +47,7 @@ async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     println!("{} writes: {writes:#?}", writes.len());
     assert!(
         writes.len() <= 5,
-        "the status update to Running needs one more write"
+        "the first Job must not need more than five writes"
     );
     assert_eq!(condition(&pending, "Accepted"), Some("True"));
     let owner = job.metadata.owner_references.unwrap().remove(0);

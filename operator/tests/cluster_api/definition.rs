@@ -80,7 +80,7 @@ async fn does_not_replace_a_newer_stored_version() {
 }
 
 #[tokio::test]
-async fn reports_missing_permissions_and_unset_kubeconfig() {
+async fn reports_missing_permissions_and_a_missing_kubeconfig() {
     let directory = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_yaml::from_str(&text).unwrap();

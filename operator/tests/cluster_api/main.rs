@@ -1,5 +1,5 @@
-//! Tests of the operator with a real API server and no nodes: its writes, their number, and recovery after the operator
-//! is killed. `.ci/operator-test api` starts the API server. Without an API server, every test fails.
+//! Tests of the operator and of the schema with a real API server and no nodes. `.ci/operator-test api` starts the API
+//! server. Without an API server, the tests that need one fail.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

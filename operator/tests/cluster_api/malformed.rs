@@ -55,7 +55,7 @@ async fn unreadable_object_does_not_affect_other_runs() {
     any.delete("broken", &DeleteParams::default()).await.unwrap();
 }
 
-/// When a schema becomes stricter, stored objects that violate it remain until they are written again.
+/// When a schema becomes stricter, stored objects that violate it are rejected only when they are written again.
 #[tokio::test]
 async fn status_identifies_the_field_of_an_invalid_size() {
     let client = client().await;

@@ -55,7 +55,8 @@ def values(run, key, metric):
 
 
 def log_values(run, key, metric):
-    """The logarithm of the ratio to the baseline in each round that has both, or of the values of the baseline."""
+    """The logarithm of the ratio to the baseline in each round that has values of both; for the baseline itself, the
+    logarithm of its value in each round."""
     own, baseline = (values(run, one, metric) for one in (key, run.plan.baseline_of(key)))
     if key == run.plan.baseline_of(key):
         return [math.log(value) for value in own.values()]
@@ -63,8 +64,8 @@ def log_values(run, key, metric):
 
 
 def is_withheld(run, key):
-    """Whether the results of the arm, or those of the baseline to which it is compared, are not usable within their own
-    run."""
+    """Whether the results of the arm, or those of the baseline with which it is compared, are not usable within their
+    own run."""
     suspect = comparisons.suspect(run)
     if key != run.plan.baseline_of(key):
         effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))

@@ -1,4 +1,4 @@
-"""Limits that no measurement can exceed: the line rate of the links and the minimum latency."""
+"""Physical limits of a measurement: the line rate of the links and the minimum latency."""
 
 from . import histogram
 from .cases import samples
@@ -22,7 +22,7 @@ def line_rate(facts, posted):
 
 
 def is_above_line_rate(side, facts):
-    """Whether a worker posted more payload than its links can carry."""
+    """Whether a worker posted payload at a higher rate than its links can carry."""
     posted = side.get("posted")
     line = line_rate(facts, posted) if posted and facts else None
     return bool(line) and posted["payloadBytes"] * 8e9 / max(posted["elapsedNanos"], 1) > line * (1 + TOLERANCE)

@@ -15,7 +15,7 @@ PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos":
 
 
 def check(run, key, stored, tally):
-    """Compares every field of a result. `stored` has only the key if the status omits the result."""
+    """Compares every field of a result. `stored` is empty if the status omits the result."""
     where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
     if stored:
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))

@@ -51,7 +51,7 @@ class Run:
         return [case for case in self.measured(key, last) if case.valid]
 
     def by_round(self, key, value):
-        """The median over the pairs of each round, of the function `value` of a case."""
+        """For each round, the median over its pairs of `value`, which is a function of a case."""
         values = collections.defaultdict(list)
         for case in self.valid(key):
             if (found := value(case)) is not None:
@@ -59,7 +59,7 @@ class Run:
         return {number: statistics.median(of_round) for number, of_round in values.items()}
 
     def median(self, key, value):
-        """The median over the rounds; None without a value."""
+        """The median over the rounds of the values of `by_round`; None without a value."""
         rounds = self.by_round(key, value)
         return statistics.median(rounds.values()) if rounds else None
 

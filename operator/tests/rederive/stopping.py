@@ -136,7 +136,7 @@ class Stopping:
         withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), self.suspect, last)
         if withheld == "ControlViolated":
             return None
-        # The interval of an arm without a difference to the baseline is valid, so expectations on it have an answer.
+        # The interval of an arm without a difference from the baseline is valid, so expectations on it have an answer.
         if withheld and withheld != "NotApplicable":
             return "NoVerdict"
         questions = self.questions(key)

@@ -2,7 +2,7 @@
 
 import collections
 
-# Difference of two figures that both programs round to integers, because logarithms may differ in the last bit.
+# Tolerance for a figure that both programs round to an integer, because logarithms may differ in the last bit.
 ROUNDING = 1
 
 

@@ -24,7 +24,7 @@ def orders(first, second):
     """The number of orders of two samples with each Mann-Whitney count."""
     if not first or not second:
         return [1]
-    # The largest value belongs to the second sample, and exceeds all values of the first, or to the first.
+    # The largest value belongs to the second sample and exceeds all values of the first, or it belongs to the first.
     last_second, last_first = orders(first, second - 1), orders(first - 1, second)
     counts = [0] * (first * second + 1)
     for count, number in enumerate(last_second):

@@ -2,9 +2,9 @@
 //!
 //! A replica whose container was killed and restarted in the same pod gets the same identity, so it still holds its
 //! Lease and need not wait for the Lease to expire. This is safe because two running processes never have the same
-//! identity: an identity consists of the boot ID of the machine and the network namespace, and a process uses it only
+//! identity: an identity contains the boot ID of the machine and the network namespace, and a process uses it only
 //! while it is bound to a socket address that can be bound only once per network namespace. The kernel releases the
-//! socket when the process ends.
+//! socket when the process ends. A process that cannot bind the address uses a random identity.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
@@ -30,7 +30,8 @@ pub(super) struct Identity {
 impl Identity {
     /// Creates the identity for the election of `lease`. It starts with the host name, which is the name of the pod.
     ///
-    /// If another process in this network namespace takes part in the same election, the identity is random.
+    /// If another process in this network namespace takes part in the same election, or `/proc` is not readable, the
+    /// identity is random.
     pub(super) fn new(lease: &LeaseName) -> Self {
         let uname = rustix::system::uname();
         let host = uname.nodename().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Tests which values are read from a run, and in which order.
+//! Tests of the values that are read from a run, and of their order.
 
 use serde_json::json;
 

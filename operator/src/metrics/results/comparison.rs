@@ -16,7 +16,8 @@ const VERDICTS: [Verdict; 4] = [
     Verdict::Inconclusive,
 ];
 
-const WITHHELD: &str = "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged";
+const WITHHELD: &str =
+    "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable";
 
 const COMPARISON_LABELS: &[Label] = &[
     RUN_NAMESPACE,
@@ -55,7 +56,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_verdict",
         "",
-        "Verdict of a comparison on the primary metric; None if it is withheld",
+        "Verdict of a comparison on the primary metric; None if it is withheld or the comparison is a negative control",
         &[
             RUN_NAMESPACE,
             RUN,

@@ -144,7 +144,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_node_deviation_ratio",
         "ratio",
-        "Ratio of the median over all pairs, scenarios and sizes of the node to the median pair; above 1 is worse",
+        "Median ratio of the node's pairs to the median pair, over all scenarios and sizes; above 1 is worse",
         &[RUN_NAMESPACE, RUN, label("node", "")],
         Samples::Run(|run, emit| {
             for (node, deviation_ppm) in &run.node_deviations {

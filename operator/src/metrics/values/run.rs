@@ -115,7 +115,7 @@ fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {
     values.collect()
 }
 
-/// Returns the first `max` distinct strings.
+/// Returns the first `max` distinct strings, each clipped to [`MAX_LABEL`] characters.
 fn distinct<'a>(texts: impl Iterator<Item = &'a String>, max: usize) -> Vec<Box<str>> {
     let mut seen = BTreeSet::new();
     let clipped = texts.map(|text| clipped(text, MAX_LABEL).into_boxed_str());

@@ -29,7 +29,7 @@ pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, St
     labels
 }
 
-/// Label selector of the pods of the run with `uid`.
+/// Label selector for the pods of the run with `uid`.
 pub fn selector(uid: &str) -> String {
     format!("{}={uid}", names::LABEL_RUN_UID)
 }

@@ -32,7 +32,8 @@ pub(super) enum AttemptAssessment<'a> {
     },
     /// The log of worker 0 must be followed. The field is the pod of worker 0.
     Follow(&'a PodState),
-    /// Worker 0 has terminated, and the controller is waiting for the rest of its log or for the cause of a loss.
+    /// Worker 0 has terminated or its pod is being deleted, and the controller is waiting for the rest of its log or
+    /// for the cause of a loss.
     Ending {
         /// Time at which the wait ends.
         until: Option<Timestamp>,
@@ -218,8 +219,8 @@ impl<'a> AttemptView<'a> {
         ))
     }
 
-    /// Outcome caused by the worker with the lowest rank among those that cannot continue. If all workers were observed
-    /// running, a missing pod is treated as deleted.
+    /// Outcome caused by the worker with the lowest rank among those that cannot continue. A missing pod is treated as
+    /// deleted if all workers were observed running or the Job lists its rank as failed.
     pub(super) fn failure(&self) -> Option<AttemptOutcome> {
         (0..self.inputs.policy.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);

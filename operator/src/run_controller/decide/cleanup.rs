@@ -9,7 +9,7 @@ use super::{Inputs, POD_LIST_INTERVAL, earliest};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Delay after the end of a deleted pod's grace period before its node is considered lost.
+/// Delay after the end of a deleted pod's grace period before the pod is considered stuck.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
 /// Time after the end of the run for which a Job whose worker 0 has ended may continue, so that it can finish by itself
 /// and the logs of its pods remain readable.

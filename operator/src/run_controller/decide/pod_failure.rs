@@ -13,7 +13,7 @@ use crds::v1alpha1::Reason;
 /// is enough for its retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Exit codes of containers that were killed by SIGKILL and SIGTERM.
+/// Exit codes of containers that were killed by SIGKILL or SIGTERM.
 const KILLED: [i32; 2] = [137, 143];
 
 /// Message about an image in which the runner cannot start.

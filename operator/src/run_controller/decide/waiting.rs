@@ -37,7 +37,7 @@ impl Waiting {
         Self::new(Reason::FailedCreate, rejected.message.clone())
     }
 
-    /// Waits for pods that the cluster has not created in time.
+    /// The run is waiting for pods that the cluster has not created in time.
     pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
         Self::new(
             Reason::FailedCreate,
@@ -48,7 +48,7 @@ impl Waiting {
         )
     }
 
-    /// Waits for nodes that the gang of `run` occupies.
+    /// The run is waiting for nodes that the gang of the other run `run` occupies.
     pub(super) fn for_competing_run(run: &str, scheduler_message: &str) -> Self {
         Self::new(
             Reason::WaitingForNodes,
@@ -56,7 +56,7 @@ impl Waiting {
         )
     }
 
-    /// Waits for nodes that a cluster autoscaler may add. `unmet` describes the unmet requirements.
+    /// The run is waiting for nodes that a cluster autoscaler may add. `unmet` describes the unmet requirements.
     pub(super) fn for_missing_nodes(unmet: &str, scheduler_message: &str) -> Self {
         Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
     }

@@ -80,7 +80,7 @@ impl Reconciler<'_> {
 
     /// Adds the finalizer if it is missing, then creates the Service, and finally the ConfigMap. No worker starts
     /// without the ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a
-    /// result only if a prerequisite could not be created.
+    /// result only if a prerequisite could not be created or the run is gone.
     async fn create_prerequisites(
         &mut self,
         id: AttemptId,

@@ -22,7 +22,7 @@ pub(in crate::run_controller) struct WatchScope<T> {
     pub(in crate::run_controller) kind: &'static str,
     /// API client for the objects in the watched namespace, or in all namespaces.
     pub(in crate::run_controller) api: Api<T>,
-    /// Selectors of the objects.
+    /// Selectors for the objects.
     pub(in crate::run_controller) config: watcher::Config,
     /// Receives a message when the initial list is complete.
     pub(in crate::run_controller) complete: oneshot::Sender<()>,

@@ -120,7 +120,7 @@ impl Faults {
     }
 }
 
-/// Response with the error `status` of an API server.
+/// Error response of an API server with the HTTP status `status`.
 pub(super) fn error(status: StatusCode, reason: &str) -> Response {
     let body = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": reason,

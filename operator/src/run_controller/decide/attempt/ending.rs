@@ -23,7 +23,7 @@ pub(super) enum Ending {
     InProgress,
     /// The log of worker 0 must be followed.
     Follow,
-    /// Worker 0 has ended, and the controller is waiting for further information.
+    /// Worker 0 has ended or its pod is being deleted, and the controller is waiting for further information.
     Wait {
         /// Time at which the wait ends.
         until: Option<Timestamp>,
