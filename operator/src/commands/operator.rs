@@ -90,7 +90,7 @@ pub struct Operator {
     #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
-    /// Maximum number of concurrent evaluations, each on a separate thread.
+    /// Maximum number of concurrent evaluations and analyses of runs, each on a separate thread.
     #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=64))]
     evaluation_threads: u16,
