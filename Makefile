@@ -1,4 +1,4 @@
-# `make help` lists the targets. Every target installs missing prerequisites (.ci/setup).
+# `make help` lists the targets. Targets that need prerequisites install those that are missing (.ci/setup).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -58,7 +58,7 @@ generate-all: generate ## Also rewrite the chart's README (Go), the simulated co
 	@runner/sys/libfabric-sys/regenerate.sh
 
 .PHONY: truth
-truth: build ## Run campaigns with a known answer and count wrong verdicts
+truth: build ## Run campaigns with known true effects and count wrong verdicts
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth

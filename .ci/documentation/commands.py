@@ -33,7 +33,7 @@ def check(root, all_pages, scratch, programs):
 
 
 def check_names(root, all_pages):
-    """Yields subcommands and options in running text that the binaries do not have."""
+    """Yields the subcommands, options and make targets in running text that do not exist."""
     helps = {}
     makefile = (root / "Makefile").read_text()
     for page in all_pages:

@@ -47,27 +47,27 @@ class Faults(unittest.TestCase):
 
 
 class Local(Faults):
-    def test_links(self):
+    def test_broken_links_are_reported(self):
         right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report-dark.png) [w](https://x.invalid/)"
         self.only(links.check(ROOT, [page(right)]))
         wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
         self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
 
-    def test_paths_in_running_text(self):
+    def test_missing_paths_in_running_text_are_reported(self):
         self.only(links.check_paths(ROOT, [page("`operator/src/` `docs/decisions/*.md` `verdicts.md` `other/none.rs`")]))
         self.only(links.check_paths(ROOT, [page("`operator/src/none.rs`")]), "no such file")
 
-    def test_unreachable_page(self):
+    def test_unreachable_page_is_reported(self):
         unlinked, readme = page(""), pages.parsed(ROOT / "README.md", "")
         self.only(links.orphans(ROOT, [readme, unlinked]), "not reachable")
 
-    def test_fields(self):
+    def test_unknown_fields_are_reported(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
         self.only(fields.check(ROOT, [page(right)]))
         wrong = "`spec.variants[].injects` `status.result` `image.tags=x` `sampling.round`"
         self.only(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")
 
-    def test_enum_values(self):
+    def test_undocumented_enum_values_are_reported(self):
         every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
         self.only(enums.check(ROOT, every.values()))
         for removed, expected_fault in [
@@ -84,20 +84,20 @@ class Local(Faults):
             faults = list(enums.check(ROOT, [changed_page, every["verdicts.md"]]))
             self.assertIn(expected_fault, faults)
 
-    def test_documented_value_without_code(self):
+    def test_documented_value_without_code_is_reported(self):
         self.only(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
         self.only(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
-    def test_tests(self):
+    def test_unknown_test_names_are_reported(self):
         self.only(tests.check(ROOT, [page("| tests |\n|---|\n| `main` |")]))
         self.only(tests.check(ROOT, [page("| rule | tests |\n|---|---|\n| `other` | `no_such_test` |")]), "no_such_test")
 
-    def test_runs(self):
+    def test_invalid_runs_are_reported(self):
         self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
         wrong = RUN.replace("iterations", "iteration")
         self.only(manifests.check_plans(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
 
-    def test_valid_commands(self):
+    def test_valid_commands_are_accepted(self):
         valid = """
             fabricbench plan examples/nixl-t2-inject.yaml  # a comment
             fabricbench report default/nixl-t2-inject \\
@@ -108,7 +108,7 @@ class Local(Faults):
         """
         self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.LOCAL))
 
-    def test_invalid_commands(self):
+    def test_invalid_commands_are_reported(self):
         for invalid, text in [
             ("fabricbench plan examples/none.yaml", "none.yaml"),
             ("fabricbench report default/none", "no file in examples/"),
@@ -120,11 +120,11 @@ class Local(Faults):
             with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
                 self.only(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.LOCAL), text)
 
-    def test_output_in_a_block_without_a_language(self):
+    def test_output_in_a_block_without_a_language_is_not_executed(self):
         page = fenced("", "demo-tcp   libfabric\nfabricbench plan none")
         self.only(commands.check(ROOT, [page], self.scratch, commands.LOCAL), "none")
 
-    def test_commands_in_running_text(self):
+    def test_unknown_commands_in_running_text_are_reported(self):
         valid = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
         self.only(commands.check_names(ROOT, [page(valid)]))
         invalid = "`fabricbench runn FILE` `fabricbench run --out DIR` `make no-such-target`"
@@ -133,12 +133,12 @@ class Local(Faults):
 
 
 class Kubernetes(Faults):
-    def test_manifests(self):
+    def test_invalid_manifests_are_reported(self):
         self.only(manifests.check_schemas(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
         wrong = POD.replace("image", "images")
         self.only(manifests.check_schemas(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
 
-    def test_valid_commands(self):
+    def test_valid_commands_are_accepted(self):
         valid = """
             kubectl apply -f examples/nixl-t2-inject.yaml
             helm install a charts/fabricbench --set image.repository=REGISTRY/x
@@ -146,7 +146,7 @@ class Kubernetes(Faults):
         """
         self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.KUBERNETES))
 
-    def test_invalid_commands(self):
+    def test_invalid_commands_are_reported(self):
         for invalid, text in [
             ("kubectl apply -f examples/none.yaml", "no such file"),
             ("kubectl gett pods", "unknown command"),

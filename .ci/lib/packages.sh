@@ -97,7 +97,7 @@ wheel() {
 # wheel_command NAME VERSION COMMAND: prints the path of a command in an unpacked wheel.
 wheel_command() { find "$CACHE/$1-$2" -path "*.data/scripts/$3" | head -n 1; }
 
-# cargo_tool NAME VERSION: compiles a cargo tool without optimization, because it runs only for a few seconds.
+# cargo_tool NAME VERSION: compiles a cargo tool without optimization, because the tool runs only for a few seconds.
 cargo_tool() {
     cargo install --list | grep -q "^$1 v$2:" && return 0
     printf 'setup: compiling %s %s\n' "$1" "$2" >&2

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Checks the requirements before anything is changed. One message lists everything that is missing.
+# Checks the requirements before anything is created. One message lists all missing programs or, if there are none, all
+# missing kernel features.
 
 preflight() {
     local missing=()

@@ -64,7 +64,7 @@ tool_build() {
 
 go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 26 ]; }
 
-# tools_up MODULE...: builds the modules that are not built. The compiled packages, which take 4 GiB, are then removed.
+# tools_up MODULE...: builds the modules that have not been built. The compiled packages, which take 4 GiB, are then removed.
 tools_up() {
     local module build_lock=
     for module in "$@"; do tool_build "$module"; done

@@ -63,7 +63,7 @@ times_out_twice() {
     reaches policy client tcp neighbor:80 neighbor
 }
 
-@test "ingress: a named port and pod selector allow only matching traffic" {
+@test "ingress: a named port and a pod selector allow only matching traffic" {
     policy allow-from-client
     blocked policy neighbor tcp server:80
     reaches policy client tcp server:80 server

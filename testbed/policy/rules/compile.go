@@ -31,8 +31,8 @@ type Match struct {
 	Ports string
 }
 
-// Isolated is a pod that at least one policy selects for a direction. Only packets that match one of its rules are
-// allowed.
+// Isolated is a pod that at least one policy selects for a direction. In this direction, only packets that match an entry
+// of Allowed pass.
 type Isolated struct {
 	Address   netip.Addr
 	Direction Direction
@@ -44,9 +44,9 @@ type Ruleset struct {
 	Node     Node
 	Sets     Sets
 	Isolated []Isolated
-	// KnownSet is the name of the set that contains the addresses of the node's pods, or empty if the node has no pods.
-	// While any policy exists, other addresses in the node's pod range are blocked, so that a new pod is isolated even
-	// before it is observed.
+	// KnownSet is the name of the set that contains the addresses of the node's pods, or empty if the node has no pods or no
+	// policy exists. While any policy exists, other addresses in the node's pod range are blocked, so that a new pod is
+	// isolated even before it is observed.
 	KnownSet string
 	// Active reports whether any policy exists.
 	Active bool

@@ -29,8 +29,8 @@ type endpoint struct {
 	address netip.Addr
 }
 
-// endpoints returns the pods to which policies apply, ordered by address: those that have not ended and do not use the host
-// network.
+// endpoints returns the pods to which policies apply: those that have an address, have not ended and do not use the host
+// network. They are ordered by address.
 func (s Snapshot) endpoints() []endpoint {
 	var found []endpoint
 	for _, pod := range s.Pods {

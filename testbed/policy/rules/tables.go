@@ -17,7 +17,7 @@ const (
 )
 
 // Hooks maps iptables' built-in chains to the enforcer's chains, to which they jump. Packets that the node itself
-// sends, such as the kubelet's probes, pass through neither of the built-in chains.
+// sends, such as the kubelet's probes, pass through neither of these built-in chains.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
 // Chains returns the names of the enforcer's chains in the output of iptables-save.

@@ -19,7 +19,7 @@ func compiled(t *testing.T) Ruleset {
 	return ruleset
 }
 
-func TestTables(t *testing.T) {
+func TestTablesWritesTheCurrentChainsAndDeletesStaleOnes(t *testing.T) {
 	const want = `*mangle
 :FBT-FORWARD - [0:0]
 :FBT-INPUT - [0:0]
@@ -58,7 +58,7 @@ func withReadableNames(ruleset Ruleset, text string) string {
 	return text
 }
 
-func TestRestore(t *testing.T) {
+func TestRestoreCreatesEverySetWithItsEntries(t *testing.T) {
 	const want = `create BLOCK hash:net
 add BLOCK 0.0.0.0/1
 add BLOCK 128.0.0.0/1
