@@ -52,7 +52,7 @@ pub struct Assignment {
     pub scenarios: Vec<ScenarioAssignment>,
     /// Arms. Blocks refer to them by index.
     pub arms: Vec<ArmAssignment>,
-    /// Operation counts that pilot cases in earlier legs and attempts determined.
+    /// Operation counts from the spec, or from pilot cases in earlier legs and attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_counts: Vec<OperationCount>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.

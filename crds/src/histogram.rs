@@ -16,7 +16,7 @@ use snafu::Snafu;
 const MAX_ENCODED_BYTES: usize = 16 * 1024;
 /// Largest recordable value, in nanoseconds: five minutes. Larger values are clamped.
 const MAX_NANOS: u64 = 300_000_000_000;
-/// Significant figures of recorded histograms.
+/// Maximum number of significant figures of a histogram.
 pub const SIGNIFICANT_FIGURES: u8 = 3;
 
 /// Error encoding or decoding a histogram.
@@ -42,7 +42,7 @@ pub enum HistogramError {
     },
 }
 
-/// Histogram of durations in nanoseconds, from 1 ns to five minutes, with three significant figures.
+/// Histogram of durations in nanoseconds, from 1 ns to five minutes, with at most three significant figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 

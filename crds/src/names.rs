@@ -14,7 +14,7 @@ pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
 /// Label that contains the number of the attempt to which a child object belongs.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
-/// Label on a ConfigMap that contains the index of the record chain part stored in it.
+/// Label that contains the index of the part of the record chain that a ConfigMap stores.
 pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
 /// Label that contains the name of the tool that manages an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";

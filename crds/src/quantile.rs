@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn increases_with_the_cut_and_the_median_is_the_middle(
+        fn never_decreases_with_the_cut_and_the_median_is_the_middle(
             mut samples in prop::collection::vec(0u64..1 << 40, 2..200),
             cut in 1u32..99,
         ) {

@@ -101,7 +101,7 @@ impl StripingPolicy {
 }
 
 impl StripingRule {
-    /// Maximum number of posts on one rail for a burst of `batch` transfers of `size` bytes over `rails` open rails.
+    /// Maximum number of posts on one rail in a burst of `batch` transfers of `size` bytes over `rails` open rails.
     /// Chunk `i` of a striped transfer uses rail `i`; groups of single-chunk transfers are assigned to the rails
     /// round-robin.
     pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64, read: bool) -> u64 {

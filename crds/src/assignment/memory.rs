@@ -4,7 +4,7 @@ use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
 /// Maximum size of a memory area in bytes, unless a single message is larger. The limit exceeds the cache sizes of
-/// current CPUs, so that large transfers are read from main memory, but still allows one area per thread.
+/// most CPUs, so that large transfers are read from main memory, but still allows one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
 pub const SLOT_ALIGNMENT: u64 = 64;

@@ -10,7 +10,7 @@ use super::Record;
 /// Maximum length of a line including its newline, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Error reading the next line of the stream.
+/// Error reading or formatting a line of the stream.
 #[derive(Debug, Snafu)]
 pub enum LineError {
     /// The line is too long.
@@ -124,7 +124,8 @@ impl ChainWriter {
     /// Formats `record` as a line, including its newline.
     ///
     /// # Errors
-    /// The line is too long. On error, the stream does not change, and another record can be written.
+    /// The record cannot be serialized, or the line is too long. On error, the stream does not change, and another
+    /// record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
         let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;

@@ -1,11 +1,11 @@
-//! Answers to yes-or-no questions that a library may not answer.
+//! Answers to yes-or-no questions that a library might not answer.
 
 use serde::{Deserialize, Serialize};
 
 /// Answer to a yes-or-no question. Not every library reports an answer.
 ///
-/// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read YAML
-/// 1.1, in which they are booleans, so that the API server would refuse them.
+/// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read
+/// YAML 1.1, in which they are booleans, so the API server would reject them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Answer {

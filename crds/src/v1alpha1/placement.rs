@@ -40,7 +40,7 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
     /// Required position of each NIC relative to the memory that it accesses. Cases that use a NIC in another position
-    /// fail. Defaults to None: every position is accepted, and reports show the actual positions.
+    /// fail. Defaults to None: any position is accepted, and reports show the actual positions.
     #[serde(default, skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.

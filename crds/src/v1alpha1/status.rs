@@ -199,10 +199,10 @@ pub struct FabricSummary {
     pub provider: String,
     /// Explanation of the level of proof.
     pub reason: String,
-    /// Bytes counted by the network interfaces during the measured cases.
+    /// Bytes that the network interfaces sent during the valid cases. Unset if no interface has byte counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_bytes: Option<u64>,
-    /// Payload bytes of the measured cases.
+    /// Payload bytes that the network interfaces had to send in these cases.
     pub payload_bytes: u64,
 }
 
@@ -326,9 +326,8 @@ pub struct ArmResult {
     /// Level of proof that the data used the requested fabric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
-    /// Whether the provider executed the operations in software although they are meant for the device: RMA operations
-    /// that it emulated with messages, or GPU memory that it copied through host memory. Unset if neither is
-    /// possible: for other operations on host memory, or with a transport without a device.
+    /// Whether the provider emulated RMA operations with messages, or copied GPU memory through host memory. Unset if
+    /// neither is possible: for other operations on host memory, or with a transport without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
 }

@@ -3,7 +3,8 @@
 //! A stream begins with the hello record of rank 0 as line 0. The input may be a concatenation of streams: those of
 //! different legs, those of several attempts of a leg, or one stream that was read again after a restart. The longest
 //! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
-//! in which its `block` record is verified, and only if every arm that the plan assigns to the block has a record.
+//! in which its `block` record is verified and every arm that the plan assigns to the block has a record. In a stage
+//! after the first, a block may omit arms, and an attempt that measures more arms replaces it.
 
 mod case;
 mod collector;
@@ -30,7 +31,7 @@ pub struct Reports {
     pub hellos: Vec<FromStream<HelloRecord>>,
     /// The endpoints of the arms, as the library returned them.
     pub endpoints: Vec<FromStream<EndpointsRecord>>,
-    /// Start-up costs of each arm before its first measured operation, for each leg, round, worker and arm.
+    /// Setup costs of each arm before its first measured operation, by leg, round and worker.
     pub cold: Vec<FromStream<ColdRecord>>,
     /// Cases of all verified blocks.
     pub cases: Vec<Case>,

@@ -9,7 +9,7 @@
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
 //! run form a family of their own: if there is no real difference, the probability that any of them shows a change is
 //! at most `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the
-//! margin, then position or time alone changes the metric, and the verdicts of **all comparisons in that scenario at
+//! margin, then position or time alone may change the metric, and the verdicts of **all comparisons in that scenario at
 //! that size** are withheld, because they share the baseline.
 
 mod effects;
@@ -250,7 +250,8 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline, using the rounds that the analyses in `stopping` include.
 ///
 /// # Errors
-/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
+/// Fails if the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a
+/// spec.
 pub fn compare(
     plan: &Plan,
     reports: &Reports,

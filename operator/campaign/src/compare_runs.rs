@@ -85,8 +85,8 @@ pub fn compare_runs(
         let Ok(comparisons @ 1..) = u32::try_from(shared.iter().filter(gets_verdict).count()) else {
             continue;
         };
-        // The number of rounds of an arm may depend on an analysis of its run, so the interval must hold for every pair of
-        // analyses at which the two runs may have ended.
+        // The number of rounds of an arm may depend on an analysis of its run, so the interval must hold for every pair
+        // of analyses at which the two runs may have ended.
         let analyses = first.plan.analyses.len() * second.plan.analyses.len();
         let family =
             Family::new(comparisons, f64::from(sampling.confidence_percent))?.with_analyses(analyses);
@@ -188,8 +188,8 @@ fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
-/// Reason why the results of `cell`, or those of the baseline to which it is compared, are not usable within their own
-/// run.
+/// Reason why the results of `cell`, or those of the baseline with which it is compared, are not usable within their
+/// own run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
     if let Some(proof) = cell.contradicted() {
         return Some(format!("{}: fabric contradicted: {}", run.plan.run, proof.reason));

@@ -1,4 +1,4 @@
-//! Evaluates the records of a run: every executor and every report uses [`evaluate`] to turn measurements into results.
+//! Evaluates the records of a run. Every executor and every report uses [`evaluate`] to turn measurements into results.
 //! Performs no I/O.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
@@ -55,7 +55,8 @@ impl From<RunOutcome> for Outcome {
 /// what is missing.
 ///
 /// # Errors
-/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
+/// Fails if the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a
+/// spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let stopping = analyze(plan, reports)?;
     let summary = summarize(plan, reports, &stopping);

@@ -1,4 +1,4 @@
-//! Formats numbers for human readers, with three significant digits and a unit. Performs no I/O.
+//! Formats numbers with their units for human readers, and shortens texts. Performs no I/O.
 
 /// Formats a count with its noun: `1 leg`, `2 legs`, `3 processes`.
 pub fn pluralized(count: u64, noun: &str) -> String {

@@ -141,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn slowest_case_limits_the_number_to_its_part_of_the_deadline() {
+    fn slowest_case_limits_the_number_to_its_share_of_the_deadline() {
         let fast = case(Pass::Pilot, 64, 1, 4_000_000);
         let slow = case(Pass::Pilot, 64, 0, 2);
-        // The slowest case may take at most a quarter of the deadline of 60 s, that is, 15 s. Each thread takes 20 ms per
-        // operation.
+        // The slowest case may take at most a quarter of the deadline of 60 s, that is, 15 s. Each thread takes 20 ms
+        // per operation.
         assert_eq!(counts(vec![fast, slow]), [(64, 750)]);
     }
 

@@ -54,12 +54,12 @@ pub struct Plan {
     /// Number of measured rounds, excluding round 0, which contains the integrity pass and the pilot.
     pub rounds: u32,
     /// Numbers of rounds after which the run is analyzed, in ascending order. The last is `rounds`; only a run with
-    /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled) has others. The rounds that follow one analysis, up to the
-    /// next, form a stage.
+    /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled) has others. The rounds that an analysis is the first to include
+    /// form a stage.
     #[serde(skip_serializing_if = "has_single_analysis")]
     pub analyses: Vec<u32>,
-    /// Version of the rules by which analyses end comparisons; `None` if the run has a single analysis. A run can only be
-    /// evaluated by the rules with which it was measured, because they determined its blocks.
+    /// Version of the rules by which analyses end comparisons; `None` if the run has a single analysis. A run can be
+    /// evaluated only by the rules by which it was measured, because they determined its blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopping_rules: Option<u32>,
     /// The variants in the order of the spec, then the control arms.
@@ -76,7 +76,7 @@ pub struct Plan {
     pub controls: u32,
     /// Number of blocks in all legs, including the integrity pass and the pilot.
     pub blocks_total: u32,
-    /// Maximum time from the first ready worker to the last record, in seconds.
+    /// Maximum total time that the workers may run, in seconds.
     pub active_deadline_seconds: u32,
     /// Maximum duration of one case, in seconds.
     pub case_deadline_seconds: u32,

@@ -1,6 +1,6 @@
 //! Checks a plan for inconsistencies, and for settings under which it cannot show an effect. Performs no I/O.
 //!
-//! The planner never creates an inconsistent plan: the tests run this check on every plan that they create. Users
+//! The planner never creates an inconsistent plan: its tests run this check on every plan that they create. Users
 //! should therefore never see a [`Severity::Fatal`] note.
 
 mod consistency;

@@ -46,7 +46,7 @@ pub enum Phase {
     Suspended,
     /// Finished with every block measured.
     Complete,
-    /// Finished with blocks missing, or without any valid case.
+    /// Finished with blocks missing, or with no case measured.
     Failed {
         /// Machine-readable reason for the failure.
         reason: Reason,
@@ -56,7 +56,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Phase of a run after its last block. A run without any valid case has failed.
+    /// Phase of a run after its last block. A run in which no case was measured has failed.
     pub fn finished(evaluation: &Evaluation) -> Self {
         match evaluation.summary.nothing_measured() {
             Some(message) => Self::Failed {

@@ -55,7 +55,7 @@ pub struct Summary {
     pub saved_percent: Option<f64>,
     /// Results of each arm at each size, by scenario, size and arm in the order of the plan.
     pub cells: Vec<CellSummary>,
-    /// Start-up costs of each arm before its first measured operation.
+    /// Setup costs of each arm before its first measured operation.
     pub cold: Vec<ColdSummary>,
     /// The fabric that carried the bytes; `None` before the first measured case.
     pub fabric: Option<FabricEvidence>,

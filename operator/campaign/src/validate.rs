@@ -46,7 +46,7 @@ pub struct ValidatedRun {
     pub scenarios: Vec<ValidatedScenario>,
     /// The expectations. Each names an existing variant and scenario, and selects at least one size.
     pub expectations: Vec<Expectation>,
-    /// Deadline from the first ready worker to the last record, in seconds.
+    /// Maximum total time that the workers may run, in seconds.
     pub active_deadline_seconds: u32,
     /// Deadline of a single case, in seconds.
     pub case_deadline_seconds: u32,
@@ -83,8 +83,8 @@ pub struct ValidatedScenario {
     pub primary: Metric,
     /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
-    /// Number of operations per thread at each size, in bytes. Empty if a pilot determines the numbers, or if they are
-    /// fixed.
+    /// Number of operations per thread that the spec sets for each size in bytes. Empty if a pilot determines the
+    /// numbers, or if the workload needs no pilot.
     pub operation_counts: BTreeMap<u64, u32>,
 }
 

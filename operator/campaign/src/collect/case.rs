@@ -47,7 +47,7 @@ pub enum CaseOutcome {
     Failed(CaseFailure),
 }
 
-/// Measurements of both sides during the timed window.
+/// Measurements of both sides during the measured window.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The initiator side.
@@ -71,7 +71,7 @@ impl Measured {
     }
 }
 
-/// Measurements of one side during the timed window. The fields are those of [`SideReport`].
+/// Measurements of one side during the measured window. The fields are those of [`SideReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct Side {

@@ -340,7 +340,7 @@ impl Collector {
         }
     }
 
-    /// Whether `cases` contain all arms that are already measured in this block of a later stage, and others. Such a
+    /// Whether `cases` contain all arms that are already measured in this block of a later stage, and more. Such a
     /// block is measured again if an earlier analysis was repeated with other records and left more comparisons open.
     fn replaces(&self, leg: u32, block: u32, cases: &[Case]) -> bool {
         if !self.expected.is_partial(leg, block) {

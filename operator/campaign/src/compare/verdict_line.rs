@@ -7,8 +7,8 @@ use crate::plan::{Plan, Role};
 use crate::summarize::Summary;
 
 /// Summarizes each variant's verdicts on the primary metrics by counting the sizes with each verdict. Sizes at which a
-/// variant is identical to the baseline are not counted. The verdicts of an incomplete run are marked as such, because
-/// its intervals are valid only if the decision to stop the run did not depend on them.
+/// variant posts exactly what the baseline posts are not counted. The verdicts of an incomplete run are marked as
+/// incomplete, because its intervals are valid only if the decision to stop the run did not depend on them.
 pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
     if let Some(reason) = summary.nothing_measured() {
         return format!("nothing was measured: {reason}");

@@ -119,8 +119,8 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, for example how many posts a burst
-/// contains.
+/// this size, according to the evidence. The planner cannot always predict this, because it does not know, for example,
+/// how many posts a burst contains.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));
@@ -149,8 +149,8 @@ fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> S
 }
 
 /// Arms with different images are measured in separate legs, which are comparable only on the same nodes and devices.
-/// Only the rounds of the comparison count. A round measures every pair of workers, so ranks need not be on the same node
-/// in the legs of both arms.
+/// Only the rounds of the comparison count. A round measures every pair of workers, so a rank need not be on the same
+/// node in the legs of both arms.
 fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
     if plan.arms.get(comparison.arm)?.separation != Separation::Image {
         return None;

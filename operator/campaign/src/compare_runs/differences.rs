@@ -126,7 +126,7 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
     }),
 ];
 
-/// Finds every difference between the runs that could be mistaken for an effect of an arm. Compares [`PROPERTIES`], the
+/// Finds the differences between the runs that could be mistaken for an effect of an arm. Compares [`PROPERTIES`], the
 /// properties that not every host reports, and then the [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios
 /// and variants that both runs have.
 pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {

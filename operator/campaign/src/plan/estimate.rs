@@ -31,7 +31,7 @@ const ENDPOINTS_RAIL_BYTES: u64 = 320;
 const COLD_BYTES: u64 = 512;
 /// Size of the `block` record, in bytes.
 const BLOCK_BYTES: u64 = 256;
-/// Number of integrity transfers in a case: one window.
+/// Assumed number of transfers in a case of the integrity pass: one window of the default size.
 const INTEGRITY_OPERATIONS: u32 = 16;
 /// Time to start a gang of pods if the image is already present on the nodes.
 const LEG_SECONDS: f64 = 5.0;

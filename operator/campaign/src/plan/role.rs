@@ -13,8 +13,8 @@ pub enum Role {
     /// Measures what a variant changes. Only these comparisons get verdicts and form the family of a scenario.
     Variant,
     /// Compares a variant that posts exactly what the baseline posts, but opens its endpoints with different
-    /// attributes: even for larger messages, a different inject limit changes what a provider inlines and the depth of
-    /// its queues. Although the optimization does not apply, an effect is not necessarily noise.
+    /// attributes: at every size, a different inject limit changes what a provider inlines and the depth of its
+    /// queues. Although the optimization does not apply, an effect is not necessarily noise.
     NotApplicable,
     /// Compares a variant that does exactly what the baseline does at this size, so that any effect is noise.
     NegativeControl,

@@ -1,4 +1,4 @@
-//! Finds settings under which an optimization cannot show an effect. Performs no I/O.
+//! Finds settings under which an optimization or an operation does not have the expected effect. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::units::Size;

@@ -1,4 +1,4 @@
-//! Tests every note with the smallest run that causes it.
+//! Tests the notes, each with a small run that causes it.
 
 use super::*;
 use crate::plan::plan;

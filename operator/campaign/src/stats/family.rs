@@ -11,8 +11,8 @@ use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 /// averages.
 pub const SPARE_ROUNDS: u32 = 4;
 
-/// All comparisons of one scenario (each arm at each size) on its primary metric. The intervals of a family hold
-/// simultaneously: the probability of any false verdict in the family is at most `1 - confidence`.
+/// Comparisons whose intervals hold simultaneously, such as those of one scenario that get a verdict, or all controls
+/// of a run: the probability of any false verdict in the family is at most `1 - confidence`.
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
 /// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, Bonferroni was chosen because

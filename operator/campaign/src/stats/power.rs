@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn projection_inverts_the_detectable_effect() {
+    fn rounds_to_settle_invert_the_minimum_detectable_effect() {
         let family = Family::new(1, 95.0).unwrap();
         let values = rounds(10, 0.05, 0.05);
         let RoundsToSettle::About(count) = settle(&values, &family) else {

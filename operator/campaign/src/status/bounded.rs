@@ -4,7 +4,8 @@
 //! contain all details; a warning in the status lists what was omitted. These steps are taken in order until the status
 //! fits:
 //!
-//! 1. Strings are truncated after [`SHORT_TEXT`] characters.
+//! 1. Most messages are truncated to [`SHORT_TEXT`] characters, and the lists of warnings and of the environment to 16
+//!    entries.
 //! 2. The reasons of optimizations are omitted.
 //! 3. Comparisons lose their minimum detectable effect and the number of rounds that would settle them.
 //! 4. Results lose their numbers of operations.
@@ -45,7 +46,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         (drop_reasons, "reasons of optimizations are omitted"),
         (
             thin_comparisons,
-            "minimum detectable changes of comparisons are omitted",
+            "minimum detectable effects and rounds to settle are omitted",
         ),
         (drop_iterations, "numbers of operations are omitted"),
         (

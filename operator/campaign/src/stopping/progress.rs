@@ -103,7 +103,7 @@ impl<'a> MeasuredArms<'a> {
         }
     }
 
-    /// Numbers of the blocks of `leg` that are verified and contain all its arms.
+    /// Numbers of the blocks of `leg` that are verified and contain all arms that they need.
     fn finished(&self, leg: &Leg) -> BTreeSet<u32> {
         let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
         let is_first_stage = self.plan.stage_of_leg(leg) == 0;

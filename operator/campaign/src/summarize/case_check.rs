@@ -56,8 +56,8 @@ pub enum Invalid {
         /// Limit that this time violates.
         limit: String,
     },
-    /// The cgroup was throttled during the timed window.
-    #[snafu(display("the CPU was throttled for {nanos} ns during the timed window: raise the CPU limit"))]
+    /// The cgroup was throttled during the measured window.
+    #[snafu(display("the CPU was throttled for {nanos} ns during the measured window: raise the CPU limit"))]
     Throttled {
         /// Throttled time of both sides, in nanoseconds.
         nanos: u64,
@@ -68,8 +68,8 @@ pub enum Invalid {
         /// Number of migrations on both sides.
         migrations: u64,
     },
-    /// The CPU frequency governor changed during the timed window.
-    #[snafu(display("the CPU frequency governor changed during the timed window"))]
+    /// The CPU frequency governor changed during the measured window.
+    #[snafu(display("the CPU frequency governor changed during the measured window"))]
     GovernorChanged,
     /// The integrity pass for this arm and size found wrong bytes, or could not verify them.
     #[snafu(display("integrity: {message}"))]

@@ -58,8 +58,7 @@ pub struct CellSummary {
     /// Whether the provider executed the operations in software; `None` if the question does not apply to these
     /// operations.
     pub emulated: Option<Answer>,
-    /// Posting counters, summed over all valid cases. For limits and bursts, the maximum over the cases is taken
-    /// instead.
+    /// Posting counters of all valid cases, combined by [`PostingCounters::merge`].
     pub counters: PostingCounters,
 }
 

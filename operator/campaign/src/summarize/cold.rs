@@ -1,4 +1,4 @@
-//! Start-up costs of an arm before its first measured operation: one value for each round, since every round starts new
+//! Setup costs of an arm before its first measured operation: one value for each round, since every round starts new
 //! processes.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::stats::median_of;
 
-/// A start-up step before the first measured operation.
+/// A setup step before the first measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ColdMetric {
@@ -27,7 +27,7 @@ pub enum ColdMetric {
     FirstPost,
 }
 
-/// All start-up steps, in the order in which they run.
+/// All setup steps, in the order in which they run.
 pub const COLD_METRICS: [ColdMetric; 5] = [
     ColdMetric::ThreadStart,
     ColdMetric::Open,
@@ -59,7 +59,7 @@ impl ColdMetric {
     }
 }
 
-/// Start-up costs of one arm before its first measured operation.
+/// Setup costs of one arm before its first measured operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColdSummary {
@@ -71,7 +71,7 @@ pub struct ColdSummary {
     pub nanos: BTreeMap<ColdMetric, Spread>,
 }
 
-/// Summarizes the start-up costs of every arm that has cold records.
+/// Summarizes the setup costs of every arm that has cold records.
 pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
     let of_arm = |(arm, name): (usize, &str)| {
         let records = || {

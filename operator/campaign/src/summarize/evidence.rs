@@ -23,7 +23,7 @@ pub struct Evidence {
     pub reason: String,
 }
 
-/// Assesses every optimization that the cell `planned` requests, based on the cell's `valid` cases and the sum of their
+/// Assesses every optimization that the cell `planned` requests, based on the cell's `valid` cases and their combined
 /// `counters`. `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that
 /// fits into a work request of the device, if known.
 ///

@@ -1,4 +1,4 @@
-//! Limits that no measurement can exceed: the line rate of the links, the minimum latency, and the time that the
+//! Limits that no correct measurement violates: the line rate of the links, the minimum latency, and the time that the
 //! operations of a case must have taken.
 
 use crds::assignment::Workload;

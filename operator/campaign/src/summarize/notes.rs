@@ -19,7 +19,7 @@ pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
     deduplicate(evidence.map(|from| from.record.message.clone()))
 }
 
-/// Returns the distinct warnings: those about missing blocks and faulty records come first.
+/// Returns the distinct warnings. Those about missing blocks and faulty records come first.
 pub(super) fn warnings(
     plan: &Plan,
     reports: &Reports,

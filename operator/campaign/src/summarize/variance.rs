@@ -149,7 +149,8 @@ mod tests {
 
     use super::*;
 
-    /// Values of the baseline and the control arm, with the given standard deviations of window, process and pair effects.
+    /// Values of the baseline and the control arm, with the given standard deviations of the effects of windows,
+    /// processes and pairs.
     fn simulate(window: f64, process: f64, pair: f64, pairs: u32, rounds: u32) -> (Values, Values) {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         // The sum of 12 uniform values approximates a normal distribution with a standard deviation of 1.
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn recovers_the_levels_of_simulated_noise() {
+    fn recovers_the_components_of_simulated_noise() {
         let (baseline, control) = simulate(0.02, 0.05, 0.10, 300, 20);
         let found = deviations(&baseline, Some(&control)).unwrap();
         assert_near(found.between_windows, 0.02);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_cannot_be_separated_are_unknown() {
+    fn components_that_cannot_be_separated_are_unknown() {
         let (baseline, _) = simulate(0.02, 0.05, 0.0, 1, 20);
         let found = deviations(&baseline, None).unwrap();
         assert_eq!(

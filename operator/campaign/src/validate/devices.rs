@@ -1,5 +1,5 @@
-//! Validates the GPUs and NICs of the workers: GPUs must be requested and used by a thread, and NICs, if any are named,
-//! must be named once for each rail.
+//! Validates the GPUs and NICs of the workers: GPUs must be requested and used by a thread, and if NICs are named,
+//! there must be one for each rail.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ use crate::posting::{Posting, Tuning};
 /// Numbers of rails for which striping rules are compared if the transport has a single rail.
 const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
 
-/// Reports every pair of variants that would post exactly the same messages at every size.
+/// Reports every pair of variants that share a process and would post exactly the same messages at every size.
 pub(super) fn check(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],

@@ -14,8 +14,8 @@ use super::{ProblemKind, ValidatedScenario};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so even a run at
-/// this limit requires a large node.
+/// Maximum memory of a scenario in one instrument process. Each environment has its own process, so even below this
+/// limit, a run may require a large node.
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
 /// Default number of measured round trips or transfers, as in the test procedures.
 const DEFAULT_ITERATIONS: u32 = 1000;
@@ -202,7 +202,7 @@ impl Scope<'_> {
     }
 }
 
-/// Memory of `scenario` in one instrument process, in bytes: a send area and a receive area for each thread.
+/// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.
 pub(super) fn bytes_per_process(scenario: &ScenarioAssignment, rails: u32) -> u64 {
     let threads = u64::from(memory::threads(&scenario.workload));
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)

@@ -31,7 +31,7 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
         TransportSpec::Loopback(_) => ("loopback".to_owned(), facts.library.is_none()),
         TransportSpec::Libfabric(libfabric) => {
             let is_requested = match libfabric.provider {
-                // Before libfabric 2.0, the native TCP provider was called `net`.
+                // Before libfabric 1.18, the native TCP provider was called `net`.
                 LibfabricProvider::Tcp => matches!(provider, "tcp" | "net"),
                 LibfabricProvider::Net => provider == "net",
                 LibfabricProvider::TcpRxm => provider == "tcp;ofi_rxm",

@@ -102,13 +102,13 @@ fn proofs(cases: Vec<Case>) -> Vec<FabricProof> {
 }
 
 #[test]
-fn readings_of_pairs_that_share_an_interface_verify_them_if_one_covers_all() {
+fn pairs_that_share_an_interface_are_verified_if_one_reading_covers_all_payloads() {
     let verified = vec![case(0, 0, 2 * PAYLOAD), case(2, 0, 2 * PAYLOAD)];
     assert_eq!(proofs(verified), [FabricProof::Verified; 2]);
 }
 
 #[test]
-fn windows_that_overlap_in_part_only_declare_the_fabric() {
+fn fabric_is_only_declared_if_windows_overlap_partially() {
     // Each reading covers the payload of its own pair and half of the other pair's payload.
     let counted = PAYLOAD * 3 / 2;
     let overlapping = vec![case(0, 0, counted), case(2, WINDOW / 2, counted)];

@@ -20,7 +20,7 @@ const FEW_CAMPAIGNS: usize = 2_000;
 /// difference.
 const FEWEST_CAMPAIGNS: usize = 500;
 
-/// Number of sizes in the family: with four arms, there are 28 comparisons.
+/// Number of sizes in the family: with four variants, there are 28 comparisons.
 const SIZES: usize = 7;
 
 /// Margin of the verdicts, in percent.
@@ -77,7 +77,7 @@ pub fn family_of_1() -> Family {
     Family::new(1, 95.0).expect("a valid family")
 }
 
-/// Family of four arms at seven sizes, at a simultaneous confidence of 95 percent.
+/// Family of four variants at seven sizes, at a simultaneous confidence of 95 percent.
 pub fn family_of_28() -> Family {
     Family::new((SIZES * (ARMS - 1)) as u32, 95.0).expect("a valid family")
 }

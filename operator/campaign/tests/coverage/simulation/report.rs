@@ -93,7 +93,7 @@ pub fn exact_coverage(rounds: usize) -> f64 {
 pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
     let mut section = heading(
         "False verdicts per scenario",
-        "Percentage of scenarios with 28 comparisons (four arms, seven sizes) and 15 rounds in which any \
+        "Percentage of scenarios with 28 comparisons (four variants, seven sizes) and 15 rounds in which any \
          comparison is `Improved` or `Regressed` although no effect is larger than the margin. All true \
          effects are at the upper edge of the margin, which is the worst case. With a margin of 0, every \
          `Improved` or `Regressed` is false; these rows also apply to a run with 28 controls, which is suspect by \
@@ -172,12 +172,13 @@ pub fn power(rows: &[Power]) -> String {
 pub fn settled_coverage(rows: &[SettledCoverage]) -> String {
     let mut section = heading(
         "Comparisons that end when they are settled",
-        "Percentage of scenarios with `stop: Settled` and 6 comparisons (three arms, two sizes) in which the interval \
-         of any comparison misses the true effect at the analysis that ends it. The last column contains the same \
-         percentage for the same campaigns with `stop: Fixed` and 60 rounds. In the last two models, the rounds are \
-         not symmetric about the effect, so no level is guaranteed. `changed shape`: the noise of the baseline is \
-         normal, that of the arm is skewed, and the true effect is the median of the Walsh averages of all possible \
-         rounds. `carry-over`: the case after the first variant is slower by half a standard deviation.",
+        "Percentage of scenarios with `stop: Settled` and 6 comparisons (three variants, two sizes) in which the \
+         interval of any comparison misses the true effect at the analysis that ends it. The last column contains \
+         the same percentage for the same campaigns with `stop: Fixed` and 60 rounds. In the last two models, the \
+         rounds are not symmetric about the effect, so no level is guaranteed. `changed shape`: the noise of \
+         the baseline is normal, that of the arm is skewed, and the true effect is the median of the Walsh \
+         averages of all possible rounds. `carry-over`: the case after the first variant is slower by half a \
+         standard deviation.",
         rows.first().map(|row| row.missed),
         0.05,
     );

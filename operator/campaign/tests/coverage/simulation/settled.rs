@@ -21,7 +21,7 @@ const FEW_CAMPAIGNS: usize = 1_000;
 /// Number of arms with a verdict.
 const VARIANTS: usize = 3;
 
-/// Number of sizes: with three arms, there are 6 comparisons.
+/// Number of sizes: with three variants, there are 6 comparisons.
 const SIZES: usize = 2;
 
 /// Number of draws used to estimate the true effect of asymmetric rounds.
