@@ -2,16 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to a yes-or-no question. Not every library reports an answer.
-///
-/// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read
-/// YAML 1.1, in which they are booleans, so the API server would reject them.
+// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read YAML
+// 1.1, in which they are booleans, so the API server would reject them.
+/// Whether a statement about the library or the provider is true. Not every library reports an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Answer {
-    /// The answer is yes.
+    /// It is true.
     True,
-    /// The answer is no.
+    /// It is false.
     False,
     /// The library does not report an answer.
     Unknown,
