@@ -1,8 +1,8 @@
 """Building blocks for all dashboards: queries, variables, panels, links. Performs no I/O.
 
 Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
-needed. Only operator metrics are displayed over time. Every expression first aggregates away the target labels, because
-the values of a run do not depend on the replica or pod that exports them.
+needed. Only operator metrics and the number of runs by state are queried over time. Every expression on runs first
+aggregates away the target labels, because the values of a run do not depend on the replica or pod that exports them.
 """
 
 from grafana_foundation_sdk.builders import common as common_builders

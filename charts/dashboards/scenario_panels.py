@@ -76,7 +76,7 @@ def effects():
         "Change relative to the baseline",
         "Primary metric of the scenario: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher for "
         "throughput and completions; the verdict takes this into account. Effects of control arms are noise. If a "
-        "verdict is withheld, its effect is not shown.",
+        "verdict is withheld, the effect is not shown.",
         [instant_query(f"max by (size_bytes, arm) ({primary}) - 1")],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
         NO_COMPARISON,
@@ -126,7 +126,7 @@ def interval():
             "$arm: change with confidence interval",
             "Change of the primary metric relative to the baseline at each size, with its interval. The intervals of a "
             "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
-            "afterwards. If a verdict is withheld, its point is not shown.",
+            "afterwards. If a verdict is withheld, the point is not shown.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -212,7 +212,7 @@ def comparisons():
         parts.table_panel(
             "Comparisons",
             "All compared metrics. Only the primary metric has verdicts. A control is an arm that is identical to the "
-            "baseline at this size, so its effect is noise. If a verdict is withheld, its reason is shown instead, "
+            "baseline at this size, so its effect is noise. If a verdict is withheld, the reason is shown instead, "
             "without values.",
             [
                 change("fabricbench_comparison_ratio", "A"),

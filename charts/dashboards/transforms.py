@@ -1,4 +1,4 @@
-"""Grafana transformations from labelled rows to displayed columns. Performs no I/O.
+"""Grafana transformations from labeled rows to displayed columns. Performs no I/O.
 
 A size is a label and therefore a string. It is converted to a number before sorting.
 """

@@ -1,4 +1,5 @@
-//! Command line: one file per subcommand, each with its arguments and an `execute` method.
+//! Command line. Each subcommand has a file with its arguments and an `execute` method; the files of the subcommands
+//! that run in a cluster are in the `operator` crate.
 
 mod cluster;
 mod compare;

@@ -1,9 +1,9 @@
 //! Reports of an evaluation: text for a terminal, JSON, CSV and OpenMetrics for other programs, HTML for a browser,
 //! Markdown for a pull request and JUnit XML for CI. Performs no I/O.
 //!
-//! Each format has its own file. They share labels and sentences ([`labels`], [`comparison`], [`overview`]) and the
-//! order of their contents: first the changes with their intervals, then the reasons for missing results, then a
-//! reference to the details.
+//! Each format has its own file. The formats share labels and sentences ([`labels`], [`comparison`], [`overview`]).
+//! Those for human readers start with a summary of the run, followed by the changes with their intervals or the reasons
+//! for missing results.
 
 pub mod comparison;
 pub mod csv;

@@ -65,7 +65,7 @@ def choices(variable, selection, api):
 
 
 def is_all(value):
-    """Whether the value selects all values. No name of an arm, scenario or namespace starts with this prefix."""
+    """Whether the value selects all values. No name of an arm, scenario or namespace starts with a parenthesis."""
     return value.startswith("(")
 
 

@@ -1,17 +1,17 @@
 //! Runs real campaigns with known effects and counts wrong verdicts.
 //!
-//! Usage: `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED] [Fixed|Settled]`. Both
-//! binaries and the runner's `planted` example must first be built with the same profile. Results are stored in
-//! `target/truth`, and a later execution with the same binaries runs only the missing campaigns, so a large number of
-//! campaigns can be run in several batches. The status of every executed campaign is checked with
+//! Usage: `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED] [Fixed|Settled]`. First
+//! build `fabricbench`, `fabricbench-runner` and the runner's `planted` example with the same profile. Results are
+//! stored in `target/truth`, and a later execution with the same binaries runs only the missing campaigns, so a large
+//! number of campaigns can be run in several batches. The status of every executed campaign is checked with
 //! `operator/tests/rederive`.
 //!
-//! - A/A: every arm is the baseline, so any `Improved` or `Regressed` verdict is a false positive. The method
-//!   guarantees that the probability of any false positive in a scenario is at most 5 percent. Two kinds of arms are
-//!   counted: variants with verdicts, and controls, which are evaluated by their intervals. A variant has a verdict
-//!   only if the plan does not treat it as identical to the baseline. The only such A/A arm is a variant with an unused
-//!   environment variable, which runs in another process. Controls run both in the process of the baseline and in
-//!   another process. Controls in the process of the baseline require a variant in that process: a variant with
+//! - A/A: every counted arm behaves like the baseline, so any `Improved` or `Regressed` verdict is a false positive.
+//!   The method guarantees that the probability of any false positive in a scenario is at most 5 percent. Two kinds of
+//!   arms are counted: variants with verdicts, and controls, which are evaluated by their intervals. A variant has a
+//!   verdict only if the plan does not treat it as identical to the baseline. The only such A/A arm is a variant with
+//!   an unused environment variable, which runs in another process. Controls run both in the process of the baseline
+//!   and in another process. Controls in the process of the baseline require a variant in that process: a variant with
 //!   doorbell batching, which is counted only where batching does not change the posts. A run in which a control shows
 //!   a change is `Suspect`; the method limits the probability of this outcome to 5 percent. With `Settled`, the A/A
 //!   campaigns end comparisons as soon as they are decided, and the measured rounds are counted.

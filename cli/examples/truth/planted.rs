@@ -14,7 +14,7 @@ const VARIANTS: &str = "  \
   - {name: slower-25, env: [{name: UNUSED, value: '25'}]}
   - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
-/// Each campaign is repeated with each of these.
+/// Rules for the number of rounds. Each campaign is executed once with each rule.
 const ROUNDS: [Rounds; 3] = [
     Rounds {
         stop: Stop::Fixed,

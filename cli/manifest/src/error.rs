@@ -11,7 +11,7 @@ const MAX_DEFECTS: usize = 20;
 /// One defect in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
-    /// Document number, starting at 1. `None` if the file has a single document.
+    /// Document number, starting at 1. `None` if the file has a single document or the defect concerns the whole file.
     pub document: Option<usize>,
     /// Path of the field. `None` if the defect concerns the document or the file.
     pub path: Option<String>,

@@ -39,7 +39,7 @@ pub fn load(file: &Path, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
 /// Reads an overlay.
 ///
 /// # Errors
-/// If the file cannot be read, is not valid YAML, or has fields other than those of an overlay.
+/// If the file cannot be read, is not valid YAML, or does not contain exactly one valid overlay.
 pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
     let text = read(file)?;
     let parse = || {

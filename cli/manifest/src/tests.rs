@@ -62,8 +62,8 @@ fn defects_identify_the_document_and_the_field() {
 }
 
 #[test]
-fn limits_the_expanded_size() {
-    // Nine levels of ten aliases each: a billion values.
+fn limits_nesting_and_expanded_size() {
+    // Nine levels of ten aliases each, which expand to more than ten billion values.
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let alias = format!("*a{}", level - 1);

@@ -14,7 +14,7 @@ use super::{Defect, MAX_DOCUMENTS};
 /// Maximum number of nodes in a file after alias expansion. The largest run that the schema allows has about 10,000
 /// nodes.
 const MAX_NODES: usize = 100_000;
-/// Maximum nesting depth of lists and objects. A run has 6 levels.
+/// Maximum nesting depth of lists and objects. A run has at most 6 levels.
 const MAX_NESTING: usize = 32;
 
 /// Parses the documents in `text`. Skips empty documents.

@@ -47,7 +47,7 @@ impl Input {
     /// Reads, validates and plans every run in the file.
     ///
     /// # Errors
-    /// The file is invalid. The error identifies the field and suggests a remedy.
+    /// The file or the overlay cannot be read or is invalid. The error identifies the field and suggests a remedy.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;

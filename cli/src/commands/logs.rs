@@ -84,7 +84,7 @@ impl Logs {
                 describe_no_pods(key, &run)
             )));
         }
-        // Sorting by name orders the pods by leg and attempt.
+        // Sorting by name groups the pods by leg and attempt.
         pods.sort_by_key(ResourceExt::name_any);
         let mut ready = Vec::new();
         for pod in &pods {

@@ -31,7 +31,7 @@ pub(super) struct Replay {
     /// Path of the fabricbench-runner binary. By default, the directory of this binary and then PATH are searched.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
-    /// Print the new run with this name as JSON, for example for `kubectl create`, instead of measuring it.
+    /// Instead of measuring the new run, give it this name and print it as JSON, for example for `kubectl create`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["output", "runner"])]
     manifest: Option<String>,
 }

@@ -133,6 +133,7 @@ impl Run {
             Err(Failure::invalid_input(errors.join("\n")))
         }
     }
+
     /// Plans the run again with the uid of the run in `directory`, because the order of the measurements may be derived
     /// from the uid.
     fn plan_as_stored(&self, planned: PlannedRun, directory: &Path) -> Result<PlannedRun, Failure> {
@@ -174,7 +175,7 @@ pub(super) fn execute_run(
     Ok(outcome.max(compared))
 }
 
-/// Writes the report of `run` into its directory and prints the tables.
+/// Writes the report of `run` into its directory and prints the tables. Fails if the run stopped early.
 fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),

@@ -1,4 +1,4 @@
-//! Location of a run: an output directory or a cluster.
+//! Location of a run: an output directory, or a namespace and a name in a cluster.
 
 use std::convert::Infallible;
 use std::fmt;

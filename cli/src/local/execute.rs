@@ -1,4 +1,4 @@
-//! Measures the missing blocks of a plan: one gang of workers for each leg. Performs I/O.
+//! Measures the missing blocks of a plan with one gang of workers for each leg. Performs I/O.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -82,7 +82,7 @@ pub enum StopReason {
 /// early.
 ///
 /// # Errors
-/// If the run directory cannot be used or a system operation fails.
+/// If the run directory cannot be used, the records cannot be evaluated or a system operation fails.
 pub(super) fn execute(
     execution: &Execution<'_>,
     collector: &mut Collector,

@@ -25,8 +25,8 @@ const STDERR_LINES: usize = 20;
 /// Event from a gang or from this process.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Worker 0 wrote a line. The newline is removed. Truncated and overlong lines are passed on unchanged, because the
-    /// record reader reports what is wrong with them.
+    /// Worker 0 wrote a line. The newline is removed. Truncated lines and the parts of overlong lines are passed on,
+    /// because the record reader reports what is wrong with them.
     Line(String),
     /// Worker 0 closed its standard output.
     StreamEnded,

@@ -11,7 +11,7 @@ use snafu::{ResultExt, Snafu, ensure};
 /// Maximum size of the records of a local run, in bytes. The size is limited because the evaluation holds verified
 /// records in memory.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
-/// Maximum size of a record file that is read, in bytes: four times that of the largest plan, to allow for failed
+/// Maximum size of a record file that is read, in bytes: four times the maximum for a plan, to allow for failed
 /// attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
 /// Name of the record file in the run directory and in the status of a run.

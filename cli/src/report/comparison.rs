@@ -1,4 +1,4 @@
-//! Comparisons and baseline results, as presented by every report format.
+//! Comparisons and baseline results, as the report formats present them.
 
 use campaign::compare::{Comparison, Withheld};
 use campaign::format;
@@ -18,7 +18,7 @@ pub enum ResultClass {
     NoChange,
     /// The interval does not support a conclusion.
     Inconclusive,
-    /// The plan has no comparison for this cell, or nothing has been measured yet.
+    /// No verdict is planned for this cell, or nothing has been measured yet.
     NotApplicable,
     /// The optimization was requested but did not take effect.
     NotEngaged,
@@ -114,7 +114,7 @@ impl ComparisonText {
     }
 }
 
-/// Formats the change and its interval, if any. Returns `None` if there is no effect.
+/// Formats the change with its interval, if any. Returns `None` if no effect could be estimated.
 pub fn change(comparison: &Comparison) -> Option<String> {
     let effect = format::percent(comparison.effect?.percent);
     Some(match comparison.interval_percent() {
@@ -123,7 +123,8 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Whether the comparison neither shows nor rules out a regression: it has no verdict or is inconclusive.
+/// Whether the comparison is that of a variant and neither shows nor rules out a regression: it has no verdict or is
+/// inconclusive.
 pub fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
 }

@@ -1,4 +1,4 @@
-//! Names and formatted values that every report format uses.
+//! Names and formatted values that the report formats share.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 

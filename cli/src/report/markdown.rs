@@ -152,8 +152,8 @@ fn warnings(text: &mut String, report: &Report<'_>) {
 /// Converts `text` to one line, escaped so that it contains no markup, mention or link.
 fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
-        // A pipe ends a table cell even inside code, and a backslash does not prevent this. Code therefore never
-        // contains a pipe.
+        // A pipe ends a table cell even inside code, and outside a table, a backslash before it would be visible. Code
+        // therefore never contains a pipe.
         let pieces = word.split('|').map(escaped_part);
         pieces.collect::<Vec<_>>().join("\\|")
     });

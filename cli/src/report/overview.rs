@@ -1,4 +1,4 @@
-//! Summary of a whole run that every report format shows: outcome, fabric, library, settings and noise floor.
+//! Summary of a whole run, which the report formats share: outcome, fabric, library, settings and noise floor.
 
 use std::collections::{BTreeMap, BTreeSet};
 

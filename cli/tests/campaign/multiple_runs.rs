@@ -1,4 +1,5 @@
-//! Manifests with several runs: the runs are stopped and resumed, or one of them fails.
+//! Manifests with several runs that are stopped and resumed, or one of which fails, and runs that are rejected before
+//! anything is measured.
 
 use std::fs;
 use std::io::Read;

@@ -261,7 +261,7 @@ pub mod formats {
     }
 
     #[test]
-    fn junit_fails_when_the_exit_status_is_a_failure() {
+    fn junit_contains_failures_and_reports_an_incomplete_run_as_an_error() {
         let report = PLANTED.report();
         let text = junit::render(&report).unwrap();
         insta::assert_snapshot!("junit", text.replace(report.plan.hash(), "<plan hash>"));

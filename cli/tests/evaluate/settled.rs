@@ -185,7 +185,7 @@ fn rounds_after_an_analysis_do_not_change_results_before_the_next_one() {
     assert_eq!(results(&text[..middle]), at_analysis);
 }
 
-/// A leg that a stage before it has reduced to what it needs, and the records before it.
+/// The records of the first leg, and the second leg, reduced to what is still needed after the first.
 fn second_stage(campaign: &Campaign) -> (String, Leg) {
     let text = campaign.stream_of_leg(&campaign.plan.legs[0], 1, &[]);
     let reports = collect(&campaign.plan, UID, text.as_bytes());
@@ -216,7 +216,7 @@ fn block_without_a_needed_arm_is_measured_again_and_replaced() {
     };
     let needed = leg.rounds[0].blocks[0].order.len();
     let blocks = blocks(&leg).len() as u32;
-    // The verified block counts, and it is also still missing.
+    // Both the short block and the block that will replace it are counted.
     assert_eq!(finished(&text), (false, needed - 1, blocks + 1));
     let others: Vec<u32> = self::blocks(&leg)
         .into_iter()

@@ -72,7 +72,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 @if shows_rounds(report, scenario) {
                     "Small dots are rounds."
                 } @else {
-                    "Rounds are not shown as dots, because there are more than " (MAX_ROUND_DOTS) ". The JSON report contains them."
+                    "Rounds are not shown as dots, because there would be more than " (MAX_ROUND_DOTS) ". The JSON report contains them."
                 }
             }
             h3 { "Latency tails" }

@@ -22,7 +22,7 @@ pub fn edited_lines(original: &Original) -> impl Iterator<Item = Mutant> {
     })
 }
 
-/// A change to a measured case. It returns false if the change has no effect on any value of the case.
+/// A change to a measured case. It returns false, without changing the case, if it does not apply to the case.
 type CaseEdit = fn(&mut CaseRecord) -> bool;
 
 const CASE_EDITS: [(&str, CaseEdit); 24] = [
@@ -41,7 +41,7 @@ const CASE_EDITS: [(&str, CaseEdit); 24] = [
     }),
     ("operations", |case| posted(case, |one| one.operations += 1)),
     ("payloadBytes", |case| posted(case, |one| one.payload_bytes += 1)),
-    ("latency: one sample less", |case| {
+    ("latency: one sample fewer", |case| {
         posted(case, |one| one.latency = scaled(&one.latency, 1.0, 1))
     }),
     ("latency: all samples too short", |case| {
@@ -241,7 +241,7 @@ pub fn edited_cells(original: &Original) -> impl Iterator<Item = Mutant> {
     })
 }
 
-/// Gives each worker the name of another node.
+/// Gives one worker at a time the name of another node.
 pub fn renamed_nodes(original: &Original) -> impl Iterator<Item = Mutant> {
     let records = original.records.iter().enumerate();
     records.filter_map(|(index, record)| {

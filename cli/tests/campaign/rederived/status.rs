@@ -19,6 +19,7 @@ const PARTS: [&str; 9] = [
     "/records/sha256",
     "/omittedValues",
 ];
+
 /// Changes each value of the status except texts.
 pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     let status = &original.run["status"];

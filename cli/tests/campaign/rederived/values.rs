@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Names of texts, which the re-derivation does not derive. It derives the numbers in the reason of a result.
+/// Names of fields with text. Of these texts, the re-derivation derives only the numbers in the reason of a result.
 const TEXTS: [&str; 3] = ["reason", "text", "message"];
 
 /// Appends the pointers to all values in `value` except texts.

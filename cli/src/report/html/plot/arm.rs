@@ -1,4 +1,5 @@
-//! Line and marker of an arm in the plots. Arms that share a color have different markers and dashed lines.
+//! Line and marker of an arm in the plots. An arm with the color of an earlier arm has a square marker and a dashed
+//! line.
 
 use plotters::element::{Circle, EmptyElement, Rectangle};
 use plotters::prelude::{DashedLineSeries, LineSeries};

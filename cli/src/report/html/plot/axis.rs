@@ -36,7 +36,7 @@ impl Axis {
         }
     }
 
-    /// Creates a logarithmic axis that contains the positive `values`, with ticks at 1, 2 and 5 times powers of ten.
+    /// Creates a logarithmic axis that contains the positive `values`, with ticks at round values.
     pub(super) fn around(values: impl Iterator<Item = f64>, label: impl Fn(f64) -> String) -> Self {
         let (low, high) = range(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
         let (low, high) = (low / 1.15, high * 1.15);

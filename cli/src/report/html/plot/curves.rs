@@ -16,7 +16,7 @@ pub struct Point {
     /// Lower and upper ends of the whisker: the confidence interval, or the range over all rounds if there are too few
     /// rounds for an interval.
     pub interval: Option<(f64, f64)>,
-    /// Values in the rounds that are drawn as dots.
+    /// Values of the rounds, which are drawn as dots.
     pub rounds: Vec<f64>,
 }
 

@@ -21,7 +21,7 @@ pub struct Dot {
     pub percent: f64,
     /// Lower and upper bounds of the confidence interval, in percent.
     pub interval: Option<(f64, f64)>,
-    /// Changes in the rounds that are drawn as dots, in percent.
+    /// Changes of the rounds in percent, which are drawn as dots.
     pub rounds: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ pub struct EffectPlot<'a> {
     pub margin: (f64, f64),
 }
 
-/// Distance between two dots in a row, in SVG units.
+/// Vertical distance between neighboring arms of a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
 /// Maximum change that the axis covers, in percent. Longer whiskers end at the edge of the plot, and rounds with larger
 /// changes are drawn at the edge.
