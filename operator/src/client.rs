@@ -36,7 +36,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 /// Error creating the clients for the API server.
 #[derive(Debug, Snafu)]
 pub enum ClientError {
-    /// Neither a kubeconfig nor a service account was found.
+    /// No usable kubeconfig or service account was found.
     #[snafu(display(
         "no cluster configuration: {source}. Set KUBECONFIG, or run in a pod with a service account"
     ))]

@@ -44,6 +44,8 @@ pub struct LoggedPost {
     pub length: u64,
     pub inject: bool,
     pub more: bool,
+    /// Number of receives that are posted on this side, on all rails.
+    pub receives: usize,
 }
 
 #[derive(Default)]
@@ -353,6 +355,7 @@ impl Transport for TestTransport {
                 length: post.length,
                 inject: post.inject,
                 more: post.more,
+                receives: lock(&self.own).receives.iter().map(VecDeque::len).sum(),
             });
         }
         let memory = Arc::clone(&post.region.memory);

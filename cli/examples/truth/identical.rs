@@ -58,7 +58,7 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
         let rounds = Rounds { stop, number: None };
         let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
         let run = binaries.run(name, &manifest, false)?.run;
-        add(&run, name, &mut counts)?;
+        count_verdicts(&run, name, &mut counts)?;
         let of_transport = runs.entry(name).or_default();
         let status = run.status.as_ref().ok_or("run.json has no status")?;
         let progress = status.progress.as_ref().ok_or("the status has no progress")?;
@@ -109,7 +109,7 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
 
 /// Counts the verdicts of a campaign. Each scenario counts once for each arm, as a false verdict if the verdict at any
 /// size is false.
-fn add(
+fn count_verdicts(
     run: &BenchmarkRun,
     transport: &str,
     counts: &mut BTreeMap<String, Count>,

@@ -31,16 +31,17 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
 /// # Errors
 /// Same as [`analyze`].
 pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Result<(), StatsError> {
-    if plan.analyses.len() == 1 {
-        return Ok(());
-    }
-    while stopping.analyses() < plan.analyses.len()
-        && stopping.is_measured(plan, reports, stopping.analyses())
-    {
+    while is_due(stopping, plan, reports) {
         let ended = ended_now(plan, reports, stopping)?;
         stopping.add_analysis(plan, ended);
     }
     Ok(())
+}
+
+/// Whether the run has another analysis, and all blocks that it requires are in `reports`.
+pub fn is_due(stopping: &Stopping, plan: &Plan, reports: &Reports) -> bool {
+    let next = stopping.analyses();
+    plan.analyses.len() > 1 && next < plan.analyses.len() && stopping.is_measured(plan, reports, next)
 }
 
 /// Open comparisons that end at the next analysis, each with its reason. Empty if the next analysis is the last, at

@@ -22,5 +22,5 @@ pub mod stopping;
 pub mod summarize;
 pub mod validate;
 
-pub use analyze::{advance, analyze};
+pub use analyze::{advance, analyze, is_due};
 pub use evaluate::{Evaluation, RunOutcome, evaluate};

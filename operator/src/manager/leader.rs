@@ -38,7 +38,9 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.
-    #[snafu(display("cannot use the Lease {lease}: {source}. Allow the verbs get, create and update"))]
+    #[snafu(display(
+        "cannot use the Lease {lease}: {source}. Grant the service account the verbs get, create and update on leases.coordination.k8s.io"
+    ))]
     Forbidden {
         /// Name of the Lease.
         lease: LeaseName,

@@ -1,8 +1,8 @@
 //! Performs the analyses of a run and determines the blocks that each of its legs needs. Performs no I/O.
 
-use campaign::advance;
 use campaign::collect::Reports;
 use campaign::stopping::Stopping;
+use campaign::{advance, is_due};
 use crds::v1alpha1::BenchmarkRun;
 
 use super::compute::compute;
@@ -36,18 +36,26 @@ pub(super) async fn update_legs(
             return Ok(());
         }
     };
-    let analyzed = compute(&context.evaluations, session, &plan, |plan, reports| {
-        advance(&mut stopping, plan, reports)?;
-        let blocks = stopping.blocks_by_leg(plan, reports);
-        Ok((blocks, stopping))
-    });
-    let legs = analyzed.await?.map(|(blocks, stopping)| PlannedLegs {
-        blocks,
+    let no_records = Reports::default();
+    if is_due(&stopping, &plan, session.reports().unwrap_or(&no_records)) {
+        let analyzed = compute(&context.evaluations, session, &plan, |plan, reports| {
+            advance(&mut stopping, plan, reports).map(|()| stopping)
+        });
+        stopping = match analyzed.await? {
+            Ok(stopping) => stopping,
+            Err(error) => {
+                session.legs = Some(Err(error.to_string()));
+                return Ok(());
+            }
+        };
+    }
+    let reports = session.reports().unwrap_or(&no_records);
+    session.legs = Some(Ok(PlannedLegs {
+        blocks: stopping.blocks_by_leg(&plan, reports),
         plan_hash: plan.hash().to_owned(),
         stopping,
         has_several_analyses: plan.analyses.len() > 1,
         blocks_done,
-    });
-    session.legs = Some(legs.map_err(|error| error.to_string()));
+    }));
     Ok(())
 }

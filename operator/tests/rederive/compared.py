@@ -64,14 +64,11 @@ def log_values(run, key, metric):
 
 
 def is_withheld(run, key):
-    """Whether the results of the arm, or those of the baseline with which it is compared, are not usable within their
-    own run."""
-    suspect = comparisons.suspect(run)
-    if key != run.plan.baseline_of(key):
-        effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
-        return withholding.reason(run, key, effects, suspect) in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
-    contradicted = any(case.proof == "Contradicted" for case in run.measured(key))
-    return contradicted or key[:2] in suspect
+    """Whether the results of an arm, or those of the baseline with which it is compared, are not usable within their own
+    run."""
+    effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
+    reason = withholding.reason(run, key, effects, comparisons.suspect(run))
+    return reason in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
 
 
 def shared(runs):

@@ -27,7 +27,6 @@ mod tools;
 #[path = "../../tests/common/leg.rs"]
 mod leg;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -122,27 +121,27 @@ fn measure(case: Case, library: Option<&PathBuf>, tools: &[Option<Tool<'_>>], si
                 provider,
                 size,
             };
-            let (mut row, mut failures) = (Row::new(tools.len()), BTreeSet::new());
+            let mut row = Row::new(tools.len());
+            let mut tools: Vec<_> = tools.iter().map(Option::as_ref).collect();
             for repetition in 0..repeats {
                 // The order alternates, so that no tool always runs in the same position.
                 if repetition % 2 == 0 {
                     row.add_runner(runner::measure(&setting, case));
                 }
                 let provider = row.provider.clone();
-                for (values, tool) in row.tools.iter_mut().zip(tools) {
+                for (values, tool) in row.tools.iter_mut().zip(&mut tools) {
                     let measured = tool.as_ref().map(|tool| tool.measure(&setting, case, &provider));
-                    let value =
-                        measured.and_then(|result| result.map_err(|error| failures.insert(error)).ok());
-                    values.push(value);
+                    if let Some(Err(error)) = &measured {
+                        eprintln!("left out: {error}");
+                        *tool = None;
+                    }
+                    values.push(measured.and_then(Result::ok));
                 }
                 if repetition % 2 == 1 {
                     row.add_runner(runner::measure(&setting, case));
                 }
             }
             println!("{}", row.line(size));
-            failures
-                .iter()
-                .for_each(|failure| eprintln!("left out: {failure}"));
         }
     }
 }

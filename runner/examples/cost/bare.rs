@@ -110,12 +110,8 @@ pub struct PingPong<T: Transport> {
 impl<T: Transport> PingPong<T> {
     pub fn new(spec: &TransportSpec) -> Self {
         let mut sides = open_pair::<T>(spec);
-        for (transport, region) in &mut sides {
-            for token in 0..RECEIVES {
-                transport
-                    .post_receive(0, region, receive_offset(token), LENGTH, token)
-                    .unwrap();
-            }
+        for side in &mut sides {
+            (0..RECEIVES).for_each(|token| post_receive(side, token));
         }
         Self { sides }
     }
@@ -126,14 +122,16 @@ impl<T: Transport> PingPong<T> {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..round_trips {
-                    receive(second);
+                    let token = receive(second);
                     send(second);
+                    post_receive(second, token);
                 }
             });
             let start = Instant::now();
             for _ in 0..round_trips {
                 send(first);
-                receive(first);
+                let token = receive(first);
+                post_receive(first, token);
             }
             start.elapsed().as_nanos() as f64 / f64::from(2 * round_trips)
         })
@@ -151,17 +149,22 @@ fn send<T: Transport>((transport, region): &mut (T, T::Region)) {
     };
     while let Err(error) = transport.post(&message) {
         assert_eq!(error, PostError::Again);
-        transport.poll(&mut []).unwrap();
+        // Nothing can arrive before the message is sent.
+        assert_eq!(transport.poll(&mut [EMPTY]).unwrap(), 0);
     }
 }
 
-/// Waits for a message and posts its receive again.
-fn receive<T: Transport>((transport, region): &mut (T, T::Region)) {
+/// Waits for a message and returns the token of its receive.
+fn receive<T: Transport>((transport, _): &mut (T, T::Region)) -> u32 {
     let mut completions = [EMPTY; 1];
     while transport.poll(&mut completions).unwrap() == 0 {}
     let CompletionKind::Received { token, .. } = completions[0].kind else {
         unreachable!("an injected message has no completion");
     };
+    token
+}
+
+fn post_receive<T: Transport>((transport, region): &mut (T, T::Region), token: u32) {
     transport
         .post_receive(0, region, receive_offset(token), LENGTH, token)
         .unwrap();

@@ -10,11 +10,10 @@
 use super::layout::{CONTROL_BYTES, ReceiveLayout, SPARE_RECEIVES};
 use crate::transport::{PostError, Rail, Transport};
 
-/// Number of receives posted on each rail for control messages: at least the number of control messages that may be in
-/// flight.
+/// Number of receives on each rail for control messages. Libraries buffer messages that arrive when none is posted.
 pub const CONTROL_RECEIVES: u32 = 8;
 
-/// Maximum number of consumed receives that wait until the thread is idle.
+/// Maximum number of consumed receives on a rail that wait until the thread is idle.
 const MAX_DEFERRED: usize = SPARE_RECEIVES as usize / 2;
 
 /// Size and location of the receives of a case.
@@ -53,6 +52,8 @@ pub struct Receives {
     /// Receives to be posted at a later poll: those of a new plan, consumed ones, and those that the library could not
     /// queue.
     deferred: Vec<(Rail, u32)>,
+    /// Whether a rail has more consumed receives than [`MAX_DEFERRED`].
+    must_post: bool,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +62,8 @@ struct RailReceives {
     posted: Vec<Option<Posted>>,
     /// Number of posted receives that belong to earlier plans.
     old: u32,
+    /// Number of consumed receives that have not been posted again.
+    consumed: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +110,7 @@ impl Receives {
             generation: 0,
             rails: (0..rails).map(|_| RailReceives::default()).collect(),
             deferred: Vec::new(),
+            must_post: false,
         }
     }
 
@@ -118,6 +122,7 @@ impl Receives {
         for (rail, token) in self.deferred.drain(..) {
             self.rails[rail].posted[token as usize] = None;
         }
+        self.reset_consumed();
         if plan != self.plan {
             self.plan = plan;
             self.generation += 1;
@@ -175,7 +180,17 @@ impl Receives {
                 generation: self.generation,
             };
         }
+        receives.consumed += 1;
+        self.must_post |= receives.consumed > MAX_DEFERRED;
         self.deferred.push((rail, token));
+    }
+
+    #[inline]
+    fn reset_consumed(&mut self) {
+        for rail in &mut self.rails {
+            rail.consumed = 0;
+        }
+        self.must_post = false;
     }
 
     #[inline]
@@ -212,7 +227,7 @@ impl Receives {
     /// Whether so many receives are waiting that they must be posted before the next message is handled.
     #[inline]
     pub fn must_post(&self) -> bool {
-        self.deferred.len() > MAX_DEFERRED
+        self.must_post
     }
 
     /// Posts the waiting receives until the queue of the library is full.
@@ -224,6 +239,7 @@ impl Receives {
         transport: &mut T,
         regions: Regions<'_, T>,
     ) -> Result<(), PostError> {
+        self.reset_consumed();
         for _ in 0..self.deferred.len() {
             let Some((rail, token)) = self.deferred.pop() else {
                 break;

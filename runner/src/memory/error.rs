@@ -15,7 +15,7 @@ pub enum MemoryError {
         kind: MemoryKind,
     },
     /// The kind or size is not available on this machine.
-    #[snafu(display("{bytes} bytes of {kind:?} memory are not available: {message}"))]
+    #[snafu(display("cannot provide {bytes} bytes of {kind:?} memory: {message}"))]
     Unavailable {
         /// Requested kind.
         kind: MemoryKind,

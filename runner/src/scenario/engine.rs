@@ -67,7 +67,8 @@ impl<T: Transport> Engine<'_, T> {
         until: impl Fn(&Self) -> bool,
     ) -> Result<(), CaseFailure> {
         while !until(self) {
-            if !self.poll()? {
+            // A poll without completions can post receives, on which `until` may depend.
+            if !self.poll()? && !until(self) {
                 self.idle(activity)?;
             }
         }

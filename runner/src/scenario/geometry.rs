@@ -41,13 +41,15 @@ impl Geometry {
         rails: u64,
     ) -> Self {
         let operation = operation(&scenario.workload);
-        let full_window = layout::window(&scenario.workload);
         let checked = pass == Pass::Integrity;
+        let shared = layout::shares_buffers(&scenario.workload);
+        let full_window = match checked && shared {
+            true => 1,
+            false => layout::window(&scenario.workload),
+        };
         // As in common benchmark tools, all messages of a ping-pong use the same memory, so that it stays in the cache.
         // Transfers do so only on request.
-        let single_slot = !checked
-            && (matches!(scenario.workload, Workload::PingPong(_))
-                || layout::shares_buffers(&scenario.workload));
+        let single_slot = !checked && (shared || matches!(scenario.workload, Workload::PingPong(_)));
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);
         // In an integrity pass, no two transfers in flight may share a slot.

@@ -92,6 +92,13 @@ impl Incoming {
         self.arrived
     }
 
+    /// Whether some but not all chunks of the oldest missing transfer have arrived.
+    #[inline]
+    pub fn is_partial(&self) -> bool {
+        let ring = self.chunks.len() as u64 - 1;
+        self.chunks[(self.arrived & ring) as usize] != 0
+    }
+
     /// Records the peer's request for a credit as soon as `count` (modulo 2^15) transfers have arrived.
     pub fn request_credit(&mut self, count: u64) {
         let ahead = count.wrapping_sub(self.arrived) & VALUE_MASK;
@@ -127,9 +134,12 @@ mod tests {
         assert_eq!(incoming.record_chunk(2, 0), Ok(0));
         assert_eq!(incoming.record_chunk(0, 0), Ok(0));
         assert_eq!(incoming.record_chunk(0, 1), Ok(1));
-        assert_eq!(incoming.arrived(), 0);
+        assert_eq!((incoming.arrived(), incoming.is_partial()), (0, true));
         assert_eq!(incoming.record_chunk(1, 0), Ok(0));
-        assert_eq!(incoming.arrived(), 1);
+        assert_eq!((incoming.arrived(), incoming.is_partial()), (1, true));
+        assert_eq!(incoming.record_chunk(1, 1), Ok(1));
+        assert_eq!(incoming.record_chunk(2, 1), Ok(1));
+        assert_eq!((incoming.arrived(), incoming.is_partial()), (2, false));
     }
 
     #[test]

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn only_allowed_cpus_are_used_in_their_order() {
+    fn uses_only_allowed_cpus_and_keeps_their_order_within_a_node() {
         let machine = machine("p4d.24xlarge");
         let on_second_node = machine
             .devices

@@ -119,8 +119,8 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 /// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, because it does not know, for example,
-/// how many posts a burst contains.
+/// this size, according to the evidence. The planner cannot always predict this, because it does not know the
+/// provider's inject limit, and therefore not whether every post is injected.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));

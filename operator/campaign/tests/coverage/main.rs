@@ -122,8 +122,8 @@ fn settled_comparisons_have_simultaneous_coverage() {
         let fixed = row.missed_by_fixed.share.max(0.05);
         let bound = match row.model {
             Model::Same(_) => 0.05,
-            // No level is guaranteed for asymmetric rounds, but several analyses must not miss the effect more often
-            // than one.
+            // No error rate is guaranteed if the effects of the rounds are asymmetric, but several analyses must not
+            // miss the effect more often than a single one does.
             Model::ChangedShape | Model::CarryOver => fixed,
         };
         assert!(standard_errors_above(bound, &row.missed) < TOLERANCE, "{row:?}");

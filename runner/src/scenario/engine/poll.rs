@@ -46,8 +46,10 @@ impl<T: Transport> Engine<'_, T> {
         }
         let owes_credit = self.incoming.owes_credit();
         let receives = &self.thread.receives;
-        // A credit allows the peer to send more messages, which need receives.
-        if receives.must_post() || (receives.has_deferred() && (count == 0 || owes_credit)) {
+        // A credit allows the peer to send more messages, which need receives. The thread is not idle while chunks of a
+        // message are missing, so that a reply to several chunks does not wait for more receives than a reply to one.
+        let is_idle = count == 0 && !self.incoming.is_partial();
+        if receives.must_post() || (receives.has_deferred() && (is_idle || owes_credit)) {
             self.post_deferred()?;
         }
         if owes_credit {

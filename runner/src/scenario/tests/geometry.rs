@@ -22,7 +22,7 @@ fn geometry(buffers: TransferBuffers, pass: Pass) -> Geometry {
         memory: MemoryKind::Heap,
         polling: None,
         workload: Workload::Transfer(workload),
-        max_size_bytes: 4096,
+        max_size_bytes: 1 << 20,
     };
     let assignment = assignment(&scenario, &BASELINE, 1);
     let layout = Layout::new(&assignment, scenario.memory).unwrap();

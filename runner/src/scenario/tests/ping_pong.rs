@@ -4,6 +4,7 @@ use crds::assignment::{ArmAssignment, Extent, Pass, Workload};
 use crds::v1alpha1::PingPongOperation::{self, Send, WriteImmediate};
 
 use super::fixture::{BASELINE, Pair, ping_pong};
+use crate::arm_endpoints::layout::receives_per_rail;
 use crate::scenario::Role;
 use crate::test_transport::Faults;
 
@@ -30,6 +31,22 @@ fn records_a_sample_per_round_trip() {
             target.window_nanos >= posted.elapsed_nanos,
             "the target's window encloses the initiator's"
         );
+    }
+}
+
+#[test]
+fn replies_do_not_wait_for_receives_whatever_the_number_of_chunks() {
+    const ROUND_TRIPS: usize = 40;
+    const RAILS: u32 = 4;
+    let all = (RAILS * receives_per_rail(1)) as usize;
+    for (size, chunks) in [(64, 1), (100_001, 4)] {
+        let mut pair = Pair::new(ping_pong(Send, 50), BASELINE, RAILS, 1 << 20);
+        pair.measure(size);
+        let log = pair.take_log();
+        let messages = log.chunks(chunks).rev().take(ROUND_TRIPS);
+        let posted: Vec<usize> = messages.map(|message| message[0].receives).collect();
+        // The receives of the previous echo are posted again only after the next message.
+        assert_eq!(posted, [all - chunks; ROUND_TRIPS], "{size}");
     }
 }
 
