@@ -25,9 +25,10 @@ impl ScenarioAssignment {
             .max_size_bytes
             .max(CONTROL_BYTES)
             .next_multiple_of(SLOT_ALIGNMENT);
-        let window = match &self.workload {
-            workload if shares_buffers(workload) => 1,
-            workload => window(workload),
+        let window = if shares_buffers(&self.workload) {
+            1
+        } else {
+            window(&self.workload)
         };
         let slots = if is_send(&self.workload) {
             rails * u64::from(receives_per_rail(window))

@@ -191,9 +191,9 @@ fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
 /// Reason why the results of `cell`, or those of the baseline with which it is compared, are not usable within their
 /// own run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
-    if let Some(proof) = cell.contradicted() {
-        return Some(format!("{}: fabric contradicted: {}", run.plan.run, proof.reason));
-    }
+    let contradicted = cell.contradicted().map(|proof| Withheld::Contradicted {
+        message: proof.reason.clone(),
+    });
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
     // affected the baseline.
     let is_baseline = cell.arm == run.plan.baseline;
@@ -211,7 +211,7 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
         optimization: evidence.optimization,
         message: evidence.reason.clone(),
     });
-    let reason = withheld.cloned().or(not_engaged)?;
+    let reason = contradicted.or(withheld.cloned()).or(not_engaged)?;
     Some(format!("{}: {reason}", run.plan.run))
 }
 

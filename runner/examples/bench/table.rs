@@ -73,7 +73,7 @@ fn median_with_interval(values: &[f64]) -> String {
 
 /// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest
 /// number for which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if
-/// there is no such number, so that the interval is the range.
+/// there is no such number; the interval is then the range.
 fn excluded_ranks(count: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(count).unwrap());
     let (mut tail, mut excluded) = (probability, 0);

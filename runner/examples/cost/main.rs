@@ -6,9 +6,9 @@
 //! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
 //! The line "transport only" shows a ping-pong without the scenario code. Its difference from the ping-pong with inject
-//! is the cost of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread serves both
-//! sides. The exit status is 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less
-//! than the effects that are measured with it.
+//! is the cost of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread
+//! serves both sides. The exit status is 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be
+//! far less than the effects that are measured with it.
 
 #![allow(
     clippy::print_stdout,

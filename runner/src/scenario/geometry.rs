@@ -43,9 +43,10 @@ impl Geometry {
         let operation = operation(&scenario.workload);
         let checked = pass == Pass::Integrity;
         let shared = layout::shares_buffers(&scenario.workload);
-        let full_window = match checked && shared {
-            true => 1,
-            false => layout::window(&scenario.workload),
+        let full_window = if checked && shared {
+            1
+        } else {
+            layout::window(&scenario.workload)
         };
         // As in common benchmark tools, all messages of a ping-pong use the same memory, so that it stays in the cache.
         // Transfers do so only on request.

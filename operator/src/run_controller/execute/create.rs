@@ -125,7 +125,7 @@ impl Reconciler<'_> {
             self.session.legs = None;
             return Err(StepResult::Continue);
         };
-        let Some(Ok(PlannedLegs { stopping, .. })) = self.session.legs.clone() else {
+        let Some(Ok(PlannedLegs { stopping, .. })) = &self.session.legs else {
             return Err(StepResult::Continue);
         };
         let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
