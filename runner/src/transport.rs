@@ -231,6 +231,16 @@ pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
     type Region: Region;
 
+    /// Loads the library and initializes its providers, so that opening arms does not include this time.
+    ///
+    /// Does nothing for a transport without a library.
+    ///
+    /// # Errors
+    /// The errors of [`Transport::open`], which reports the same error again.
+    fn load(_config: &OpenConfig) -> Result<(), TransportError> {
+        Ok(())
+    }
+
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors

@@ -106,14 +106,21 @@ impl RunningCommand {
     }
 
     /// Waits until `check` returns a value. Fails if the command exits first.
-    pub fn wait_for<T>(&mut self, mut check: impl FnMut(&mut Self) -> Option<T>) -> T {
+    pub fn wait_for<T>(&mut self, check: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let found = self.wait_for_or_exit(check);
+        found.unwrap_or_else(|| panic!("the command exited: {}", self.all_output()))
+    }
+
+    /// Waits until `check` returns a value. Returns `None` if the command exits first.
+    pub fn wait_for_or_exit<T>(&mut self, mut check: impl FnMut(&mut Self) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(value) = check(self) {
-                return value;
+                return Some(value);
             }
-            let status = self.child.try_wait().unwrap();
-            assert!(status.is_none(), "the command exited: {}", self.all_output());
+            if self.child.try_wait().unwrap().is_some() {
+                return None;
+            }
             assert!(
                 Instant::now() < deadline,
                 "no result within {TIMEOUT:?}: {}",

@@ -29,4 +29,5 @@ mod rejected;
 mod replay;
 mod resume;
 mod run_check;
+mod settled;
 mod stored_run;

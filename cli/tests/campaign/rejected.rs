@@ -115,7 +115,9 @@ fn too_many_huge_pages_fail() {
     // The scenario keeps 64 transfers of 64 MiB in flight.
     let pages = huge_pages();
     if pages >= 2048 {
-        println!("skipped too_many_huge_pages_fail: this machine has 4 GiB of huge pages ({pages} pages)");
+        println!(
+            "skipped too_many_huge_pages_fail: at least 4 GiB of huge pages are available ({pages} pages of 2 MiB)"
+        );
         return;
     }
     let scenarios =

@@ -7,7 +7,7 @@ use campaign::collect::collect;
 use campaign::plan::{Leg, Role};
 use campaign::{Evaluation, RunOutcome, analyze};
 use crds::assignment::Pass;
-use crds::v1alpha1::{EndReason, ExpectationOutcome, Metric, Verdict};
+use crds::v1alpha1::{BenchmarkRun, EndReason, ExpectationOutcome, Metric, Verdict};
 
 use crate::fixture::{ARMS, Campaign, UID, plan_of, settled_run};
 
@@ -142,6 +142,64 @@ fn interrupted_run_ends_like_an_uninterrupted_one() {
         assert!(resumed.summary.is_complete());
         assert_eq!(ends(&resumed), ends(&expected));
     }
+}
+
+/// The run with one variant in another image, so that every image has a leg in each round.
+fn run_with_two_images() -> BenchmarkRun {
+    let mut run = settled_run(24);
+    let variants = &mut run.spec.variants;
+    let other = variants.iter_mut().find(|variant| variant.name == "coalesce");
+    other.unwrap().image = Some("registry.example/runner:2".into());
+    run
+}
+
+#[test]
+fn image_is_not_started_again_after_its_comparisons_have_ended() {
+    let run = run_with_two_images();
+    let mut campaign = Campaign {
+        plan: plan_of(&run),
+        ..campaign()
+    };
+    for size in [64, 256, 512, 32 * KIB, 64 * KIB, 128 * KIB] {
+        campaign.effects.insert(("coalesce", size), 0.5);
+    }
+    let first = campaign.plan.analyses[0];
+    let text = measure(&campaign, None);
+    let evaluation = campaign.evaluation_of(run.clone(), &text);
+    assert!(evaluation.summary.is_complete());
+    let ends = ends(&evaluation);
+    let of_coalesce: Vec<&End> = ends
+        .iter()
+        .filter(|((_, arm), _)| *arm == "coalesce")
+        .map(|(_, end)| end)
+        .collect();
+    assert_eq!(of_coalesce.len(), 6);
+    let improved = (first as usize, Some(EndReason::Settled), Some(Verdict::Improved));
+    assert!(of_coalesce.iter().all(|end| **end == improved), "{ends:?}");
+    assert!(ends[&(128 * KIB, "doorbell")].0 > first as usize, "{ends:?}");
+
+    let reports = collect(&campaign.plan, UID, text.as_bytes());
+    let last_round = |image: Option<&str>| {
+        let legs = campaign
+            .plan
+            .legs
+            .iter()
+            .filter(|leg| leg.image.as_deref() == image);
+        let measured = legs.flat_map(|leg| {
+            let cases = reports.cases.iter();
+            cases
+                .filter(|case| case.leg == leg.leg)
+                .map(|case| case.round)
+                .collect::<Vec<_>>()
+        });
+        measured.max()
+    };
+    assert_eq!(last_round(Some("registry.example/runner:2")), Some(first));
+    assert!(last_round(None) > Some(first));
+
+    let resumed = campaign.evaluation_of(run.clone(), &measure(&campaign, Some(1)));
+    assert!(resumed.summary.is_complete());
+    assert_eq!(self::ends(&resumed), ends);
 }
 
 #[test]

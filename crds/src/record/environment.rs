@@ -283,9 +283,13 @@ pub struct ColdRecord {
     pub rank: u32,
     /// Name of the arm.
     pub arm: String,
+    /// Time to load the library and to initialize its providers, in nanoseconds. All arms of a process share one copy
+    /// of the library, so they have the same value. Close to 0 for a transport without a library.
+    #[serde(default)]
+    pub load_nanos: u64,
     /// Time to start the thread that opens the endpoints, in nanoseconds.
     pub thread_start_nanos: u64,
-    /// Time to open the library, the fabric, and the domains and endpoints of all rails, in nanoseconds.
+    /// Time to open the fabric, and the domains and endpoints of all rails, in nanoseconds.
     pub open_nanos: u64,
     /// Time to register all buffers on all rails, in nanoseconds.
     pub registration_nanos: u64,

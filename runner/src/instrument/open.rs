@@ -86,6 +86,24 @@ impl Opener {
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
     }
 
+    /// Loads the library of this process's arms, which have the same environment. A failure is not reported here,
+    /// because opening an arm fails for the same reason and reports it with the arm.
+    pub(super) fn load(&self, selector: &impl TransportSelector) {
+        let mut arms = self.assignment.arms.iter();
+        let Some(arm) = arms.find(|arm| arm.process == self.process) else {
+            return;
+        };
+        let loading = LoadLibrary(open_config(arm, &self.assignment, self.rank));
+        let at = ArmRank {
+            arm: &arm.name,
+            rank: self.rank,
+        };
+        let loaded = selector.select(at, &self.assignment.transport, loading);
+        if let Err(error) = loaded.flatten() {
+            tracing::debug!(%error, "the library was not loaded");
+        }
+    }
+
     /// Opens the endpoints and memory of `arm`.
     ///
     /// # Errors
@@ -109,6 +127,16 @@ impl Opener {
         };
         let opened = selector.select(at, &self.assignment.transport, opening);
         opened.flatten().map_err(from_transport)
+    }
+}
+
+struct LoadLibrary(OpenConfig);
+
+impl TransportVisitor for LoadLibrary {
+    type Output = Result<(), TransportError>;
+
+    fn visit<T: Transport + 'static>(self) -> Self::Output {
+        T::load(&self.0)
     }
 }
 

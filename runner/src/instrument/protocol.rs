@@ -18,7 +18,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// Initialize the instrument. This is the first request. The reply is [`Reply::Begun`].
+    /// Initialize the instrument and load the library of its arms. This is the first request. The reply is
+    /// [`Reply::Begun`].
     Begin(Box<Begin>),
     /// Open the endpoints of an arm. The reply is [`Reply::Opened`].
     Open {
@@ -36,10 +37,8 @@ pub enum Request {
     },
     /// Exchange a message with a peer on every rail. The reply is [`Reply::Done`].
     Probe(PeerCase),
-    /// Prepare a case. The reply is [`Reply::Ready`].
-    Prepare(CaseOrder),
-    /// Run the prepared case. The reply is [`Reply::Done`].
-    Go,
+    /// Run a case. The reply is [`Reply::Done`].
+    Run(CaseOrder),
     /// Report the setup costs of the arms. The reply is [`Reply::Cold`].
     Cold {
         /// Round number.
@@ -73,8 +72,6 @@ pub enum Reply {
     Opened(Result<Box<Opened>, CaseFailure>),
     /// Result of connecting to a peer.
     Connected(Result<(), CaseFailure>),
-    /// Result of preparing a case.
-    Ready(Result<(), CaseFailure>),
     /// Result of this side of a case or probe.
     Done {
         /// Result of this side.

@@ -16,6 +16,7 @@ use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::variables::{FabricVariables, utf8_variables};
 use super::variant;
 use crate::frame::{self, FrameError, FrameReader};
+use crate::measure::clock;
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult};
 use crate::transport::select::TransportSelector;
 
@@ -26,7 +27,8 @@ pub(super) struct Server<'c, C> {
     writer: UnixStream,
     opener: Option<Opener>,
     arms: BTreeMap<u32, Box<dyn Arm>>,
-    prepared: Option<CaseOrder>,
+    /// Duration of loading the library.
+    load_nanos: u64,
 }
 
 impl<'c, C: TransportSelector> Server<'c, C> {
@@ -37,7 +39,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             writer,
             opener: None,
             arms: BTreeMap::new(),
-            prepared: None,
+            load_nanos: 0,
         }
     }
 
@@ -61,11 +63,13 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),
             Request::Connect { arm, peer, offer } => Reply::Connected(self.connect(arm, peer, &offer)),
             Request::Probe(peer_case) => self.probe(peer_case),
-            Request::Prepare(order) => {
-                self.prepared = Some(order);
-                Reply::Ready(self.arm(order.with.arm).map(drop))
+            Request::Run(order) => {
+                let (result, evidence) = match self.run(&order) {
+                    Ok((side, evidence)) => (Ok(side), evidence),
+                    Err(failure) => (Err(failure), Vec::new()),
+                };
+                Reply::Done { result, evidence }
             }
-            Request::Go => self.go(),
             Request::Cold { round } => Reply::Cold(self.cold(round)),
             Request::Leave => {
                 self.arms.clear();
@@ -75,7 +79,10 @@ impl<'c, C: TransportSelector> Server<'c, C> {
     }
 
     fn begin(&mut self, begin: Begin) -> Result<(), CaseFailure> {
-        self.opener = Some(Opener::new(begin)?);
+        let opener = self.opener.insert(Opener::new(begin)?);
+        let start = clock::now();
+        opener.load(self.selector);
+        self.load_nanos = clock::now().saturating_sub(start);
         Ok(())
     }
 
@@ -112,19 +119,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    fn go(&mut self) -> Reply {
-        let (result, evidence) = match self.run() {
-            Ok((side, evidence)) => (Ok(side), evidence),
-            Err(failure) => (Err(failure), Vec::new()),
-        };
-        Reply::Done { result, evidence }
-    }
-
-    fn run(&mut self) -> Result<(SideResult, Vec<String>), CaseFailure> {
-        let order = self
-            .prepared
-            .take()
-            .ok_or_else(|| internal("no case was prepared"))?;
+    fn run(&mut self, order: &CaseOrder) -> Result<(SideResult, Vec<String>), CaseFailure> {
         let opener = self
             .opener
             .as_ref()
@@ -132,7 +127,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         let scenario = opener.scenario(order.scenario)?;
         let index = order.with.arm;
         let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
-        arm.run(&order, scenario, opener.case_deadline())
+        arm.run(order, scenario, opener.case_deadline())
     }
 
     fn cold(&self, round: u32) -> Vec<ColdRecord> {
@@ -144,6 +139,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             records.push(ColdRecord {
                 round,
                 rank: opener.rank(),
+                load_nanos: self.load_nanos,
                 arm: opener.arm(*index).map(|arm| arm.name).unwrap_or_default(),
                 ..arm.cold()
             });

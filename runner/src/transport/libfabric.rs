@@ -53,6 +53,11 @@ pub struct Libfabric {
 impl Transport for Libfabric {
     type Region = LibfabricRegion;
 
+    fn load(config: &OpenConfig) -> Result<(), TransportError> {
+        // The first fi_getinfo initializes the providers; later calls reuse them.
+        discovery::discover(config).map(drop)
+    }
+
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         open::open(config)
     }

@@ -18,6 +18,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 use super::child::Instrument;
 use super::coordinator_link::CoordinatorLink;
 use crate::attempt::{GRACE, SETUP_TIMEOUT};
+use crate::instrument::protocol::Reply;
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, WorkerCpus};
 use crate::worker_event::WorkerEvent;
@@ -49,6 +50,8 @@ pub struct Agent<'a> {
     next_serial: u64,
     /// Running instruments, by index of the process.
     instruments: BTreeMap<u32, Instrument>,
+    /// Replies of running instruments that arrived while the agent was waiting for another instrument, by serial number.
+    early_replies: BTreeMap<u64, Reply>,
     /// Failures of instruments that stopped in this round, by index of the process.
     broken: BTreeMap<u32, CaseFailure>,
     not_connected: Vec<NotConnected>,
@@ -78,6 +81,7 @@ impl<'a> Agent<'a> {
             next_heartbeat: Instant::now() + HEARTBEAT,
             next_serial: 0,
             instruments: BTreeMap::new(),
+            early_replies: BTreeMap::new(),
             broken: BTreeMap::new(),
             not_connected: Vec::new(),
             prepared: None,

@@ -15,9 +15,11 @@ use crate::stats::median_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ColdMetric {
+    /// Time to load the library and to initialize its providers.
+    Load,
     /// Time to start the measuring thread.
     ThreadStart,
-    /// Time to open the library, fabric, domains and endpoints.
+    /// Time to open the fabric, domains and endpoints.
     Open,
     /// Time to register all buffers on all rails.
     Registration,
@@ -28,7 +30,8 @@ pub enum ColdMetric {
 }
 
 /// All setup steps, in the order in which they run.
-pub const COLD_METRICS: [ColdMetric; 5] = [
+pub const COLD_METRICS: [ColdMetric; 6] = [
+    ColdMetric::Load,
     ColdMetric::ThreadStart,
     ColdMetric::Open,
     ColdMetric::Registration,
@@ -40,6 +43,7 @@ impl ColdMetric {
     /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Load => "load",
             Self::ThreadStart => "thread start",
             Self::Open => "open",
             Self::Registration => "registration",
@@ -50,6 +54,7 @@ impl ColdMetric {
 
     fn nanos(self, record: &ColdRecord) -> Option<u64> {
         match self {
+            Self::Load => Some(record.load_nanos),
             Self::ThreadStart => Some(record.thread_start_nanos),
             Self::Open => Some(record.open_nanos),
             Self::Registration => Some(record.registration_nanos),

@@ -198,7 +198,7 @@ impl Outbound {
         self.publish()
     }
 
-    /// Collects answers as long as there is room for a completion. Returns whether any slot was answered.
+    /// Reaps responses while the sink has room for a completion. Returns whether any slot was reaped.
     ///
     /// # Errors
     /// Returns the first [`Fault`].

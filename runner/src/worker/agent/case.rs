@@ -12,19 +12,14 @@ impl Agent<'_> {
     }
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
-        let process = process_of(self.assignment, order.with.arm);
-        let result = match self.request(process, &Request::Prepare(order), self.case_timeout())? {
-            Ok(Reply::Ready(result)) => result,
-            Ok(other) => Err(unexpected(&other)),
-            Err(failure) => Err(failure),
-        };
+        let result = self.check_running(process_of(self.assignment, order.with.arm));
         self.prepared = result.is_ok().then_some(order);
         self.report(&Report::Ready(result))
     }
 
     pub(super) fn go(&mut self) -> Result<(), Departure> {
         if let Some(order) = self.prepared.take() {
-            return self.measure(order.with.arm, &Request::Go);
+            return self.measure(order.with.arm, &Request::Run(order));
         }
         let result = Err(internal("no case was prepared".into()));
         let evidence = Vec::new();

@@ -19,6 +19,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 impl Agent<'_> {
     pub(super) fn open_round(&mut self, index: u32) -> Result<(), Departure> {
         self.broken.clear();
+        self.early_replies.clear();
         self.prepared = None;
         let assignment = self.assignment;
         let Some(round) = assignment.rounds.get(index as usize) else {
@@ -26,10 +27,8 @@ impl Agent<'_> {
             return Err(Departure::Failed(failure));
         };
         self.round = round.round;
+        self.start_instruments(&round.process_order)?;
         for process in round.process_order.iter().copied() {
-            if let Err(failure) = self.start_instrument(process)? {
-                self.broken.insert(process, failure);
-            }
             for arm in round
                 .arm_order
                 .iter()
@@ -47,21 +46,42 @@ impl Agent<'_> {
         self.report(&Report::RoundOpened)
     }
 
-    fn start_instrument(&mut self, process: u32) -> Result<Result<(), CaseFailure>, Departure> {
+    /// Starts the instruments of `processes`. They initialize at the same time, because libraries spend most of their
+    /// initialization sleeping.
+    fn start_instruments(&mut self, processes: &[u32]) -> Result<(), Departure> {
+        let mut requests = Vec::new();
+        for process in processes.iter().copied() {
+            match self.start_instrument(process) {
+                Ok(begin) => requests.push((process, begin)),
+                Err(failure) => drop(self.broken.insert(process, failure)),
+            }
+        }
+        for (process, reply) in self.request_all(requests, self.setup_timeout())? {
+            let begun = reply.and_then(|reply| match reply {
+                Reply::Begun(result) => result,
+                other => Err(unexpected(&other)),
+            });
+            if let Err(failure) = begun {
+                self.broken.insert(process, failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the instrument of `process` and returns its first request.
+    fn start_instrument(&mut self, process: u32) -> Result<Request, CaseFailure> {
         let Some(definition) = self.assignment.processes.get(process as usize) else {
-            return Ok(Err(internal(format!(
+            return Err(internal(format!(
                 "the assignment has no instrument process {process}"
-            ))));
+            )));
         };
         self.next_serial += 1;
-        match Instrument::start(self.next_serial, self.assignment, definition, self.sender.clone()) {
-            Ok(instrument) => self.instruments.insert(process, instrument),
-            Err(error) => {
-                let message = format!("instrument process {process} cannot be started: {error}");
-                return Ok(Err(internal(message)));
-            }
-        };
-        let begin = Begin {
+        let instrument =
+            Instrument::start(self.next_serial, self.assignment, definition, self.sender.clone());
+        let instrument = instrument
+            .map_err(|error| internal(format!("instrument process {process} cannot be started: {error}")))?;
+        self.instruments.insert(process, instrument);
+        Ok(Request::Begin(Box::new(Begin {
             assignment: Assignment {
                 rounds: Vec::new(),
                 ..self.assignment.clone()
@@ -69,12 +89,7 @@ impl Agent<'_> {
             rank: self.rank,
             process,
             cpus: self.cpus.clone(),
-        };
-        let reply = self.request(process, &Request::Begin(Box::new(begin)), self.setup_timeout())?;
-        Ok(reply.and_then(|reply| match reply {
-            Reply::Begun(result) => result,
-            other => Err(unexpected(&other)),
-        }))
+        })))
     }
 
     pub(super) fn connect(&mut self, arm: u32, peer: u32, offer: Box<RawValue>) -> Result<(), Departure> {
@@ -93,12 +108,17 @@ impl Agent<'_> {
     pub(super) fn close_round(&mut self) -> Result<(), Departure> {
         let mut cold = Vec::new();
         let processes: Vec<_> = self.instruments.keys().copied().collect();
-        for process in processes {
-            let request = Request::Cold { round: self.round };
-            if let Ok(Reply::Cold(records)) = self.request(process, &request, self.setup_timeout())? {
+        let to_all = |request: Request| {
+            let requests = processes.iter().map(|process| (*process, request.clone()));
+            requests.collect::<Vec<_>>()
+        };
+        let replies = self.request_all(to_all(Request::Cold { round: self.round }), self.setup_timeout())?;
+        for (_, reply) in replies {
+            if let Ok(Reply::Cold(records)) = reply {
                 cold.extend(records);
             }
-            let left = self.request(process, &Request::Leave, LEAVE_TIMEOUT)?;
+        }
+        for (process, left) in self.request_all(to_all(Request::Leave), LEAVE_TIMEOUT)? {
             if let (Ok(Reply::Left), Some(instrument)) = (left, self.instruments.remove(&process)) {
                 let exit = instrument.wait_or_kill(LEAVE_TIMEOUT);
                 if !exit.success {

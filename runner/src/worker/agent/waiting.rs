@@ -42,17 +42,62 @@ impl Agent<'_> {
         request: &Request,
         timeout: Duration,
     ) -> Result<Result<Reply, CaseFailure>, Departure> {
-        if let Some(failure) = self.broken.get(&process) {
-            return Ok(Err(failure.clone()));
+        self.send(process, request)?;
+        self.receive(process, timeout)
+    }
+
+    /// Sends a request to each of `processes`, and then waits at most `timeout` for each reply, so that the instruments
+    /// execute their requests at the same time. Returns the replies by process.
+    pub(super) fn request_all(
+        &mut self,
+        requests: Vec<(u32, Request)>,
+        timeout: Duration,
+    ) -> Result<Vec<(u32, Result<Reply, CaseFailure>)>, Departure> {
+        for (process, request) in &requests {
+            self.send(*process, request)?;
         }
-        let Some(instrument) = self.instruments.get_mut(&process) else {
-            return Ok(Err(internal(format!(
+        let processes = requests.into_iter().map(|(process, _)| process);
+        processes
+            .map(|process| Ok((process, self.receive(process, timeout)?)))
+            .collect()
+    }
+
+    /// Fails if the instrument of `process` has stopped or was never started.
+    pub(super) fn check_running(&self, process: u32) -> Result<(), CaseFailure> {
+        match self.broken.get(&process) {
+            Some(failure) => Err(failure.clone()),
+            None if self.instruments.contains_key(&process) => Ok(()),
+            None => Err(internal(format!(
                 "instrument process {process} was never started"
+            ))),
+        }
+    }
+
+    /// Sends a request to the instrument of `process`. If the instrument has stopped, [`Self::receive`] returns the
+    /// failure.
+    fn send(&mut self, process: u32, request: &Request) -> Result<(), Departure> {
+        let sent = self
+            .instruments
+            .get_mut(&process)
+            .map(|instrument| instrument.send(request));
+        match sent {
+            Some(Err(error)) => self.handle_loss(process, &error).map(drop),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+
+    /// Waits at most `timeout` for the reply to the request that was sent to the instrument of `process`.
+    fn receive(&mut self, process: u32, timeout: Duration) -> Result<Result<Reply, CaseFailure>, Departure> {
+        if let Err(failure) = self.check_running(process) {
+            return Ok(Err(failure));
+        }
+        let Some(requested) = self.instruments.get(&process).map(|instrument| instrument.serial) else {
+            return Ok(Err(internal(format!(
+                "instrument process {process} is not running"
             ))));
         };
-        let requested = instrument.serial;
-        if let Err(error) = instrument.send(request) {
-            return self.handle_loss(process, &error).map(Err);
+        if let Some(reply) = self.early_replies.remove(&requested) {
+            return Ok(Ok(reply));
         }
         let deadline = Instant::now() + timeout;
         loop {
@@ -107,20 +152,26 @@ impl Agent<'_> {
     fn defer(&mut self, event: WorkerEvent) {
         match event {
             WorkerEvent::Command(command) => self.backlog.push_back(command),
-            // Unexpected replies come only from instruments that have been killed.
+            WorkerEvent::Reply { serial, reply } if self.process_of_serial(serial).is_some() => {
+                self.early_replies.insert(serial, reply);
+            }
+            // Other replies come only from instruments that have been killed.
             other => tracing::debug!(?other, "ignored an unexpected event"),
         }
     }
 
     fn handle_loss_of_serial(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
-        let process = self
-            .instruments
-            .iter()
-            .find(|(_, instrument)| instrument.serial == serial);
-        match process.map(|(process, _)| *process) {
+        match self.process_of_serial(serial) {
             Some(process) => self.handle_loss(process, error).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Process whose running instrument has this serial number; `None` if that instrument has been killed.
+    fn process_of_serial(&self, serial: u64) -> Option<u32> {
+        let mut instruments = self.instruments.iter();
+        let found = instruments.find(|(_, instrument)| instrument.serial == serial);
+        found.map(|(process, _)| *process)
     }
 
     /// Handles the unexpected loss of the instrument of `process`.

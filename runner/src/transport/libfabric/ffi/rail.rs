@@ -166,6 +166,6 @@ fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallEr
 fn wait_descriptor(objects: &Objects) -> Result<c_int, CallError> {
     let mut descriptor = -1;
     // SAFETY: the queue is open and was opened with FI_WAIT_FD; for any other wait object the provider fails the call.
-    let code = unsafe { calls::fi_cq_wait_fd(objects.queue.as_ptr(), &mut descriptor) };
+    let code = unsafe { calls::cq_wait_descriptor(objects.queue.as_ptr(), &mut descriptor) };
     check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

@@ -26,7 +26,7 @@ through_table! {
 /// # Safety
 ///
 /// The contract of [`crate::calls`].
-pub unsafe fn fi_cq_wait_fd(queue: *mut fid_cq, descriptor: &mut c_int) -> c_int {
+pub unsafe fn cq_wait_descriptor(queue: *mut fid_cq, descriptor: &mut c_int) -> c_int {
     // SAFETY: a queue starts with its object header, and for FI_WAIT_FD the argument points to an int.
     unsafe {
         fi_control(
