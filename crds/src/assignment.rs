@@ -35,7 +35,7 @@ pub struct Assignment {
     pub workers: u32,
     /// Address, port and timeout of the rendezvous.
     pub rendezvous: Rendezvous,
-    /// Library and provider that all arms use.
+    /// Library and provider of the processes that do not set a transport.
     pub transport: TransportSpec,
     /// GPUs, NICs and the NUMA node that every worker uses.
     #[serde(default, skip_serializing_if = "Devices::is_default")]
@@ -117,6 +117,16 @@ pub struct InstrumentProcess {
     /// Directory whose libraries are loaded instead of the system libraries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
+    /// Library and provider of the arms of this process, if they differ from those of the assignment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportSpec>,
+}
+
+impl Assignment {
+    /// Library and provider of the arms of `process`.
+    pub fn transport_of<'a>(&'a self, process: &'a InstrumentProcess) -> &'a TransportSpec {
+        process.transport.as_ref().unwrap_or(&self.transport)
+    }
 }
 
 /// Scenario with all defaults resolved.

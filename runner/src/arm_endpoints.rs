@@ -56,8 +56,11 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
     let scenarios = &assignment.scenarios;
+    let spec = process.map_or(&assignment.transport, |process| assignment.transport_of(process));
+    // Bindings name NICs, which only some of the arms may use.
+    let binding = binding.filter(|_| spec.uses_nics());
     OpenConfig {
-        spec: assignment.transport.clone(),
+        spec: spec.clone(),
         rails: binding.map(|binding| binding.rails.clone()).unwrap_or_default(),
         library: process
             .and_then(|process| process.library.clone())
@@ -79,7 +82,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
 /// take precedence over the NICs listed in its devices.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
     let mut config = config.clone();
-    if config.rails.is_empty() {
+    if config.rails.is_empty() && config.spec.uses_nics() {
         let nics = assignment.devices.nics(number, config.spec.rails());
         config.rails = nics.to_vec();
     }

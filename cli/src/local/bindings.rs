@@ -3,8 +3,8 @@
 use crds::assignment::RankBinding;
 use crds::v1alpha1::TransportSpec;
 
-/// Returns one binding for each rank: loopback addresses if `sources` is a transport that uses IP, and a share of
-/// `cpus`. `sources` is `None` if the spec names the NICs of the rails.
+/// Returns one binding for each rank: loopback addresses for the rails of `sources`, and a share of `cpus`. `sources` is
+/// `None` if no arm uses IP, or if the spec names the NICs of the rails.
 ///
 /// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints of different ranks have different ports, and rails
 /// are different addresses on one interface. Each rank gets a contiguous range of `cpus`, so that threads of different
@@ -15,7 +15,6 @@ pub(super) fn bindings(sources: Option<&TransportSpec>, workers: u32, cpus: &[u3
     (0..workers)
         .map(|rank| RankBinding {
             rails: sources
-                .filter(|transport| transport.uses_ip())
                 .map(|transport| loopback_addresses(transport.rails()))
                 .unwrap_or_default(),
             cpus: if cpus_per_rank > 0 {
@@ -33,7 +32,7 @@ fn loopback_addresses(rails: u32) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback};
+    use crds::v1alpha1::{Libfabric, LibfabricProvider};
 
     use super::*;
 
@@ -52,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn named_nics_replace_the_loopback_addresses() {
+    fn no_addresses_without_an_ip_transport() {
         assert!(bindings(None, 2, &[])[1].rails.is_empty());
     }
 
@@ -67,16 +66,6 @@ mod tests {
             bindings(Some(&tcp(1)), 3, &[0, 1])
                 .iter()
                 .all(|binding| binding.cpus.is_empty())
-        );
-    }
-
-    #[test]
-    fn transports_without_ip_get_no_addresses() {
-        let loopback = TransportSpec::Loopback(Loopback { rails: 2 });
-        assert!(
-            bindings(Some(&loopback), 2, &[0, 1])
-                .iter()
-                .all(|binding| binding.rails.is_empty())
         );
     }
 }

@@ -167,8 +167,13 @@ fn leg_assignment(
         Some(_) => Vec::new(),
         None => cpus,
     };
-    let sources = plan.devices.nics.is_empty().then_some(&plan.transport);
-    let bindings = bindings(sources, plan.workers, &cpus);
+    // Arms over other transports ignore the addresses.
+    let sources = plan.transports().find(|transport| transport.uses_ip());
+    let bindings = bindings(
+        sources.filter(|_| plan.devices.nics.is_empty()),
+        plan.workers,
+        &cpus,
+    );
     Ok(assignment(
         plan,
         &stopping.reduce(plan, leg),

@@ -7,7 +7,7 @@ use campaign::format;
 use campaign::plan::{Plan, Role, Separation};
 use campaign::stats::percent_change;
 use campaign::summarize::{
-    BoundingResource, CellSummary, Deviations, FabricEvidence, UpperBound, VarianceSplit,
+    ArmFacts, BoundingResource, CellSummary, Deviations, FabricEvidence, UpperBound, VarianceSplit,
 };
 use crds::assignment::Extent;
 use crds::record::LibraryFacts;
@@ -164,22 +164,42 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
     }
 }
 
-/// Formats the library with its version and provider.
+/// Formats each library with its versions and provider.
 ///
-/// If the library returned a provider under a different name than the requested one, the returned name follows in
+/// If a library returned a provider under a different name than the requested one, the returned name follows in
 /// parentheses.
 pub fn transport(report: &Report<'_>) -> String {
-    let arms = &report.evaluation.summary.environment.arms;
+    let mut transports: Vec<&TransportSpec> = Vec::new();
+    for transport in report.plan.transports() {
+        if !transports.contains(&transport) {
+            transports.push(transport);
+        }
+    }
+    let described = transports
+        .into_iter()
+        .map(|transport| describe(report, transport));
+    described.collect::<Vec<_>>().join(", ")
+}
+
+/// Formats the library of the arms that use `transport`.
+fn describe(report: &Report<'_>, transport: &TransportSpec) -> String {
+    let arms = report.evaluation.summary.environment.arms.iter();
+    let uses = |arm: &&ArmFacts| {
+        let mut planned = report.plan.arms.iter();
+        let planned = planned.find(|planned| planned.name == arm.arm);
+        planned.is_some_and(|planned| report.plan.transport_of(planned) == transport)
+    };
+    let arms: Vec<_> = arms.filter(uses).collect();
     let mut versions: Vec<String> = Vec::new();
-    for arm in arms {
+    for arm in &arms {
         if let Some(library) = &arm.fabric.library
             && !versions.contains(&library.version)
         {
             versions.push(library.version.clone());
         }
     }
-    let library = report.plan.transport.library();
-    let requested = match &report.plan.transport {
+    let library = transport.library();
+    let requested = match transport {
         TransportSpec::Libfabric(libfabric) => libfabric.provider.name(),
         TransportSpec::Loopback(_)
         | TransportSpec::Ucx(_)

@@ -94,7 +94,10 @@ fn format_transport(transport: &TransportSpec) -> String {
 /// PciRoot`. `None` if the rails use no RDMA devices and the spec sets neither devices nor an alignment.
 fn devices(plan: &Plan) -> Option<String> {
     let devices = &plan.devices;
-    if !plan.transport.uses_rdma_devices() && devices.is_default() && plan.align.is_none() {
+    if !plan.transports().any(TransportSpec::uses_rdma_devices)
+        && devices.is_default()
+        && plan.align.is_none()
+    {
         return None;
     }
     let uses_gpu = plan
@@ -107,7 +110,8 @@ fn devices(plan: &Plan) -> Option<String> {
         (false, _, Some(node)) => format!("host memory on NUMA node {node}"),
         (false, _, None) => "host memory".to_owned(),
     };
-    let nics = match (devices.nics.as_slice(), plan.transport.uses_ip()) {
+    let uses_ip = plan.transports().all(TransportSpec::uses_ip);
+    let nics = match (devices.nics.as_slice(), uses_ip) {
         ([], true) => "addresses chosen by the executor".to_owned(),
         ([], false) => "the nearest NICs".to_owned(),
         (nics, _) => {
@@ -135,11 +139,14 @@ fn join(values: &[impl ToString]) -> String {
 }
 
 fn arms(plan: &Plan) -> Vec<String> {
+    let baseline = plan.arms.get(plan.baseline);
+    let baseline_transport = baseline.and_then(|baseline| baseline.process.transport.clone());
     let mut table = plain_table();
     for (index, arm) in plan.arms.iter().enumerate() {
         let role = match (index == plan.baseline, arm.control) {
             (true, _) => "baseline".to_owned(),
             (_, Some(separation)) => format!("control for {}", factor(separation)),
+            (_, None) if arm.process.transport != baseline_transport => "differs in transport".to_owned(),
             (_, None) => format!("differs in {}", factor(arm.separation)),
         };
         table.add_row(vec![
@@ -202,6 +209,7 @@ fn format_process(arm: &Arm) -> String {
         .env
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
+    let transport = arm.process.transport.iter().map(format_transport);
     let library = arm
         .process
         .library
@@ -211,7 +219,12 @@ fn format_process(arm: &Arm) -> String {
         .image
         .iter()
         .map(|image| format!("image {}", shorten_digest(image)));
-    env.chain(library).chain(image).collect::<Vec<_>>().join(" ")
+    transport
+        .chain(env)
+        .chain(library)
+        .chain(image)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Writes one line for each of the first legs, and the total number of legs if there are more.

@@ -1,9 +1,10 @@
-//! Two versions of libfabric as two variants of one run.
+//! Two versions of libfabric, and two transports, as two variants of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
 
 use crds::assignment::Pass;
+use crds::v1alpha1::Verdict;
 use serde_yaml::Value;
 
 use super::harness::{RunningCommand, TestDir, fabricbench, workspace};
@@ -125,4 +126,48 @@ fn assert_interleaved(stored: &StoredRun) {
         first.insert(cases.iter().min().unwrap().1);
     }
     assert!(first.len() > 1, "the same arm is first in every round: {first:?}");
+}
+
+/// Two transports as two variants. Bindings name NICs only for the arms that use them.
+#[test]
+fn compares_two_transports_in_one_run() {
+    let dir = TestDir::new();
+    let variants = "[{name: baseline}, {name: tcp, transport: {libfabric: {provider: tcp, rails: 2}}}]";
+    let scenarios = "[{name: small, pingPong: {sizes: [64], iterations: 100}}, \
+                     {name: bulk, transfer: {sizes: [16Ki], iterations: 100}}]";
+    let transport = "{loopback: {rails: 2}}";
+    let rounds = format!("sampling: {{rounds: {ROUNDS}, minWindow: 5ms}}");
+    let text = super::manifest::run(variants, transport, scenarios, &[&rounds]);
+    let plan = RunningCommand::start(fabricbench(["plan", &dir.manifest(&text)]))
+        .wait()
+        .expect_code(0);
+    plan.expect_stdout("differs in transport");
+    plan.expect_stdout(
+        "scenario bulk: a sample of tcp ends when the provider reports the delivery of the write, and a sample of the \
+         baseline ends when the target's process has copied the data",
+    );
+    let output = RunningCommand::start(dir.run(&dir.manifest(&text))).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    output.expect_stdout("loopback, libfabric");
+
+    let stored = StoredRun::read(&dir.run_dir(super::manifest::NAME));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    for endpoints in stored.endpoints() {
+        let facts = endpoints.fabric.as_ref().unwrap();
+        let is_tcp = endpoints.arm == "tcp";
+        assert_eq!(facts.library.is_some(), is_tcp, "{}", endpoints.arm);
+        assert_eq!(facts.rails[0].address.starts_with("127.0.0.1"), is_tcp);
+    }
+    let arms: BTreeSet<&str> = stored.endpoints().iter().map(|one| one.arm.as_str()).collect();
+    assert_eq!(arms, ["baseline", "control-environment", "tcp"].into());
+    let comparisons = &stored.status().comparisons;
+    let tcp = comparisons
+        .iter()
+        .find(|one| one.arm == "tcp" && one.size_bytes == 64);
+    assert_eq!(
+        tcp.unwrap().verdict,
+        Some(Verdict::Regressed),
+        "loopback is several times as fast"
+    );
 }

@@ -76,7 +76,7 @@ pub struct BenchmarkRunSpec {
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 16)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub variants: Vec<Variant>,
-    /// Library and provider that transfer the data.
+    /// Library and provider that transfer the data. A variant can override this setting.
     pub transport: TransportSpec,
     /// Scenarios to measure, each with its message sizes.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
@@ -101,4 +101,12 @@ pub struct BenchmarkRunSpec {
     /// Deadlines, retries and cleanup of the run.
     #[serde(default)]
     pub run_policy: RunPolicy,
+}
+
+impl BenchmarkRunSpec {
+    /// Library and provider of each variant, in the order of the spec.
+    pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
+        let variants = self.variants.iter();
+        variants.map(|variant| variant.transport.as_ref().unwrap_or(&self.transport))
+    }
 }

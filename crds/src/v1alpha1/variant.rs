@@ -1,7 +1,8 @@
-//! Variants. A variant is a tuning, an environment, a library, an image, or a combination of these.
+//! Variants. A variant is a tuning, an environment, a transport, a library, an image, or a combination of these.
 
 use serde::{Deserialize, Serialize};
 
+use super::TransportSpec;
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
@@ -34,6 +35,10 @@ pub struct Variant {
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub env: Vec<EnvVar>,
+    /// Library that transfers the data of this variant. Defaults to spec.transport, and must have the same number of
+    /// rails. A variant with a different transport is measured in a separate process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportSpec>,
     /// Absolute path of a directory whose libraries are loaded instead of those in the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(

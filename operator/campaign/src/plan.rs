@@ -285,6 +285,16 @@ impl PlannedScenario {
 }
 
 impl Plan {
+    /// Library and provider of `arm`.
+    pub fn transport_of<'a>(&'a self, arm: &'a Arm) -> &'a TransportSpec {
+        arm.process.transport.as_ref().unwrap_or(&self.transport)
+    }
+
+    /// Library and provider of each arm, in the order of the arms.
+    pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
+        self.arms.iter().map(|arm| self.transport_of(arm))
+    }
+
     /// Number of rails of a worker, over all its GPUs.
     pub fn rails(&self) -> u64 {
         u64::from(self.transport.rails()) * u64::from(self.devices.groups())

@@ -5,6 +5,7 @@
 
 mod consistency;
 mod effects;
+mod libraries;
 mod sampling;
 
 use std::fmt;
@@ -57,6 +58,7 @@ pub fn check(plan: &Plan) -> Vec<Note> {
     consistency::check(plan, &mut notes);
     sampling::check(plan, &mut notes);
     effects::check(plan, &mut notes);
+    libraries::check(plan, &mut notes);
     notes.0.sort_by_key(|note| std::cmp::Reverse(note.severity));
     notes.0
 }

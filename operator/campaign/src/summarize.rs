@@ -28,7 +28,7 @@ pub use case_check::{CaseCheck, CaseProof, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
 pub use endpoints::EndpointIndex;
-pub use environment::{Environment, Worker};
+pub use environment::{ArmFacts, Environment, Worker};
 pub use evidence::Evidence;
 pub use fabric::{COVERAGE, FabricEvidence};
 pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE};

@@ -8,16 +8,16 @@ use crate::options::OperatorConfig;
 /// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
 pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     let spec = &run.spec;
-    if let TransportSpec::Libfabric(Libfabric {
-        provider: LibfabricProvider::Shm,
-        ..
-    }) = &spec.transport
-    {
-        return Some(
-            "spec.transport.libfabric.provider: shm requires both workers on one host, but in a cluster they run on \
-             different nodes. Use tcp, or `fabricbench run` on one machine"
-                .to_owned(),
-        );
+    let own = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
+        let transport = variant.transport.as_ref()?;
+        Some((format!("spec.variants[{index}].transport"), transport))
+    });
+    let mut transports = std::iter::once(("spec.transport".to_owned(), &spec.transport)).chain(own);
+    if let Some((path, _)) = transports.find(|(_, transport)| uses_shared_memory(transport)) {
+        return Some(format!(
+            "{path}.libfabric.provider: shm requires both workers on one host, but in a cluster they run on different \
+             nodes. Use tcp, or `fabricbench run` on one machine"
+        ));
     }
     let variant_images = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
         let image = variant.image.as_ref()?;
@@ -48,6 +48,16 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
             allowed.join(", ")
         )
     })
+}
+
+fn uses_shared_memory(transport: &TransportSpec) -> bool {
+    matches!(
+        transport,
+        TransportSpec::Libfabric(Libfabric {
+            provider: LibfabricProvider::Shm,
+            ..
+        })
+    )
 }
 
 /// Whether `name` equals `pattern`, or, if `pattern` ends with `*`, starts with the part before the `*`.

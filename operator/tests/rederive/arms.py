@@ -22,7 +22,8 @@ class Arm:
         self.min_chunk = size(own.get("minChunkBytes") or general.get("minChunkBytes") or NIXL_MIN_CHUNK)
         self.image = variant.get("image") or spec.get("image")
         environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
-        self.process = (environment, variant.get("library"))
+        self.transport = variant.get("transport") or spec["transport"]
+        self.process = (environment, variant.get("library"), self.transport)
 
     def with_policy(self, policy):
         """The same arm with another striping policy."""

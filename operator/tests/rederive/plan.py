@@ -23,8 +23,7 @@ class Plan:
 
     def __init__(self, run):
         spec = run["spec"]
-        self.transport = spec["transport"]
-        self.rails = next(iter(self.transport.values())).get("rails", 1)
+        self.rails = next(iter(spec["transport"].values())).get("rails", 1)
         self.expectations = spec.get("expectations") or []
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])

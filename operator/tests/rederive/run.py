@@ -39,7 +39,8 @@ class Run:
         corrupt = {case.key for case in self.of_pass("integrity") if validity.is_corrupt(case.record["result"])}
         for case in self.cases:
             if case.measured:
-                case.proof = proof.of_case(case, of_case[case], self.endpoints, self.plan.transport)
+                transport = self.plan.arm(case.key[2]).transport
+                case.proof = proof.of_case(case, of_case[case], self.endpoints, transport)
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
 
     def measured(self, key, last=math.inf):

@@ -98,7 +98,8 @@ impl Opener {
             arm: &arm.name,
             rank: self.rank,
         };
-        let loaded = selector.select(at, &self.assignment.transport, loading);
+        let spec = loading.0.spec.clone();
+        let loaded = selector.select(at, &spec, loading);
         if let Err(error) = loaded.flatten() {
             tracing::debug!(%error, "the library was not loaded");
         }
@@ -125,7 +126,8 @@ impl Opener {
             arm: &arm.name,
             rank: self.rank,
         };
-        let opened = selector.select(at, &self.assignment.transport, opening);
+        let spec = opening.config.spec.clone();
+        let opened = selector.select(at, &spec, opening);
         opened.flatten().map_err(from_transport)
     }
 }

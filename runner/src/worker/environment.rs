@@ -30,7 +30,7 @@ pub(super) fn environment(
     let unpadded = |process: &InstrumentProcess| {
         let peers = assignment.workers as usize - 1;
         let mut variables = Variables::new();
-        for (name, value) in required_environment(&assignment.transport, peers) {
+        for (name, value) in required_environment(assignment.transport_of(process), peers) {
             variables.insert(name.into(), value.into());
         }
         variables.extend(inherited.clone());
@@ -75,7 +75,7 @@ mod tests {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         InstrumentProcess {
             env: variables.iter().map(owned).collect(),
-            library: None,
+            ..InstrumentProcess::default()
         }
     }
 

@@ -180,7 +180,7 @@ fn runs_arms_of_two_environments_in_separate_processes() {
     let variable = ("FI_TEST_ENVIRONMENT".to_owned(), "second".to_owned());
     assignment.processes.push(InstrumentProcess {
         env: [variable].into(),
-        library: None,
+        ..InstrumentProcess::default()
     });
     assignment.arms[1].process = 1;
     for round in &mut assignment.rounds {

@@ -25,7 +25,11 @@ const PROPERTIES: [Property; 22] = [
         list(workers.map(|worker| worker.hello.runner_version.clone()))
     }),
     ("transport", |run| {
-        serde_json::to_string(&run.plan.transport).unwrap_or_default()
+        list(
+            run.plan
+                .transports()
+                .map(|transport| serde_json::to_string(transport).unwrap_or_default()),
+        )
     }),
     ("kernel", |run| hosts(run, |host| host.kernel.clone())),
     ("CPU", |run| hosts(run, |host| host.cpu_model.clone())),

@@ -122,7 +122,7 @@ fn counter_seconds(plan: &Plan, scenario: &PlannedScenario) -> f64 {
     } else {
         2
     };
-    if plan.transport.uses_rdma_devices() {
+    if plan.transports().any(TransportSpec::uses_rdma_devices) {
         f64::from(waits) * COUNTER_SECONDS
     } else {
         0.0

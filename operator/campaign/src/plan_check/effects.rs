@@ -1,5 +1,7 @@
 //! Finds settings under which an optimization or an operation does not have the expected effect. Performs no I/O.
 
+use std::collections::BTreeSet;
+
 use crds::assignment::Workload;
 use crds::units::Size;
 use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, TransportSpec};
@@ -33,23 +35,40 @@ fn variants_where(plan: &Plan, condition: impl Fn(&Arm) -> bool) -> String {
     names.join(", ")
 }
 
-/// Reports doorbell batching on a transport without doorbells.
+/// Reports doorbell batching on transports without doorbells.
 fn check_doorbell(plan: &Plan, notes: &mut Notes) {
-    let transport = match &plan.transport {
-        TransportSpec::Libfabric(libfabric) => match libfabric.provider {
-            LibfabricProvider::Efa | LibfabricProvider::EfaDirect | LibfabricProvider::Verbs => return,
-            provider => format!("provider {}", provider.name()),
-        },
-        TransportSpec::Loopback(_) => "loopback".to_owned(),
-        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => return,
-    };
-    let arms = variants_where(plan, |arm| arm.doorbell_max_batch.is_some());
-    if !arms.is_empty() {
-        notes.add(
-            Severity::Notice,
-            format!("{transport} has no doorbell: FI_MORE in {arms} will be RequestedOnly at best"),
-        );
+    let names: BTreeSet<String> = plan.transports().filter_map(without_doorbell).collect();
+    for transport in names {
+        let arms = variants_where(plan, |arm| {
+            arm.doorbell_max_batch.is_some()
+                && without_doorbell(plan.transport_of(arm)).as_ref() == Some(&transport)
+        });
+        if !arms.is_empty() {
+            notes.add(
+                Severity::Notice,
+                format!("{transport} has no doorbell: FI_MORE in {arms} will be RequestedOnly at best"),
+            );
+        }
     }
+}
+
+/// Describes `transport` if it has no doorbell.
+fn without_doorbell(transport: &TransportSpec) -> Option<String> {
+    match transport {
+        TransportSpec::Libfabric(libfabric) => match libfabric.provider {
+            LibfabricProvider::Efa | LibfabricProvider::EfaDirect | LibfabricProvider::Verbs => None,
+            provider => Some(format!("provider {}", provider.name())),
+        },
+        TransportSpec::Loopback(_) => Some("loopback".to_owned()),
+        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => None,
+    }
+}
+
+/// Whether any arm uses libfabric with `provider`.
+fn uses_provider(plan: &Plan, provider: LibfabricProvider) -> bool {
+    plan.transports().any(
+        |transport| matches!(transport, TransportSpec::Libfabric(libfabric) if libfabric.provider == provider),
+    )
 }
 
 fn check_single_rail(plan: &Plan, notes: &mut Notes) {
@@ -68,10 +87,7 @@ fn check_single_rail(plan: &Plan, notes: &mut Notes) {
 /// Reports writes whose completion does not mean that the data is in the target's memory. rxm accepts
 /// FI_DELIVERY_COMPLETE, but passes writes to the verbs provider, which does not support it.
 fn check_delivery(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
-    let TransportSpec::Libfabric(libfabric) = &plan.transport else {
-        return;
-    };
-    if libfabric.provider == LibfabricProvider::Verbs
+    if uses_provider(plan, LibfabricProvider::Verbs)
         && matches!(&scenario.assignment.workload, Workload::Transfer(work) if work.operation == TransferOperation::Write)
     {
         notes.add(
@@ -159,8 +175,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
         Workload::PingPong(work) => work.operation == PingPongOperation::Send,
         Workload::Transfer(work) => work.operation == TransferOperation::Send,
     };
-    let direct = matches!(&plan.transport, TransportSpec::Libfabric(libfabric)
-        if libfabric.provider == LibfabricProvider::EfaDirect);
+    let direct = uses_provider(plan, LibfabricProvider::EfaDirect);
     let longest = scenario
         .cells
         .iter()

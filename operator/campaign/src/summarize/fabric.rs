@@ -209,9 +209,11 @@ fn proof(
     readings: &[&Reading],
     endpoints: &EndpointIndex<'_>,
 ) -> CaseProof {
+    let arm = plan.arms.get(case.arm);
+    let transport = arm.map_or(&plan.transport, |arm| plan.transport_of(arm));
     let provider = endpoints
         .facts_of_case(case, case.initiator)
-        .map_or(plan.transport.library(), |facts| facts.provider.as_str());
+        .map_or(transport.library(), |facts| facts.provider.as_str());
     let declared = |reason: String| CaseProof {
         proof: FabricProof::Declared,
         reason,

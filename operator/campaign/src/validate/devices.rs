@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crds::assignment::memory::threads;
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -20,7 +20,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let max = MAX_RAILS;
         report.add("spec.devices.gpus", ProblemKind::TooManyRails { rails, max });
     }
-    if spec.transport.uses_efa() && rails > spec.resources.efas {
+    if spec.transports().any(TransportSpec::uses_efa) && rails > spec.resources.efas {
         let efas = spec.resources.efas;
         report.add(
             "spec.transport.libfabric.rails",
@@ -28,7 +28,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         );
     }
     check_nics(spec, rails, report);
-    if !spec.placement.align.is_none() && !spec.transport.uses_nics() {
+    if !spec.placement.align.is_none() && !spec.transports().any(TransportSpec::uses_nics) {
         report.add("spec.placement.align", ProblemKind::NoNics);
     }
 }
@@ -67,7 +67,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
     if nics.is_empty() {
         return;
     }
-    if !spec.transport.uses_nics() {
+    if !spec.transports().any(TransportSpec::uses_nics) {
         report.add("spec.devices.nics", ProblemKind::NoNics);
         return;
     }
@@ -83,7 +83,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
     // With an IP transport, several rails may share a network interface. RDMA devices must not be shared.
     let mut seen = BTreeSet::new();
     for (index, nic) in nics.iter().enumerate() {
-        if !seen.insert(nic) && !spec.transport.uses_ip() {
+        if !seen.insert(nic) && !spec.transports().all(TransportSpec::uses_ip) {
             report.add(
                 format!("spec.devices.nics[{index}]"),
                 ProblemKind::DuplicateDevice { name: nic.clone() },

@@ -57,6 +57,26 @@ pub enum ProblemKind {
         /// Names of all variants.
         known: Vec<String>,
     },
+    /// Arms are compared on the same number of rails.
+    #[snafu(display(
+        "{rails} rails, but spec.transport has {expected}: all arms must use the same number of rails. Set rails to \
+         {expected}"
+    ))]
+    UnequalRails {
+        /// Number of rails of the variant.
+        rails: u32,
+        /// Number of rails of the run.
+        expected: u32,
+    },
+    /// The operation has a different meaning in the libraries of the arms.
+    #[snafu(display(
+        "WriteImmediate cannot be compared between {libraries}: UCX has no write with immediate data, so it needs a \
+         flush and a separate message. Use Write, Read or Send"
+    ))]
+    DifferentOperations {
+        /// Names of the libraries.
+        libraries: String,
+    },
     /// Two entries in a list have the same name.
     #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
     DuplicateName {

@@ -264,3 +264,29 @@ fn all_problems_are_reported_at_once() {
         ]
     );
 }
+
+#[test]
+fn rejects_transports_that_cannot_be_compared() {
+    let variants = "variants: [{name: a}, {name: b, transport: {ucx: {transports: [tcp], rails: 2}}}]\n";
+    assert_eq!(
+        problems(&format!(
+            "{variants}{TCP}scenarios: [{{name: put, transfer: {{sizes: [64], operation: WriteImmediate}}}}]"
+        )),
+        [
+            "spec.variants[1].transport.ucx.rails: 2 rails, but spec.transport has 4: all arms must use the same \
+             number of rails. Set rails to 4",
+            "spec.scenarios[0].transfer.operation: WriteImmediate cannot be compared between libfabric and ucx: UCX has \
+             no write with immediate data, so it needs a flush and a separate message. Use Write, Read or Send",
+        ]
+    );
+}
+
+#[test]
+fn variant_that_repeats_the_transport_of_the_run_shares_its_process() {
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 64}}, transport: {{libfabric: {{provider: shm}}}}}}]\n\
+         {SHM}scenarios: [{{name: s, pingPong: {{sizes: [64]}}}}]"
+    )))
+    .unwrap();
+    assert!(valid.variants[1].shares_process(&valid.variants[0]));
+}

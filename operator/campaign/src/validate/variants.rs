@@ -29,6 +29,8 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 .map(|env| (env.name.clone(), env.value.clone()))
                 .collect(),
             library: variant.library.clone(),
+            // Variants that spell out the transport of the run share a process with those that do not.
+            transport: variant.transport.clone().filter(|own| *own != spec.transport),
         },
         tuning: Tuning {
             inject_max_bytes: variant.inject.map(|inject| inject.max_bytes.bytes()),

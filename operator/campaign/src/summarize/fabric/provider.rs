@@ -13,7 +13,8 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
     let mut ranks = [case.initiator, case.target].into_iter();
     ranks.find_map(|rank| {
         let facts = endpoints.facts_of_case(case, rank)?;
-        let requested = requested_if_different(&plan.transport, facts)?;
+        let transport = plan.transport_of(plan.arms.get(case.arm)?);
+        let requested = requested_if_different(transport, facts)?;
         Some(CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
