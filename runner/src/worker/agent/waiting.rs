@@ -16,6 +16,9 @@ use crate::worker_event::WorkerEvent;
 /// Timeout for a process to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Reply of the instrument of a process, or the reason why there is none.
+type ProcessReply = (u32, Result<Reply, CaseFailure>);
+
 impl Agent<'_> {
     pub(super) fn next_command(&mut self) -> Result<Command, Departure> {
         loop {
@@ -52,7 +55,7 @@ impl Agent<'_> {
         &mut self,
         requests: Vec<(u32, Request)>,
         timeout: Duration,
-    ) -> Result<Vec<(u32, Result<Reply, CaseFailure>)>, Departure> {
+    ) -> Result<Vec<ProcessReply>, Departure> {
         for (process, request) in &requests {
             self.send(*process, request)?;
         }
