@@ -82,7 +82,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
 /// take precedence over the NICs listed in its devices.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
     let mut config = config.clone();
-    if config.rails.is_empty() && config.spec.uses_nics() {
+    if config.rails.is_empty() {
         let nics = assignment.devices.nics(number, config.spec.rails());
         config.rails = nics.to_vec();
     }
