@@ -12,7 +12,7 @@ use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, Transport
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::libfabric::{Libfabric, LibfabricRegion};
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, Transport,
+    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
 };
 
 struct CountingAllocator;
@@ -136,7 +136,7 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
         for round in 0..4 {
             let (mut initiator, mut target) = pair(provider);
             let remote = Operation::Write {
-                remote: target.region.remote().rails[0],
+                remote: RemoteKey::try_from(&target.region.remote().rails[0]).unwrap(),
                 remote_offset: 0,
             };
             write(&mut initiator, &mut target, remote, 10);

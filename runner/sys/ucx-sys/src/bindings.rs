@@ -244,6 +244,13 @@ pub const UCP_MEM_MAP_PARAM_FIELD_FLAGS: ucp_mem_map_params_field = 4;
 pub const UCP_MEM_MAP_PARAM_FIELD_PROT: ucp_mem_map_params_field = 8;
 pub const UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE: ucp_mem_map_params_field = 16;
 pub type ucp_mem_map_params_field = ::core::ffi::c_uint;
+pub const UCP_DATATYPE_CONTIG: ucp_dt_type = 0;
+pub const UCP_DATATYPE_STRIDED: ucp_dt_type = 1;
+pub const UCP_DATATYPE_IOV: ucp_dt_type = 2;
+pub const UCP_DATATYPE_GENERIC: ucp_dt_type = 7;
+pub const UCP_DATATYPE_SHIFT: ucp_dt_type = 3;
+pub const UCP_DATATYPE_CLASS_MASK: ucp_dt_type = 7;
+pub type ucp_dt_type = ::core::ffi::c_uint;
 pub const UCP_AM_SEND_FLAG_REPLY: ucp_send_am_flags = 1;
 pub const UCP_AM_SEND_FLAG_EAGER: ucp_send_am_flags = 2;
 pub const UCP_AM_SEND_FLAG_RNDV: ucp_send_am_flags = 4;
@@ -403,6 +410,7 @@ unsafe extern "C" {
         context_p: *mut ucp_context_h,
     ) -> ucs_status_t;
     pub fn ucp_cleanup(context_p: ucp_context_h);
+    pub fn ucp_context_print_info(context: ucp_context_h, stream: *mut FILE);
     pub fn ucp_worker_create(
         context: ucp_context_h,
         params: *const ucp_worker_params_t,
@@ -489,6 +497,7 @@ unsafe extern "C" {
         rkey: ucp_rkey_h,
         param: *const ucp_request_param_t,
     ) -> ucs_status_ptr_t;
+    pub fn ucp_request_check_status(request: *mut ::core::ffi::c_void) -> ucs_status_t;
     pub fn ucp_request_cancel(worker: ucp_worker_h, request: *mut ::core::ffi::c_void);
     pub fn ucp_request_free(request: *mut ::core::ffi::c_void);
     pub fn ucp_ep_query(ep: ucp_ep_h, attr: *mut ucp_ep_attr_t) -> ucs_status_t;

@@ -191,7 +191,7 @@ impl Pair {
     }
 
     pub(super) fn remote(&self, rail: usize) -> RemoteKey {
-        self.target.region.remote().rails[rail]
+        RemoteKey::try_from(&self.target.region.remote().rails[rail]).unwrap()
     }
 
     /// Posts from the initiator, and retries while the queue is full.

@@ -76,6 +76,8 @@ functions! {
     fn ucp_config_print(*const ucp_config_t, *mut FILE, *const c_char, ucs_config_print_flags_t);
     /// `ucp_config_release`.
     fn ucp_config_release(*mut ucp_config_t);
+    /// `ucp_context_print_info`.
+    fn ucp_context_print_info(ucp_context_h, *mut FILE);
     /// `ucp_worker_create`.
     fn ucp_worker_create(ucp_context_h, *const ucp_worker_params_t, *mut ucp_worker_h) -> ucs_status_t;
     /// `ucp_worker_destroy`.
@@ -126,6 +128,8 @@ functions! {
     fn ucp_am_send_nbx(ucp_ep_h, c_uint, *const c_void, usize, *const c_void, usize, *const ucp_request_param_t) -> ucs_status_ptr_t;
     /// `ucp_request_cancel`.
     fn ucp_request_cancel(ucp_worker_h, *mut c_void);
+    /// `ucp_request_check_status`.
+    fn ucp_request_check_status(*mut c_void) -> ucs_status_t;
     /// `ucp_request_free`.
     fn ucp_request_free(*mut c_void);
 }

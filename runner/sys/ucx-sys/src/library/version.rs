@@ -15,6 +15,11 @@ impl Version {
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }
     }
+
+    /// Major, minor and patch number.
+    pub const fn numbers(self) -> [u32; 3] {
+        [self.major, self.minor, self.patch]
+    }
 }
 
 impl fmt::Display for Version {
