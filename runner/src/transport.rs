@@ -13,6 +13,8 @@ mod descriptors;
 pub mod libfabric;
 pub mod loopback;
 pub mod select;
+#[cfg(test)]
+mod test_pair;
 pub mod ucx;
 
 use std::path::PathBuf;

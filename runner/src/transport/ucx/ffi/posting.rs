@@ -6,15 +6,14 @@
 use super::callbacks::{completed, received};
 use super::memory::RegisteredRange;
 use super::rail::{BYTES, ImportedKey, PostState, Rail, ReceiveState};
-use super::Event;
 use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use ucx_sys::bindings::{
-    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_MEMH, UCP_OP_ATTR_FIELD_RECV_INFO,
-    UCP_OP_ATTR_FIELD_USER_DATA, ucp_ep_h, ucp_request_param_t, ucp_tag_recv_info_t,
+    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_MEMH, UCP_OP_ATTR_FIELD_USER_DATA,
+    UCP_OP_ATTR_FLAG_NO_IMM_CMPL, ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
 };
 use ucx_sys::{RequestState, request_state};
 
@@ -148,6 +147,9 @@ impl Rail {
     }
 
     /// Posts a receive for one message with any tag from any peer.
+    ///
+    /// The library must not complete the receive without a callback, because releases before 1.22 then do not report
+    /// the tag.
     #[inline]
     pub(in crate::transport::ucx) fn receive(
         &mut self,
@@ -161,18 +163,12 @@ impl Rail {
             return Err(PostError::Refused(libc::EBUSY));
         }
         *receive = ReceiveState::Posting;
-        let mut info = ucp_tag_recv_info_t {
-            sender_tag: 0,
-            length: 0,
-        };
         let mut param = self.param(&range, self.config.depth + slot);
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
+        param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
         param.cb.recv = Some(received);
-        param.recv_info.tag_info = &mut info;
         let objects = Arc::clone(&self.objects);
         let receive = objects.library().functions().ucp_tag_recv_nbx;
-        // SAFETY: the worker exists, the memory and the origin are valid until the completion, and the library writes to
-        // `info` only if the receive completes during the call.
+        // SAFETY: the worker exists, and the memory and the origin are valid until the completion.
         let state = request_state(unsafe {
             receive(
                 objects.worker.handle(),
@@ -184,18 +180,15 @@ impl Rail {
             )
         });
         match state {
+            // If the message has already arrived, the library has called the callback, and the next poll handles the
+            // event and replaces this state.
             RequestState::InProgress(request) => {
                 self.receives[slot] = ReceiveState::Posted(NonNull::as_ptr(request));
                 Ok(())
             }
             RequestState::Completed => {
                 self.receives[slot] = ReceiveState::Idle;
-                self.ready.push_back(Event::Received {
-                    token,
-                    immediate: info.sender_tag,
-                    length: info.length as u64,
-                });
-                Ok(())
+                Err(PostError::Failed(libc::EPROTO))
             }
             RequestState::Failed(status) => {
                 self.receives[slot] = ReceiveState::Idle;
@@ -248,7 +241,7 @@ impl Rail {
     /// Handle of the imported key, and the remote address. Rejects a range outside the region, because UCX would access
     /// it if it emulates the operation.
     #[inline]
-    fn resolve(&self, target: RemoteTarget, length: usize) -> Result<(ucx_sys::bindings::ucp_rkey_h, u64), PostError> {
+    fn resolve(&self, target: RemoteTarget, length: usize) -> Result<(ucp_rkey_h, u64), PostError> {
         let refused = PostError::Refused(libc::EINVAL);
         let key = usize::try_from(target.key).ok().and_then(|index| self.keys.get(index));
         let key: &ImportedKey = key.filter(|key| key.peer == target.peer).ok_or(refused)?;

@@ -160,7 +160,9 @@ impl Rail {
         }
     }
 
-    fn close_endpoints(&mut self) {
+    /// Closes the endpoints, which cancels the operations in flight. Returns whether all of them ended in time.
+    fn close_endpoints(&mut self) -> bool {
+        let mut closed = true;
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         let objects = Arc::clone(&self.objects);
         let functions = objects.library().functions();
@@ -174,13 +176,21 @@ impl Rail {
             let RequestState::InProgress(request) = state else {
                 continue;
             };
-            // SAFETY: the request was just returned and has not been freed.
-            while unsafe { (functions.ucp_request_check_status)(request.as_ptr()) } > 0 && Instant::now() < deadline {
+            loop {
+                // SAFETY: the request was just returned and has not been freed.
+                if unsafe { (functions.ucp_request_check_status)(request.as_ptr()) } <= 0 {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    closed = false;
+                    break;
+                }
                 self.progress();
             }
             // SAFETY: as above; a request that is still in progress is released when it completes.
             unsafe { (functions.ucp_request_free)(request.as_ptr()) };
         }
+        closed
     }
 }
 
@@ -189,11 +199,13 @@ impl Drop for Rail {
         self.handle_events();
         self.cancel_receives();
         // Without error handling, an endpoint cannot be closed without the peer. Destroying the worker destroys it.
-        if self.config.reports_peer_loss {
-            self.close_endpoints();
-            self.handle_events();
-        }
-        if self.posts.iter().any(|post| *post != PostState::Idle) {
+        let idle = if self.config.reports_peer_loss {
+            self.close_endpoints()
+        } else {
+            self.posts.iter().all(|post| *post == PostState::Idle)
+        };
+        self.handle_events();
+        if !idle {
             // An operation in flight to a lost peer still refers to its key, which is therefore not destroyed.
             return;
         }
