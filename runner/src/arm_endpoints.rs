@@ -269,6 +269,9 @@ impl<T: Transport> ArmEndpoints<T> {
             thread.peers.retain(|known| known.rank != rank);
             thread.peers.push(ThreadPeer { rank, peer, regions });
         }
+        for (group, thread) in self.threads.iter().take(self.groups).enumerate() {
+            facts::update_connected(&mut self.facts, group, thread.transport.facts());
+        }
         self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
         Ok(())
     }

@@ -288,6 +288,18 @@ impl UcxTransport {
             Self::CudaIpc => "cuda_ipc",
         }
     }
+
+    /// Whether the name covers `lane`, the name of a transport of an endpoint. The names in `UCX_TLS` are aliases of
+    /// several transports; those of `rc` include ud for the connection setup.
+    pub fn serves(self, lane: &str) -> bool {
+        match self {
+            Self::Sm => matches!(lane, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
+            Self::Rc => lane.starts_with("rc_") || lane.starts_with("ud_"),
+            Self::Ud => lane.starts_with("ud_"),
+            Self::Dc => lane.starts_with("dc_"),
+            Self::Tcp | Self::CudaCopy | Self::CudaIpc => lane == self.name(),
+        }
+    }
 }
 
 /// NIXL agents with one backend.

@@ -12,6 +12,7 @@ const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     check_doorbell(plan, notes);
+    check_library(plan, notes);
     check_single_rail(plan, notes);
     for scenario in &plan.scenarios {
         check_identical(plan, scenario, notes);
@@ -41,6 +42,7 @@ fn check_doorbell(plan: &Plan, notes: &mut Notes) {
             provider => format!("provider {}", provider.name()),
         },
         TransportSpec::Loopback(_) => "loopback".to_owned(),
+        // UCX has no FI_MORE, so `check_library` reports the doorbell.
         TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => return,
     };
     let arms = variants_where(plan, |arm| arm.doorbell_max_batch.is_some());
@@ -48,6 +50,25 @@ fn check_doorbell(plan: &Plan, notes: &mut Notes) {
         notes.add(
             Severity::Notice,
             format!("{transport} has no doorbell: FI_MORE in {arms} will be RequestedOnly at best"),
+        );
+    }
+}
+
+/// Reports optimizations that the library does not offer.
+fn check_library(plan: &Plan, notes: &mut Notes) {
+    if !matches!(plan.transport, TransportSpec::Ucx(_)) {
+        return;
+    }
+    let arms = variants_where(plan, |arm| {
+        arm.inject_max_bytes.is_some() || arm.doorbell_max_batch.is_some()
+    });
+    if !arms.is_empty() {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "UCX has neither an inject call nor FI_MORE, so inject and doorbell in {arms} do not apply at any size: \
+                 compare settings or presets of UCX instead"
+            ),
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Lanes of an endpoint: the transports and devices over which UCX transfers the data of one peer. Performs no I/O.
 
-use crds::v1alpha1::{Ucx, UcxTransport};
+use crds::v1alpha1::Ucx;
 use std::fmt;
 
 /// Lane of an endpoint.
@@ -72,7 +72,7 @@ pub(in crate::transport::ucx) fn check_resources(
     let missing = spec
         .transports
         .iter()
-        .find(|transport| !resources.iter().any(|resource| serves(**transport, &resource.transport)));
+        .find(|transport| !resources.iter().any(|resource| transport.serves(&resource.transport)));
     if let Some(transport) = missing {
         let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
         return Err(format!(
@@ -96,7 +96,7 @@ pub(in crate::transport::ucx) fn check_resources(
 /// Returns a message that names the lane.
 pub(in crate::transport::ucx) fn check(spec: &Ucx, device: Option<&str>, lanes: &[Lane]) -> Result<(), String> {
     let list = |lanes: &[Lane]| lanes.iter().map(Lane::to_string).collect::<Vec<_>>().join(", ");
-    let allowed = |lane: &Lane| spec.transports.iter().any(|transport| serves(*transport, &lane.transport));
+    let allowed = |lane: &Lane| spec.transports.iter().any(|transport| transport.serves(&lane.transport));
     if let Some(lane) = lanes.iter().find(|lane| !allowed(lane)) {
         let requested: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
         return Err(format!(
@@ -117,20 +117,6 @@ pub(in crate::transport::ucx) fn check(spec: &Ucx, device: Option<&str>, lanes: 
     Ok(())
 }
 
-/// Whether the name in a spec covers UCX's transport `name`. UCX's names in `UCX_TLS` are aliases of several transports;
-/// those of `rc` include ud for the connection setup.
-fn serves(transport: UcxTransport, name: &str) -> bool {
-    match transport {
-        UcxTransport::Tcp => name == "tcp",
-        UcxTransport::Sm => matches!(name, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
-        UcxTransport::Rc => name.starts_with("rc_") || name.starts_with("ud_"),
-        UcxTransport::Ud => name.starts_with("ud_"),
-        UcxTransport::Dc => name.starts_with("dc_"),
-        UcxTransport::CudaCopy => name == "cuda_copy",
-        UcxTransport::CudaIpc => name == "cuda_ipc",
-    }
-}
-
 fn uses_network(name: &str) -> bool {
     name == "tcp" || ["rc_", "ud_", "dc_"].iter().any(|prefix| name.starts_with(prefix))
 }
@@ -138,6 +124,7 @@ fn uses_network(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crds::v1alpha1::UcxTransport;
 
     const TCP: &str = "\
 # UCP endpoint host:1
