@@ -75,8 +75,13 @@ fn targets() -> Vec<Target> {
     use LibfabricProvider as P;
     let providers = [P::Tcp, P::Net, P::TcpRxm, P::Shm, P::Verbs, P::Efa, P::EfaDirect];
     let libfabric = providers.map(|provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 }));
-    let ucx = [UcxTransport::Tcp, UcxTransport::Sm, UcxTransport::Rc, UcxTransport::Ud]
-        .map(|transport| TransportSpec::Ucx(Ucx::new(vec![transport], 1)));
+    let ucx = [
+        UcxTransport::Tcp,
+        UcxTransport::Sm,
+        UcxTransport::Rc,
+        UcxTransport::Ud,
+    ]
+    .map(|transport| TransportSpec::Ucx(Ucx::new(vec![transport], 1)));
     let others = [
         TransportSpec::Nixl(Nixl {
             backend: NixlBackend::Ucx,

@@ -17,8 +17,8 @@ use crds::v1alpha1::{Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::loopback::{Loopback, LoopbackRegion};
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Post, PostError, Region,
-    RemoteKey, RemoteRegion, Transport,
+    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Post, PostError, Region, RemoteKey,
+    RemoteRegion, Transport,
 };
 use serde::{Serialize, de::DeserializeOwned};
 

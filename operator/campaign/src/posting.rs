@@ -34,8 +34,12 @@ impl Tuning {
     pub fn supported_by(self, transport: &TransportSpec) -> Self {
         let is_possible = |optimization| library_obstacle(optimization, transport).is_none();
         Self {
-            inject_max_bytes: self.inject_max_bytes.filter(|_| is_possible(Optimization::Inject)),
-            doorbell_max_batch: self.doorbell_max_batch.filter(|_| is_possible(Optimization::Doorbell)),
+            inject_max_bytes: self
+                .inject_max_bytes
+                .filter(|_| is_possible(Optimization::Inject)),
+            doorbell_max_batch: self
+                .doorbell_max_batch
+                .filter(|_| is_possible(Optimization::Doorbell)),
             ..self
         }
     }
@@ -309,11 +313,20 @@ mod tests {
     fn inject_and_doorbell_do_not_apply_to_ucx() {
         let ucx = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 4));
         let reasons = reasons_over(64, burst(16), &ucx);
-        for (reason, text) in reasons.iter().zip(["UCX has no inject call", "UCX has no FI_MORE"]) {
-            assert!(reason.as_ref().is_some_and(|reason| reason.starts_with(text)), "{reasons:?}");
+        for (reason, text) in reasons
+            .iter()
+            .zip(["UCX has no inject call", "UCX has no FI_MORE"])
+        {
+            assert!(
+                reason.as_ref().is_some_and(|reason| reason.starts_with(text)),
+                "{reasons:?}"
+            );
         }
         let supported = tuning(StripingPolicy::Nixl).supported_by(&ucx);
-        assert_eq!((supported.inject_max_bytes, supported.doorbell_max_batch), (None, None));
+        assert_eq!(
+            (supported.inject_max_bytes, supported.doorbell_max_batch),
+            (None, None)
+        );
     }
 
     #[test]

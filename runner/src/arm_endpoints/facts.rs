@@ -41,7 +41,11 @@ pub(super) fn update_connected(facts: &mut FabricFacts, group: usize, connected:
     }
     let of_group = connected.offload;
     let merge = |known, answer| {
-        if group == 0 { answer } else { combine(known, answer) }
+        if group == 0 {
+            answer
+        } else {
+            combine(known, answer)
+        }
     };
     facts.offload.emulated_reads = merge(facts.offload.emulated_reads, of_group.emulated_reads);
     facts.offload.emulated_writes = merge(facts.offload.emulated_writes, of_group.emulated_writes);

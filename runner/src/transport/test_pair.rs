@@ -2,7 +2,8 @@
 
 use crate::memory::Memory;
 use crate::transport::{
-    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport, TransportError,
+    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
+    TransportError,
 };
 use crds::v1alpha1::MemoryKind;
 use std::sync::MutexGuard;

@@ -33,8 +33,8 @@ pub use memory::UcxRegion;
 pub use rules::environment::required_variables as required_environment;
 
 use super::{
-    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey, RemoteRegion, Transport,
-    TransportError,
+    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey, RemoteRegion,
+    Transport, TransportError,
 };
 use crate::memory::Memory;
 use crds::record::FabricFacts;

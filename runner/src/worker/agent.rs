@@ -109,7 +109,9 @@ impl<'a> Agent<'a> {
             Command::ConnectDone => {
                 let failures = std::mem::take(&mut self.not_connected);
                 let connected = std::mem::take(&mut self.connected).into_iter();
-                let facts = connected.map(|(arm, facts)| ConnectedFacts { arm, facts }).collect();
+                let facts = connected
+                    .map(|(arm, facts)| ConnectedFacts { arm, facts })
+                    .collect();
                 self.report(&Report::Connected { failures, facts })
             }
             Command::Probe(peer_case) => self.probe(peer_case),

@@ -14,7 +14,8 @@ pub(super) fn plan(
     baseline: usize,
 ) -> Vec<Cell> {
     let (burst, rails) = (scenario.burst(), transport.rails());
-    let posting_of = move |arm: &Arm, size| Posting::new(arm.tuning().supported_by(transport), burst, size, rails);
+    let posting_of =
+        move |arm: &Arm, size| Posting::new(arm.tuning().supported_by(transport), burst, size, rails);
     let sizes = scenario.sizes.iter();
     let cells = sizes.flat_map(|size| {
         arms.iter().enumerate().map(move |(index, arm)| {

@@ -1,11 +1,11 @@
 //! Opens the rails and describes them.
 
+use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Rail, RailConfig};
 use super::rules::emulation::Protocols;
 use super::rules::{devices, lanes};
-use super::Ucx;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
 use crds::v1alpha1::{Answer, UcxTransport};
@@ -67,7 +67,14 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
             staged: config.device_memory.then_some(Answer::Unknown),
             ..OffloadFacts::default()
         },
-        error_handling: Some(if rail_config.reports_peer_loss { "peer" } else { "none" }.to_owned()),
+        error_handling: Some(
+            if rail_config.reports_peer_loss {
+                "peer"
+            } else {
+                "none"
+            }
+            .to_owned(),
+        ),
         settings,
         configuration_sha256: Some(hex(&Sha256::digest(&configuration))),
         configuration_files: discovery::configuration_files(&library),

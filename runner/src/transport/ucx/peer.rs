@@ -53,10 +53,11 @@ fn record_lanes(transport: &mut Ucx, rail: usize, found: &[Lane]) {
     }
     if let [first, others @ ..] = found
         && others.iter().all(|lane| lane.device == first.device)
-        && transport.spec.uses_network()
     {
         facts.domain = first.device.clone();
-        facts.interface = Some(devices::kernel_name(&first.device).to_owned());
+        if transport.spec.uses_network() {
+            facts.interface = Some(devices::kernel_name(&first.device).to_owned());
+        }
     }
 }
 
@@ -75,7 +76,11 @@ fn record_emulation(transport: &mut Ucx) {
 }
 
 fn lanes_of(transport: &Ucx, rail: usize) -> Vec<Lane> {
-    let lanes = transport.facts.rails.get(rail).map(|facts| facts.lanes.as_slice());
+    let lanes = transport
+        .facts
+        .rails
+        .get(rail)
+        .map(|facts| facts.lanes.as_slice());
     let split = |lane: &String| {
         let (transport, device) = lane.split_once('/')?;
         Some(Lane {
@@ -91,12 +96,20 @@ pub(super) fn check_operation(transport: &Ucx, operation: TransferOperation) -> 
     let emulated = match operation {
         TransferOperation::Send => return Ok(()),
         TransferOperation::Read => transport.facts.offload.emulated_reads,
-        TransferOperation::Write | TransferOperation::WriteImmediate => transport.facts.offload.emulated_writes,
+        TransferOperation::Write | TransferOperation::WriteImmediate => {
+            transport.facts.offload.emulated_writes
+        }
     };
     if emulated != Some(Answer::True) || transport.spec.emulation == UcxEmulation::Allow {
         return Ok(());
     }
-    let lanes: Vec<_> = transport.facts.rails.iter().flat_map(|rail| &rail.lanes).cloned().collect();
+    let lanes: Vec<_> = transport
+        .facts
+        .rails
+        .iter()
+        .flat_map(|rail| &rail.lanes)
+        .cloned()
+        .collect();
     let message = format!(
         "UCX {} emulates {operation:?} over {} with messages that the CPU of the target executes. To measure the \
          emulation, set spec.transport.ucx.emulation: Allow; otherwise, use an operation or a transport that UCX does not \

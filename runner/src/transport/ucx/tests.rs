@@ -13,8 +13,9 @@ use std::process::Command;
 /// Runs the ignored tests of this module with each library.
 #[test]
 fn every_library() {
-    let newer = std::env::var_os("FABRICBENCH_TEST_UCX_2")
-        .unwrap_or_else(|| panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it"));
+    let newer = std::env::var_os("FABRICBENCH_TEST_UCX_2").unwrap_or_else(|| {
+        panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it")
+    });
     for library in [None, Some(PathBuf::from(newer))] {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -35,6 +36,9 @@ fn every_library() {
             String::from_utf8_lossy(&output.stderr)
         );
         assert!(output.status.success(), "{text}");
-        assert!(!text.contains("not returned to mpool"), "an object of UCX was not released: {text}");
+        assert!(
+            !text.contains("not returned to mpool"),
+            "an object of UCX was not released: {text}"
+        );
     }
 }

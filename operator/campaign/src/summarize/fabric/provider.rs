@@ -60,7 +60,11 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
         }
         TransportSpec::Ucx(ucx) => {
             let is_requested = facts.library.as_ref().is_some_and(|found| found.name == "ucx")
-                && facts.rails.iter().flat_map(|rail| &rail.lanes).all(|lane| is_lane_of(ucx, lane));
+                && facts
+                    .rails
+                    .iter()
+                    .flat_map(|rail| &rail.lanes)
+                    .all(|lane| is_lane_of(ucx, lane));
             let names: Vec<_> = ucx.transports.iter().map(|transport| transport.name()).collect();
             (format!("ucx over {}", names.join(", ")), is_requested)
         }
@@ -111,7 +115,11 @@ mod tests {
         };
         // A library that does not report its lanes is no contradiction.
         for lanes in [&["tcp/lo"][..], &[]] {
-            assert_eq!(requested_if_different(&requested, &with_lanes(lanes)), None, "{lanes:?}");
+            assert_eq!(
+                requested_if_different(&requested, &with_lanes(lanes)),
+                None,
+                "{lanes:?}"
+            );
         }
         let other = with_lanes(&["tcp/lo", "cma/memory"]);
         assert_eq!(

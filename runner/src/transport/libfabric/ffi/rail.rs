@@ -4,10 +4,10 @@
 use super::objects::Objects;
 use super::options::{self, Limits};
 use super::{CallError, check};
-use crate::transport::libfabric::rules::attributes::Attributes;
-use crate::transport::libfabric::rules::offload::Reported;
 use crate::transport::Peer;
 use crate::transport::libfabric::rules::address::MAX_NAME_BYTES;
+use crate::transport::libfabric::rules::attributes::Attributes;
+use crate::transport::libfabric::rules::offload::Reported;
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
 use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
 use libfabric_sys::{Library, calls};

@@ -7,9 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use ucx_sys::Library;
-use ucx_sys::bindings::{
-    UCS_OK, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
-};
+use ucx_sys::bindings::{UCS_OK, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t};
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +150,11 @@ unsafe fn origin<'a>(user_data: *mut c_void) -> &'a Origin {
 /// # Safety
 ///
 /// Only for the library, with user data of a rail whose worker exists.
-pub(super) unsafe extern "C" fn completed(request: *mut c_void, status: ucs_status_t, user_data: *mut c_void) {
+pub(super) unsafe extern "C" fn completed(
+    request: *mut c_void,
+    status: ucs_status_t,
+    user_data: *mut c_void,
+) {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
     // SAFETY: this is a callback of the library.

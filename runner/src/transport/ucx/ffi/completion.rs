@@ -66,7 +66,11 @@ impl Rail {
         match event.source {
             Source::Post(token) if event.status < 0 => {
                 self.posts[token as usize] = PostState::Idle;
-                self.record_failure("completion", event.status, format_args!("the post with token {token}"));
+                self.record_failure(
+                    "completion",
+                    event.status,
+                    format_args!("the post with token {token}"),
+                );
             }
             Source::Post(token) => match self.posts[token as usize] {
                 PostState::Write { .. } => self.written(token),
@@ -90,7 +94,11 @@ impl Rail {
                 immediate: event.immediate,
             }),
             Source::Endpoint(peer) => {
-                self.record_failure("completion", event.status, format_args!("the endpoint to peer {peer}"));
+                self.record_failure(
+                    "completion",
+                    event.status,
+                    format_args!("the endpoint to peer {peer}"),
+                );
             }
         }
     }

@@ -21,7 +21,10 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call, if the peer cannot be reached over the configured transports.
-    pub(in crate::transport::ucx) fn connect(&mut self, address: &[u8]) -> Result<(Peer, Vec<Lane>), CallError> {
+    pub(in crate::transport::ucx) fn connect(
+        &mut self,
+        address: &[u8],
+    ) -> Result<(Peer, Vec<Lane>), CallError> {
         let peer = self.endpoints.len();
         let source = Source::Endpoint(u32::try_from(peer).unwrap_or(u32::MAX));
         let origin = Box::new(Origin::new(&self.objects.events, source));
@@ -78,7 +81,11 @@ impl Rail {
     ) -> Result<u64, CallError> {
         let library = self.objects.library();
         let Some(endpoint) = self.endpoints.get(peer) else {
-            return Err(CallError::new(library, "ucp_ep_rkey_unpack", UCS_ERR_INVALID_PARAM));
+            return Err(CallError::new(
+                library,
+                "ucp_ep_rkey_unpack",
+                UCS_ERR_INVALID_PARAM,
+            ));
         };
         let mut handle = std::ptr::null_mut();
         // SAFETY: the endpoint is open, and a peer's UCX of the same release packed the key (its checksum matched).

@@ -65,7 +65,10 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library refuses the memory.
-    pub(in crate::transport::ucx) fn register(&mut self, memory: Arc<Memory>) -> Result<RailRegion, CallError> {
+    pub(in crate::transport::ucx) fn register(
+        &mut self,
+        memory: Arc<Memory>,
+    ) -> Result<RailRegion, CallError> {
         let objects = Arc::clone(&self.objects);
         let (library, context) = (objects.library(), &objects.context);
         // SAFETY: the struct consists of integers and pointers, for which zero is valid.

@@ -92,8 +92,7 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
     params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     let mut handle = std::ptr::null_mut();
     // SAFETY: the context is open, and the parameters are valid.
-    let status =
-        unsafe { (library.functions().ucp_worker_create)(context.handle(), &params, &mut handle) };
+    let status = unsafe { (library.functions().ucp_worker_create)(context.handle(), &params, &mut handle) };
     check(library, "ucp_worker_create", status)?;
     // SAFETY: the worker was just created; `Objects` drops it before the context and the user data.
     Ok(unsafe { Worker::new(Arc::clone(library), handle) })
@@ -114,8 +113,7 @@ fn handle_notifications(objects: &Objects) -> Result<(), CallError> {
         .map_or(std::ptr::null_mut(), Origin::as_user_data);
     let library = objects.library();
     // SAFETY: the worker exists, and the origin in `arg` lives longer than the worker.
-    let status = unsafe {
-        (library.functions().ucp_worker_set_am_recv_handler)(objects.worker.handle(), &param)
-    };
+    let status =
+        unsafe { (library.functions().ucp_worker_set_am_recv_handler)(objects.worker.handle(), &param) };
     check(library, "ucp_worker_set_am_recv_handler", status)
 }

@@ -12,8 +12,8 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use ucx_sys::bindings::{
-    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_MEMH, UCP_OP_ATTR_FIELD_USER_DATA,
-    UCP_OP_ATTR_FLAG_NO_IMM_CMPL, ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
+    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_MEMH,
+    UCP_OP_ATTR_FIELD_USER_DATA, UCP_OP_ATTR_FLAG_NO_IMM_CMPL, ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
 };
 use ucx_sys::{RequestState, request_state};
 
@@ -130,9 +130,8 @@ impl Rail {
         let param = self.post_param(&range, token);
         let get = self.objects.library().functions().ucp_get_nbx;
         // SAFETY: as for the write.
-        let state = request_state(unsafe {
-            get(endpoint, range.pointer.cast(), range.length, address, key, &param)
-        });
+        let state =
+            request_state(unsafe { get(endpoint, range.pointer.cast(), range.length, address, key, &param) });
         match state {
             RequestState::InProgress(_) => Ok(()),
             RequestState::Completed => {
@@ -158,7 +157,10 @@ impl Rail {
     ) -> Result<(), PostError> {
         self.check_owner(&range)?;
         let slot = token as usize;
-        let receive = self.receives.get_mut(slot).ok_or(PostError::Refused(libc::EINVAL))?;
+        let receive = self
+            .receives
+            .get_mut(slot)
+            .ok_or(PostError::Refused(libc::EINVAL))?;
         if *receive != ReceiveState::Idle {
             return Err(PostError::Refused(libc::EBUSY));
         }
@@ -243,7 +245,9 @@ impl Rail {
     #[inline]
     fn resolve(&self, target: RemoteTarget, length: usize) -> Result<(ucp_rkey_h, u64), PostError> {
         let refused = PostError::Refused(libc::EINVAL);
-        let key = usize::try_from(target.key).ok().and_then(|index| self.keys.get(index));
+        let key = usize::try_from(target.key)
+            .ok()
+            .and_then(|index| self.keys.get(index));
         let key: &ImportedKey = key.filter(|key| key.peer == target.peer).ok_or(refused)?;
         let end = target.offset.checked_add(length as u64).ok_or(refused)?;
         if end > key.length {
@@ -254,7 +258,10 @@ impl Rail {
 
     #[inline]
     fn reserve_post(&mut self, token: u32, state: PostState) -> Result<(), PostError> {
-        let post = self.posts.get_mut(token as usize).ok_or(PostError::Refused(libc::EINVAL))?;
+        let post = self
+            .posts
+            .get_mut(token as usize)
+            .ok_or(PostError::Refused(libc::EINVAL))?;
         if *post != PostState::Idle {
             return Err(PostError::Refused(libc::EBUSY));
         }

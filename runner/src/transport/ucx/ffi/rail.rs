@@ -12,8 +12,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ucx_sys::bindings::{
-    UCP_DATATYPE_CONTIG, UCP_DATATYPE_SHIFT, UCP_EP_CLOSE_FLAG_FORCE, UCP_OP_ATTR_FIELD_FLAGS, ucp_datatype_t,
-    ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
+    UCP_DATATYPE_CONTIG, UCP_DATATYPE_SHIFT, UCP_EP_CLOSE_FLAG_FORCE, UCP_OP_ATTR_FIELD_FLAGS,
+    ucp_datatype_t, ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
 };
 use ucx_sys::{RequestState, request_state};
 

@@ -13,9 +13,16 @@ use ucx_sys::bindings::UCS_ERR_BUSY;
 /// # Errors
 ///
 /// Returns the message of the failed call if the rails were not opened for waiting, or the system call fails.
-pub(in crate::transport::ucx) fn wait_for_completions(rails: &mut [Rail], timeout: Duration) -> Result<(), String> {
+pub(in crate::transport::ucx) fn wait_for_completions(
+    rails: &mut [Rail],
+    timeout: Duration,
+) -> Result<(), String> {
     for rail in rails.iter_mut() {
-        if rail.has_work() || !rail.can_sleep().map_err(|error| format!("{}: {error}", error.call))? {
+        if rail.has_work()
+            || !rail
+                .can_sleep()
+                .map_err(|error| format!("{}: {error}", error.call))?
+        {
             return Ok(());
         }
     }

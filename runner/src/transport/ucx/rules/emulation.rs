@@ -52,7 +52,9 @@ pub(in crate::transport::ucx) fn emulation(protocols: Protocols, lanes: &[Lane],
     if lanes.is_empty() {
         return Answer::Unknown;
     }
-    let supported = lanes.iter().any(|lane| supports(protocols, &lane.transport, operation));
+    let supported = lanes
+        .iter()
+        .any(|lane| supports(protocols, &lane.transport, operation));
     match protocols {
         _ if !supported => Answer::True,
         Protocols::First
@@ -102,16 +104,29 @@ mod tests {
     fn reads_the_generation_from_the_configuration() {
         let protocols = |text| Protocols::from_configuration(text);
         assert_eq!(protocols("UCX_TLS=tcp\nUCX_PROTO_ENABLE=n\n"), Protocols::First);
-        assert_eq!(protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=y\n"), DEFAULT);
-        assert_eq!(protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=n\n"), EXCLUDED);
+        assert_eq!(
+            protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=y\n"),
+            DEFAULT
+        );
+        assert_eq!(
+            protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=n\n"),
+            EXCLUDED
+        );
     }
 
     #[test]
     fn tcp_reads_are_always_emulated() {
         for protocols in [Protocols::First, DEFAULT, EXCLUDED] {
-            assert_eq!(emulation(protocols, &lanes(&["tcp"]), Rma::Read), Answer::True, "{protocols:?}");
+            assert_eq!(
+                emulation(protocols, &lanes(&["tcp"]), Rma::Read),
+                Answer::True,
+                "{protocols:?}"
+            );
         }
-        assert_eq!(emulation(Protocols::First, &lanes(&["tcp"]), Rma::Write), Answer::True);
+        assert_eq!(
+            emulation(Protocols::First, &lanes(&["tcp"]), Rma::Write),
+            Answer::True
+        );
         assert_eq!(emulation(EXCLUDED, &lanes(&["tcp"]), Rma::Write), Answer::False);
     }
 
@@ -127,6 +142,9 @@ mod tests {
         assert_eq!(emulation(Protocols::First, &both, Rma::Read), Answer::True);
         assert_eq!(emulation(EXCLUDED, &both, Rma::Read), Answer::False);
         assert_eq!(emulation(EXCLUDED, &lanes(&["posix"]), Rma::Read), Answer::True);
-        assert_eq!(emulation(Protocols::First, &lanes(&["rc_verbs"]), Rma::Read), Answer::False);
+        assert_eq!(
+            emulation(Protocols::First, &lanes(&["rc_verbs"]), Rma::Read),
+            Answer::False
+        );
     }
 }

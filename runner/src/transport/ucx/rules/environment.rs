@@ -31,7 +31,11 @@ pub(in crate::transport::ucx) fn check_variables(
     let Some(allowed) = get("UCX_TLS") else {
         return Ok(());
     };
-    match spec.transports.iter().find(|transport| !includes(&allowed, **transport)) {
+    match spec
+        .transports
+        .iter()
+        .find(|transport| !includes(&allowed, **transport))
+    {
         Some(transport) => Err(format!(
             "UCX_TLS={allowed} is set, which excludes the transport {} of the spec: remove the variable or include {}",
             transport.name(),
@@ -102,7 +106,13 @@ mod tests {
         assert!(check(UcxTransport::Sm, "posix,cma,self").is_ok());
         assert!(check(UcxTransport::Rc, "ib").is_ok());
         let message = check(UcxTransport::Tcp, "sm,self").unwrap_err();
-        assert!(message.starts_with("UCX_TLS=sm,self is set, which excludes the transport tcp"), "{message}");
-        assert_eq!(check_variables(&Ucx::new(vec![UcxTransport::Tcp], 1), |_| None), Ok(()));
+        assert!(
+            message.starts_with("UCX_TLS=sm,self is set, which excludes the transport tcp"),
+            "{message}"
+        );
+        assert_eq!(
+            check_variables(&Ucx::new(vec![UcxTransport::Tcp], 1), |_| None),
+            Ok(())
+        );
     }
 }

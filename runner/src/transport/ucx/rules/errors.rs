@@ -6,8 +6,8 @@ use ucx_sys::bindings::{
     UCS_ERR_BUFFER_TOO_SMALL, UCS_ERR_CANCELED, UCS_ERR_CONNECTION_RESET, UCS_ERR_ENDPOINT_TIMEOUT,
     UCS_ERR_EXCEEDS_LIMIT, UCS_ERR_FIRST_ENDPOINT_FAILURE, UCS_ERR_FIRST_LINK_FAILURE, UCS_ERR_INVALID_PARAM,
     UCS_ERR_LAST_ENDPOINT_FAILURE, UCS_ERR_MESSAGE_TRUNCATED, UCS_ERR_NO_MEMORY, UCS_ERR_NO_RESOURCE,
-    UCS_ERR_NOT_CONNECTED, UCS_ERR_NOT_IMPLEMENTED, UCS_ERR_TIMED_OUT, UCS_ERR_UNREACHABLE, UCS_ERR_UNSUPPORTED,
-    ucs_status_t,
+    UCS_ERR_NOT_CONNECTED, UCS_ERR_NOT_IMPLEMENTED, UCS_ERR_TIMED_OUT, UCS_ERR_UNREACHABLE,
+    UCS_ERR_UNSUPPORTED, ucs_status_t,
 };
 
 /// Classifies the negative status of a posting call.
@@ -54,14 +54,29 @@ mod tests {
     #[test]
     fn distinguishes_a_full_queue_a_refusal_and_a_failure() {
         assert_eq!(post_error(UCS_ERR_NO_RESOURCE), PostError::Again);
-        assert_eq!(post_error(UCS_ERR_UNSUPPORTED), PostError::Refused(libc::EOPNOTSUPP));
-        assert_eq!(post_error(UCS_ERR_CONNECTION_RESET), PostError::Failed(libc::ECONNRESET));
+        assert_eq!(
+            post_error(UCS_ERR_UNSUPPORTED),
+            PostError::Refused(libc::EOPNOTSUPP)
+        );
+        assert_eq!(
+            post_error(UCS_ERR_CONNECTION_RESET),
+            PostError::Failed(libc::ECONNRESET)
+        );
     }
 
     #[test]
     fn reports_a_failed_endpoint_as_a_lost_peer() {
-        for status in [UCS_ERR_CONNECTION_RESET, UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CANCELED, -40] {
-            assert_eq!(completion_failure_reason(status), FailureReason::PeerLost, "{status}");
+        for status in [
+            UCS_ERR_CONNECTION_RESET,
+            UCS_ERR_ENDPOINT_TIMEOUT,
+            UCS_ERR_CANCELED,
+            -40,
+        ] {
+            assert_eq!(
+                completion_failure_reason(status),
+                FailureReason::PeerLost,
+                "{status}"
+            );
         }
         assert_eq!(
             completion_failure_reason(UCS_ERR_MESSAGE_TRUNCATED),

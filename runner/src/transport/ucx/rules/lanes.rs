@@ -30,7 +30,10 @@ pub(in crate::transport::ucx) fn parse(text: &str) -> Vec<Lane> {
 }
 
 fn parse_line(line: &str) -> Option<Lane> {
-    let (_, resource) = line.trim_start_matches(['#', ' ']).strip_prefix("lane[")?.split_once(':')?;
+    let (_, resource) = line
+        .trim_start_matches(['#', ' '])
+        .strip_prefix("lane[")?
+        .split_once(':')?;
     let (number, resource) = resource.trim_start().split_once(':')?;
     number.parse::<u32>().ok()?;
     let (transport, rest) = resource.split_once('/')?;
@@ -69,10 +72,11 @@ pub(in crate::transport::ucx) fn check_resources(
 ) -> Result<(), String> {
     let available: Vec<_> = resources.iter().map(Lane::to_string).collect();
     let available = available.join(", ");
-    let missing = spec
-        .transports
-        .iter()
-        .find(|transport| !resources.iter().any(|resource| transport.serves(&resource.transport)));
+    let missing = spec.transports.iter().find(|transport| {
+        !resources
+            .iter()
+            .any(|resource| transport.serves(&resource.transport))
+    });
     if let Some(transport) = missing {
         let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
         return Err(format!(
@@ -80,7 +84,9 @@ pub(in crate::transport::ucx) fn check_resources(
             transport.name()
         ));
     }
-    let networks = resources.iter().filter(|resource| uses_network(&resource.transport));
+    let networks = resources
+        .iter()
+        .filter(|resource| uses_network(&resource.transport));
     if let Some(device) = device
         && networks.clone().all(|resource| resource.device != device)
     {
@@ -94,9 +100,17 @@ pub(in crate::transport::ucx) fn check_resources(
 /// # Errors
 ///
 /// Returns a message that names the lane.
-pub(in crate::transport::ucx) fn check(spec: &Ucx, device: Option<&str>, lanes: &[Lane]) -> Result<(), String> {
+pub(in crate::transport::ucx) fn check(
+    spec: &Ucx,
+    device: Option<&str>,
+    lanes: &[Lane],
+) -> Result<(), String> {
     let list = |lanes: &[Lane]| lanes.iter().map(Lane::to_string).collect::<Vec<_>>().join(", ");
-    let allowed = |lane: &Lane| spec.transports.iter().any(|transport| transport.serves(&lane.transport));
+    let allowed = |lane: &Lane| {
+        spec.transports
+            .iter()
+            .any(|transport| transport.serves(&lane.transport))
+    };
     if let Some(lane) = lanes.iter().find(|lane| !allowed(lane)) {
         let requested: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
         return Err(format!(
@@ -105,9 +119,8 @@ pub(in crate::transport::ucx) fn check(spec: &Ucx, device: Option<&str>, lanes: 
             list(lanes)
         ));
     }
-    let wrong_device = |lane: &&Lane| {
-        device.is_some_and(|device| uses_network(&lane.transport) && lane.device != device)
-    };
+    let wrong_device =
+        |lane: &&Lane| device.is_some_and(|device| uses_network(&lane.transport) && lane.device != device);
     if let (Some(lane), Some(device)) = (lanes.iter().find(wrong_device), device) {
         return Err(format!(
             "requested device {device}, but UCX uses {lane} (all lanes: {})",
@@ -118,7 +131,10 @@ pub(in crate::transport::ucx) fn check(spec: &Ucx, device: Option<&str>, lanes: 
 }
 
 fn uses_network(name: &str) -> bool {
-    name == "tcp" || ["rc_", "ud_", "dc_"].iter().any(|prefix| name.starts_with(prefix))
+    name == "tcp"
+        || ["rc_", "ud_", "dc_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -172,10 +188,16 @@ mod tests {
         assert_eq!(check_resources(&tcp, Some("lo"), &resources), Ok(()));
         assert_eq!(check_resources(&tcp, None, &resources), Ok(()));
         let message = check_resources(&tcp, Some("eth0"), &resources).unwrap_err();
-        assert_eq!(message, "UCX cannot use device eth0; available: self/memory0, tcp/lo");
+        assert_eq!(
+            message,
+            "UCX cannot use device eth0; available: self/memory0, tcp/lo"
+        );
         let rc = Ucx::new(vec![UcxTransport::Tcp, UcxTransport::Rc], 1);
         let message = check_resources(&rc, None, &resources).unwrap_err();
-        assert!(message.starts_with("UCX has no transport rc; available: self/memory0, tcp/lo."), "{message}");
+        assert!(
+            message.starts_with("UCX has no transport rc; available: self/memory0, tcp/lo."),
+            "{message}"
+        );
     }
 
     #[test]
@@ -188,7 +210,10 @@ mod tests {
             "requested transports tcp, but UCX uses cma/memory (all lanes: tcp/lo, cma/memory)"
         );
         let rc = Ucx::new(vec![UcxTransport::Rc], 1);
-        assert_eq!(check(&rc, None, &[lane("rc_mlx5/mlx5_0:1"), lane("ud_mlx5/mlx5_0:1")]), Ok(()));
+        assert_eq!(
+            check(&rc, None, &[lane("rc_mlx5/mlx5_0:1"), lane("ud_mlx5/mlx5_0:1")]),
+            Ok(())
+        );
     }
 
     #[test]
@@ -197,6 +222,9 @@ mod tests {
         let lanes = [lane("tcp/eth0"), lane("cma/memory")];
         assert_eq!(check(&both, Some("eth0"), &lanes), Ok(()));
         let message = check(&both, Some("lo"), &lanes).unwrap_err();
-        assert!(message.starts_with("requested device lo, but UCX uses tcp/eth0"), "{message}");
+        assert!(
+            message.starts_with("requested device lo, but UCX uses tcp/eth0"),
+            "{message}"
+        );
     }
 }

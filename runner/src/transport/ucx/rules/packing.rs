@@ -53,7 +53,8 @@ pub(in crate::transport::ucx) fn unpack<'a>(
     if header[..4] != MAGIC {
         return Err(corrupt("it was not packed by the UCX transport".to_owned()));
     }
-    let [major, minor, patch, length, checksum] = std::array::from_fn(|index| number(&header[4 + 4 * index..]));
+    let [major, minor, patch, length, checksum] =
+        std::array::from_fn(|index| number(&header[4 + 4 * index..]));
     let peer = Version::new(major, minor, patch);
     if peer != version {
         return Err(format!(

@@ -46,7 +46,7 @@ pub(in crate::transport::ucx) fn settings(
         settings.push(setting("PROTO_EMULATION_ENABLE", "n"));
     }
     let single = |name: &str| spec.settings.iter().any(|setting| setting.name == name);
-    let preset = preset(spec.preset, version).into_iter();
+    let preset = preset(spec, version).into_iter();
     settings.extend(preset.filter(|setting| !single(&setting.name)));
     settings.extend(spec.settings.iter().map(|one| setting(&one.name, &one.value)));
     settings.retain(|setting| !is_set(&format!("UCX_{}", setting.name)));
@@ -64,16 +64,18 @@ fn setting(name: &str, value: &str) -> Setting {
     }
 }
 
-/// Settings of a preset. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
-fn preset(preset: UcxPreset, version: Version) -> Vec<Setting> {
+/// Settings of the preset. Settings for InfiniBand are left out if the spec uses no RDMA transport, because a UCX without
+/// InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
+fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
     let since = |minor| version >= Version::new(1, minor, 0);
-    let settings: &[(bool, &str, &str)] = match preset {
+    let rdma = spec.uses_rdma();
+    let settings: &[(bool, &str, &str)] = match spec.preset {
         UcxPreset::Plain => &[],
         UcxPreset::Nixl => &[
             (true, "RNDV_THRESH", "inf"),
             (true, "MAX_RMA_RAILS", "2"),
-            (true, "IB_PCI_RELAXED_ORDERING", "try"),
-            (true, "RC_FENCE", "none"),
+            (rdma, "IB_PCI_RELAXED_ORDERING", "try"),
+            (rdma, "RC_FENCE", "none"),
             (since(21), "MAX_HCA_PER_GPU", "auto"),
             (since(22), "RNDV_PIPELINE_ERROR_HANDLING", "y"),
         ],
@@ -85,7 +87,7 @@ fn preset(preset: UcxPreset, version: Version) -> Vec<Setting> {
     };
     settings
         .iter()
-        .filter(|(exists, _, _)| *exists)
+        .filter(|(applies, _, _)| *applies)
         .map(|(_, name, value)| setting(name, value))
         .collect()
 }
@@ -135,7 +137,10 @@ mod tests {
             ..spec()
         };
         let applied = applied(&spec, OLD, &[]);
-        assert_eq!(applied[2..], ["MEMTYPE_CACHE=n", "MAX_RNDV_RAILS=1", "RNDV_THRESH=1m"]);
+        assert_eq!(
+            applied[2..],
+            ["MEMTYPE_CACHE=n", "MAX_RNDV_RAILS=1", "RNDV_THRESH=1m"]
+        );
     }
 
     #[test]
@@ -145,8 +150,27 @@ mod tests {
             ..spec()
         };
         let applied = applied(&spec, NEW, &["UCX_RNDV_THRESH", "UCX_TLS"]);
-        assert!(!applied.iter().any(|text| text.starts_with("RNDV_THRESH") || text.starts_with("TLS")));
-        assert!(applied.contains(&"MAX_HCA_PER_GPU=auto".to_owned()), "{applied:?}");
+        assert!(
+            !applied
+                .iter()
+                .any(|text| text.starts_with("RNDV_THRESH") || text.starts_with("TLS"))
+        );
+        assert!(
+            applied.contains(&"MAX_HCA_PER_GPU=auto".to_owned()),
+            "{applied:?}"
+        );
+    }
+
+    #[test]
+    fn settings_for_infiniband_are_applied_only_to_rdma_transports() {
+        let applied_to = |transport| {
+            let spec = Ucx {
+                preset: UcxPreset::Nixl,
+                ..Ucx::new(vec![transport], 1)
+            };
+            applied(&spec, NEW, &[]).contains(&"RC_FENCE=none".to_owned())
+        };
+        assert!(applied_to(UcxTransport::Rc) && !applied_to(UcxTransport::Tcp));
     }
 
     #[test]
@@ -159,6 +183,9 @@ mod tests {
             ..spec()
         };
         let message = settings(&spec, None, OLD, |_| false).unwrap_err();
-        assert!(message.contains("spec.transport.ucx.settings contains TLS"), "{message}");
+        assert!(
+            message.contains("spec.transport.ucx.settings contains TLS"),
+            "{message}"
+        );
     }
 }

@@ -19,14 +19,23 @@ fn does_not_fall_back_if_the_library_is_missing() {
     config.library = Some("/nowhere".into());
     let error = Ucx::open(&config).err().unwrap();
     assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
-    assert!(error.message.contains("/nowhere/libucp.so.0") || error.message.contains("/nowhere"), "{error}");
+    assert!(
+        error.message.contains("/nowhere/libucp.so.0") || error.message.contains("/nowhere"),
+        "{error}"
+    );
 }
 
 #[test]
 fn rejects_a_library_without_its_functions() {
     let directory = tempfile::tempdir().unwrap();
-    let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
-    let libm = libm.into_iter().find(|path| std::path::Path::new(path).exists()).unwrap();
+    let libm = [
+        "/lib/x86_64-linux-gnu/libm.so.6",
+        "/lib/aarch64-linux-gnu/libm.so.6",
+    ];
+    let libm = libm
+        .into_iter()
+        .find(|path| std::path::Path::new(path).exists())
+        .unwrap();
     std::os::unix::fs::symlink(libm, directory.path().join("libucp.so.0")).unwrap();
     let mut config = tcp().config();
     config.library = Some(directory.path().into());
@@ -60,7 +69,10 @@ fn rejects_a_transport_without_a_device() {
     setup.spec.transports = vec![UcxTransport::Tcp, UcxTransport::Dc];
     let error = open_error(&setup);
     assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
-    assert!(error.message.contains("UCX has no transport dc; available: "), "{error}");
+    assert!(
+        error.message.contains("UCX has no transport dc; available: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -68,12 +80,18 @@ fn rejects_a_transport_without_a_device() {
 fn rejects_unsuitable_rail_sources() {
     let mut config = tcp().config();
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
-    assert_eq!(Ucx::open(&config).err().unwrap().reason, FailureReason::OperationRejected);
+    assert_eq!(
+        Ucx::open(&config).err().unwrap().reason,
+        FailureReason::OperationRejected
+    );
     let shared = open_error(&Setup {
         rails: vec!["127.0.0.1"],
         ..shared_memory()
     });
-    assert!(shared.message.contains("leave the rail sources empty"), "{shared}");
+    assert!(
+        shared.message.contains("leave the rail sources empty"),
+        "{shared}"
+    );
 }
 
 #[test]
@@ -91,7 +109,10 @@ fn rejects_invalid_settings() {
     assert!(field.message.contains("settings contains TLS"), "{field}");
     let invalid = with("RNDV_THRESH", "many");
     assert_eq!(invalid.reason, FailureReason::OperationRejected, "{invalid}");
-    assert!(invalid.message.contains("does not accept RNDV_THRESH=many"), "{invalid}");
+    assert!(
+        invalid.message.contains("does not accept RNDV_THRESH=many"),
+        "{invalid}"
+    );
 }
 
 #[test]
@@ -142,7 +163,10 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         assert_eq!(writes.is_err(), old, "{setup:?}: {writes:?}");
         if let Err(error) = reads {
             assert_eq!(error.reason, FailureReason::OperationRejected);
-            assert!(error.message.contains("set spec.transport.ucx.emulation: Allow"), "{error}");
+            assert!(
+                error.message.contains("set spec.transport.ucx.emulation: Allow"),
+                "{error}"
+            );
         }
         let allowed = setup.pair();
         for operation in [TransferOperation::Read, TransferOperation::Write] {
@@ -163,7 +187,10 @@ fn refuses_invalid_arguments() {
     let refused = Err(PostError::Refused(libc::EINVAL));
     let request = PostRequest::new(operation, 8);
     let beyond = |remote_offset| PostRequest {
-        operation: Operation::Write { remote, remote_offset },
+        operation: Operation::Write {
+            remote,
+            remote_offset,
+        },
         ..request
     };
     let mut unknown = remote;
@@ -202,8 +229,20 @@ fn refuses_inject_and_more() {
     let mut pair = tcp().pair();
     let request = PostRequest::new(Operation::Send { immediate: 0 }, 8);
     let unsupported = Err(PostError::Refused(libc::EOPNOTSUPP));
-    assert_eq!(pair.initiator.post(PostRequest { inject: true, ..request }), unsupported);
-    assert_eq!(pair.initiator.post(PostRequest { more: true, ..request }), unsupported);
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            inject: true,
+            ..request
+        }),
+        unsupported
+    );
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            more: true,
+            ..request
+        }),
+        unsupported
+    );
     const { assert!(!Ucx::SUPPORTS_MORE) };
 }
 
@@ -212,7 +251,10 @@ fn refuses_inject_and_more() {
 fn refuses_a_token_in_flight() {
     let mut pair = tcp().pair();
     let target = &mut pair.target;
-    target.transport.post_receive(0, &target.region, 0, 64, 3).unwrap();
+    target
+        .transport
+        .post_receive(0, &target.region, 0, 64, 3)
+        .unwrap();
     let again = target.transport.post_receive(0, &target.region, 0, 64, 3);
     assert_eq!(again, Err(PostError::Refused(libc::EBUSY)));
 }

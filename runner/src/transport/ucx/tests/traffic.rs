@@ -2,6 +2,7 @@
 
 use super::harness::{Pair, PostRequest, pattern, setups, tcp};
 use crate::transport::{CompletionKind, Operation, Transport};
+use crds::v1alpha1::UcxPreset;
 use std::time::{Duration, Instant};
 
 const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
@@ -31,7 +32,11 @@ fn send_transfers_bytes_and_immediate_data() {
             });
             let observed =
                 pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
-            assert_eq!(observed.initiator, [CompletionKind::Posted { token: 7 }], "{setup:?}");
+            assert_eq!(
+                observed.initiator,
+                [CompletionKind::Posted { token: 7 }],
+                "{setup:?}"
+            );
             let arrived = CompletionKind::Received {
                 token: 5,
                 immediate: Some(0xdead_beef),
@@ -88,7 +93,11 @@ fn a_completed_write_is_in_the_memory_of_the_target() {
                 (vec![POSTED], 0),
                 "{setup:?}"
             );
-            assert_eq!(pair.target.bytes(64, length), pattern(length, 4), "{setup:?} {length}");
+            assert_eq!(
+                pair.target.bytes(64, length),
+                pattern(length, 4),
+                "{setup:?} {length}"
+            );
             assert_eq!(pair.target.bytes(0, 64), vec![0; 64], "{setup:?}");
         }
     }
@@ -267,6 +276,30 @@ fn records_lanes_and_the_effective_configuration() {
         assert_ne!(changed.configuration_sha256.as_ref(), Some(hash));
         assert_eq!(changed.settings["RNDV_THRESH"], "1m");
         let same = setup.pair();
-        assert_eq!(same.target.transport.facts().configuration_sha256.as_ref(), Some(hash));
+        assert_eq!(
+            same.target.transport.facts().configuration_sha256.as_ref(),
+            Some(hash)
+        );
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn the_library_accepts_every_preset() {
+    for setup in setups() {
+        let plain = setup.pair();
+        for preset in [UcxPreset::Nixl, UcxPreset::Ucxx] {
+            let mut setup = setup.clone();
+            setup.spec.preset = preset;
+            let pair = setup.pair();
+            let (plain, facts) = (
+                plain.initiator.transport.facts(),
+                pair.initiator.transport.facts(),
+            );
+            assert_ne!(
+                plain.configuration_sha256, facts.configuration_sha256,
+                "{preset:?}"
+            );
+        }
     }
 }
