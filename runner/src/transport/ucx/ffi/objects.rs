@@ -105,6 +105,7 @@ pub(super) struct Objects {
     /// User data of callbacks: one for each post, receive and flush, and one for notifications.
     pub origins: Box<[Origin]>,
     /// User data of the error handlers of endpoints.
+    #[allow(clippy::vec_box, reason = "the library holds the addresses")]
     pub endpoint_origins: Mutex<Vec<Box<Origin>>>,
     /// Headers of notifications in flight, by token.
     pub headers: Box<[std::cell::UnsafeCell<u64>]>,

@@ -157,7 +157,7 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         assert_eq!(transport.check_operation(TransferOperation::Send), Ok(()));
         let reads = transport.check_operation(TransferOperation::Read);
         let writes = transport.check_operation(TransferOperation::Write);
-        let old = transport.facts().settings.get("PROTO_EMULATION_ENABLE").is_none();
+        let old = !transport.facts().settings.contains_key("PROTO_EMULATION_ENABLE");
         let is_tcp = !setup.rails.is_empty();
         assert_eq!(reads.is_err(), old || is_tcp, "{setup:?}: {reads:?}");
         assert_eq!(writes.is_err(), old, "{setup:?}: {writes:?}");

@@ -51,8 +51,8 @@ macro_rules! functions {
         }
 
         /// Checks at compile time that the types above are those of the headers. The function is never instantiated,
-        /// because the binary is not linked with the library.
-        #[allow(dead_code)]
+        /// because the binary is not linked with the library; a function without a parameter might be compiled.
+        #[allow(dead_code, clippy::extra_unused_type_parameters)]
         fn assert_types<T>() {
             $(let _: unsafe extern "C" fn($($type),*) $(-> $result)? = bindings::$name;)+
         }
