@@ -243,6 +243,16 @@ pub struct UcxSetting {
     pub value: String,
 }
 
+impl UcxSetting {
+    /// Whether fields of the spec, or the devices of the rails, determine the setting.
+    pub fn is_reserved(&self) -> bool {
+        matches!(
+            self.name.as_str(),
+            "TLS" | "NET_DEVICES" | "PROTO_EMULATION_ENABLE"
+        )
+    }
+}
+
 /// Whether UCX may emulate RMA operations with messages, which the CPU of the target executes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

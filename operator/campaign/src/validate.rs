@@ -9,6 +9,7 @@ mod memory;
 mod problem;
 mod scenarios;
 mod seed;
+mod transport;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -109,6 +110,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let variants = variants::expand(spec, &mut report);
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
+    transport::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);

@@ -26,7 +26,7 @@ pub(in crate::transport::ucx) fn settings(
     version: Version,
     is_set: impl Fn(&str) -> bool,
 ) -> Result<Vec<Setting>, String> {
-    if let Some(setting) = spec.settings.iter().find(|setting| is_field(&setting.name)) {
+    if let Some(setting) = spec.settings.iter().find(|setting| setting.is_reserved()) {
         return Err(format!(
             "spec.transport.ucx.settings contains {}, which the fields transports and emulation and the devices of the \
              rails determine: remove it",
@@ -51,10 +51,6 @@ pub(in crate::transport::ucx) fn settings(
     settings.extend(spec.settings.iter().map(|one| setting(&one.name, &one.value)));
     settings.retain(|setting| !is_set(&format!("UCX_{}", setting.name)));
     Ok(settings)
-}
-
-fn is_field(name: &str) -> bool {
-    matches!(name, "TLS" | "NET_DEVICES" | "PROTO_EMULATION_ENABLE")
 }
 
 fn setting(name: &str, value: &str) -> Setting {
