@@ -51,11 +51,12 @@ generate: ## Rewrite the generated files: CRD, schemas, metrics, dashboards
 	@.ci/generate
 
 .PHONY: generate-all
-generate-all: generate ## Also rewrite the chart's README (Go), the simulated coverage and the libfabric bindings
+generate-all: generate ## Also rewrite the chart's README (Go), the simulated coverage and the bindings
 	@.ci/setup bindings
 	@.ci/generate --chart-readme
 	@$(CARGO) run --quiet --locked --release -p fabricbench-campaign --example coverage >docs/simulated-coverage.md
 	@runner/sys/libfabric-sys/regenerate.sh
+	@runner/sys/ucx-sys/regenerate.sh
 
 .PHONY: truth
 truth: build ## Run campaigns with known true effects and count wrong verdicts

@@ -7,5 +7,7 @@ CARGO_ZIGBUILD=(cargo-zigbuild 0.24.0)
 ZIGLANG=(ziglang 0.15.2)
 # The MPICH wheel contains the newest libfabric that is available from a package registry.
 MPICH=(mpich 5.0.2)
+# The wheel contains a newer UCX than Debian, without InfiniBand.
+LIBUCX=(libucx-cu12 1.22.0)
 CARGO_FUZZ=0.13.2
 BINDGEN=0.73.2

@@ -256,16 +256,24 @@ impl<T: Transport> ArmEndpoints<T> {
         let start = clock::now();
         for (thread, offered) in self.threads.iter_mut().zip(&offer.threads) {
             let rails = thread.transport.rails();
-            let mut regions = Vec::with_capacity(self.kinds.len());
+            let mut offered_regions = Vec::with_capacity(self.kinds.len());
             for (kind, layout) in &self.kinds {
                 let region = offered.regions.iter().find(|region| region.kind == *kind);
-                let region = region.map(|region| region.region.clone());
-                check_region(rank, *kind, *layout, rails, region.as_ref())?;
-                regions.push(region);
+                let region = region.map(|region| &region.region);
+                check_region(rank, *kind, *layout, rails, region)?;
+                offered_regions.push(region);
             }
             let peer = thread.transport.connect(&offered.addresses)?;
+            let mut regions = Vec::with_capacity(offered_regions.len());
+            for region in offered_regions {
+                let imported = region.map(|region| thread.transport.import(peer, region));
+                regions.push(imported.transpose()?);
+            }
             thread.peers.retain(|known| known.rank != rank);
             thread.peers.push(ThreadPeer { rank, peer, regions });
+        }
+        for (group, thread) in self.threads.iter().take(self.groups).enumerate() {
+            facts::update_connected(&mut self.facts, group, thread.transport.facts());
         }
         self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
         Ok(())

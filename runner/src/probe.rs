@@ -75,11 +75,14 @@ fn targets() -> Vec<Target> {
     use LibfabricProvider as P;
     let providers = [P::Tcp, P::Net, P::TcpRxm, P::Shm, P::Verbs, P::Efa, P::EfaDirect];
     let libfabric = providers.map(|provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 }));
+    let ucx = [
+        UcxTransport::Tcp,
+        UcxTransport::Sm,
+        UcxTransport::Rc,
+        UcxTransport::Ud,
+    ]
+    .map(|transport| TransportSpec::Ucx(Ucx::new(vec![transport], 1)));
     let others = [
-        TransportSpec::Ucx(Ucx {
-            transports: vec![UcxTransport::Tcp],
-            rails: 1,
-        }),
         TransportSpec::Nixl(Nixl {
             backend: NixlBackend::Ucx,
             rails: 1,
@@ -89,6 +92,7 @@ fn targets() -> Vec<Target> {
     let transports = [TransportSpec::Loopback(Loopback { rails: 1 })]
         .into_iter()
         .chain(libfabric)
+        .chain(ucx)
         .chain(others);
     let kinds = [
         MemoryKind::Heap,
@@ -118,6 +122,10 @@ fn category(target: &Target) -> &'static str {
 fn name(target: &Target) -> String {
     match target {
         Target::Transport(TransportSpec::Libfabric(spec)) => format!("libfabric {}", spec.provider.name()),
+        Target::Transport(TransportSpec::Ucx(spec)) => {
+            let transports: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
+            format!("ucx {}", transports.join(","))
+        }
         Target::Transport(spec) => spec.library().into(),
         Target::TransportWithCuda(spec) => {
             format!("{} with GPU memory", name(&Target::Transport(spec.clone())))

@@ -112,7 +112,7 @@ impl Region for TestRegion {
             key: self.key,
         };
         RemoteRegion {
-            rails: vec![key; self.rails],
+            rails: vec![key.into(); self.rails],
             length: self.memory.length() as u64,
         }
     }

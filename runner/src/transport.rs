@@ -7,18 +7,22 @@
 //!
 //! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once for each arm, when the
 //! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
-//! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
+//! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
+mod descriptors;
 pub mod libfabric;
 pub mod loopback;
 pub mod select;
+#[cfg(test)]
+mod test_pair;
+pub mod ucx;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crds::record::{FabricFacts, FailureReason};
-use crds::v1alpha1::TransportSpec;
+use crds::v1alpha1::{TransferOperation, TransportSpec};
 use serde::{Deserialize, Serialize};
 use snafu::Snafu;
 
@@ -55,7 +59,7 @@ pub struct OpenConfig {
     pub peers: usize,
 }
 
-/// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as the library returns it.
+/// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as the transport packs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EndpointAddresses {
@@ -63,28 +67,71 @@ pub struct EndpointAddresses {
     pub rails: Vec<Vec<u8>>,
 }
 
-/// Maximum length of a peer's endpoint name, in bytes.
-pub const MAX_ADDRESS_BYTES: usize = 256;
+/// Maximum length of a peer's endpoint name, in bytes. The name of a UCX worker lists every device that it may use.
+pub const MAX_ADDRESS_BYTES: usize = 2048;
+
+/// Maximum length of a packed key, in bytes. The key of a UCX region has an entry for each memory domain.
+pub const MAX_KEY_BYTES: usize = 1024;
 
 /// Addresses and keys that a peer needs to access a registered region by RMA, one of each per rail, because every rail
-/// has its own domain.
+/// has its own domain. A peer imports the region ([`Transport::import`]) before it posts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteRegion {
-    /// Address and key, by rail.
-    pub rails: Vec<RemoteKey>,
+    /// Address and packed key, by rail.
+    pub rails: Vec<PackedKey>,
     /// Length of the region in bytes.
     pub length: u64,
 }
 
-/// Address and key of a region on one rail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Address and packed key of a region on one rail, as sent to peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PackedKey {
+    /// Base address for RMA: the virtual address, or 0 if the domain uses offsets from the start of the region.
+    pub address: u64,
+    /// Protection key in the format of the library, at most [`MAX_KEY_BYTES`] long.
+    pub key: Vec<u8>,
+}
+
+/// Address and key of a peer's region on one rail, ready for posts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteKey {
     /// Base address for RMA: the virtual address, or 0 if the domain uses offsets from the start of the region.
     pub address: u64,
-    /// Protection key.
+    /// Protection key, or the handle of an imported key if the library's keys are not integers.
     pub key: u64,
+}
+
+impl From<RemoteKey> for PackedKey {
+    /// Packs the key of a library whose keys are integers.
+    fn from(key: RemoteKey) -> Self {
+        Self {
+            address: key.address,
+            key: key.key.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+impl TryFrom<&PackedKey> for RemoteKey {
+    type Error = TransportError;
+
+    /// Unpacks the key of a library whose keys are integers.
+    fn try_from(packed: &PackedKey) -> Result<Self, TransportError> {
+        let key = <[u8; 8]>::try_from(packed.key.as_slice()).map_err(|_| TransportError {
+            reason: FailureReason::InvalidAssignment,
+            operation: "import",
+            message: format!(
+                "the peer's memory key has {} bytes, but the keys of this transport have 8; use the same runner version \
+                 for all workers",
+                packed.key.len()
+            ),
+        })?;
+        Ok(Self {
+            address: packed.address,
+            key: u64::from_le_bytes(key),
+        })
+    }
 }
 
 /// Operation of a post.
@@ -231,6 +278,10 @@ pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
     type Region: Region;
 
+    /// Whether posts may set [`Post::more`]. Otherwise, an arm that batches doorbells posts like the baseline, and the
+    /// plan states that the optimization is not applicable.
+    const SUPPORTS_MORE: bool = true;
+
     /// Loads the library and initializes its providers, so that opening arms does not include this time.
     ///
     /// Does nothing for a transport without a library.
@@ -265,6 +316,25 @@ pub trait Transport: Sized + Send {
     /// `OperationRejected` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or
     /// the peer cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
+
+    /// Imports the keys of a connected peer's region, one for each rail. They stay valid until the transport is closed.
+    ///
+    /// This default is for libraries whose keys are integers.
+    ///
+    /// # Errors
+    /// `InvalidAssignment` or `OperationRejected`, if a key does not have the format of the library.
+    fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
+        region.rails.iter().map(RemoteKey::try_from).collect()
+    }
+
+    /// Checks that the endpoints perform `operation` as the spec requires. Called after the peers are connected, before
+    /// the posts of a case.
+    ///
+    /// # Errors
+    /// `OperationRejected`, if the library would substitute another operation that the spec does not allow.
+    fn check_operation(&self, _operation: TransferOperation) -> Result<(), TransportError> {
+        Ok(())
+    }
 
     /// Registers memory on every rail, for all local and remote operations.
     ///

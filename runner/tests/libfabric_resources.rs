@@ -1,129 +1,13 @@
-//! Tests that libfabric endpoints release their resources and that posting does not allocate. The test is in a separate
-//! binary, because it counts the file descriptors and allocations of the whole process.
+//! Tests that libfabric endpoints release their resources and that posting does not allocate.
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "a test")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+#[path = "common/resources.rs"]
+mod resources;
 
-use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, TransportSpec};
-use fabricbench_runner::memory::Memory;
-use fabricbench_runner::transport::libfabric::{Libfabric, LibfabricRegion};
-use fabricbench_runner::transport::{
-    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, Transport,
-};
-
-struct CountingAllocator;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every method passes its arguments unchanged to the system allocator, which upholds the contract.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller upholds the contract of `alloc`, which is also the contract of the system allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller guarantees that `alloc` returned `pointer` for this layout, and `alloc` uses the system
-        // allocator.
-        unsafe { System.dealloc(pointer, layout) };
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-const TIMEOUT: Duration = Duration::from_secs(20);
-const LENGTH: u64 = 4096;
-
-struct Side {
-    transport: Libfabric,
-    region: LibfabricRegion,
-}
-
-fn pair(provider: LibfabricProvider) -> (Side, Side) {
-    let rails = if provider == LibfabricProvider::Shm {
-        vec![]
-    } else {
-        vec!["127.0.0.1".to_owned()]
-    };
-    let config = OpenConfig {
-        spec: TransportSpec::Libfabric(Spec { provider, rails: 1 }),
-        rails,
-        library: None,
-        inject_bytes: None,
-        depth: 16,
-        uses_wait: false,
-        device_memory: false,
-        location: None,
-        peers: 1,
-    };
-    let open = || {
-        let mut transport = Libfabric::open(&config).unwrap();
-        let memory = Memory::allocate(MemoryKind::Heap, usize::try_from(LENGTH).unwrap()).unwrap();
-        let region = transport.register(memory).unwrap();
-        Side { transport, region }
-    };
-    let (mut initiator, mut target) = (open(), open());
-    initiator.transport.connect(target.transport.addresses()).unwrap();
-    target.transport.connect(initiator.transport.addresses()).unwrap();
-    (initiator, target)
-}
-
-/// Posts `count` writes. Each write is posted after the previous write has completed.
-fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: usize) {
-    let deadline = Instant::now() + TIMEOUT;
-    let mut completions = [Completion {
-        rail: 0,
-        kind: CompletionKind::Posted { token: 0 },
-    }; 16];
-    for _ in 0..count {
-        let region = &initiator.region;
-        let (offset, length, inject, more) = (0, LENGTH, false, false);
-        let post = Post {
-            rail: 0,
-            peer: 0,
-            operation,
-            region,
-            offset,
-            length,
-            inject,
-            more,
-            token: 0,
-        };
-        let mut posted = false;
-        loop {
-            if !posted {
-                match initiator.transport.post(&post) {
-                    Ok(()) => posted = true,
-                    Err(PostError::Again) => {}
-                    Err(other) => panic!("{other:?}"),
-                }
-            }
-            target.transport.poll(&mut completions).unwrap();
-            if initiator.transport.poll(&mut completions).unwrap() > 0 {
-                break;
-            }
-            assert!(Instant::now() < deadline, "a write did not complete in time");
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// Returns the number of open file descriptors and the files of this process in `/dev/shm`.
-fn open_resources() -> (usize, BTreeSet<String>) {
-    let is_own = |name: &String| name.contains(&std::process::id().to_string());
-    let entries = |directory| std::fs::read_dir(directory).unwrap().flatten();
-    let files = entries("/dev/shm")
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(is_own)
-        .collect();
-    (entries("/proc/self/fd").count(), files)
-}
+use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, TransportSpec};
+use fabricbench_runner::transport::OpenConfig;
+use fabricbench_runner::transport::libfabric::Libfabric;
 
 #[test]
 fn endpoints_release_resources_and_posts_do_not_allocate() {
@@ -132,37 +16,21 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
         LibfabricProvider::TcpRxm,
         LibfabricProvider::Shm,
     ] {
-        let mut before = None;
-        for round in 0..4 {
-            let (mut initiator, mut target) = pair(provider);
-            let remote = Operation::Write {
-                remote: target.region.remote().rails[0],
-                remote_offset: 0,
-            };
-            write(&mut initiator, &mut target, remote, 10);
-            let allocations = ALLOCATIONS.load(Ordering::Relaxed);
-            write(&mut initiator, &mut target, remote, 200);
-            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), allocations, "{provider:?}");
-
-            let Side { transport, region } = initiator;
-            if round % 2 == 0 {
-                drop(transport);
-                drop(region);
-            } else {
-                drop(region);
-                drop(transport);
-            }
-            drop(target);
-            let after = open_resources();
-            assert!(
-                after.1.is_empty(),
-                "{provider:?}: files left in /dev/shm: {after:?}"
-            );
-            // The comparison starts after the first iteration, in which the library opens additional descriptors that
-            // it keeps until the process exits.
-            if let Some(before) = before.replace(after.clone()) {
-                assert_eq!(after, before, "{provider:?}: open descriptors");
-            }
-        }
+        let rails = if provider == LibfabricProvider::Shm {
+            vec![]
+        } else {
+            vec!["127.0.0.1".to_owned()]
+        };
+        resources::check::<Libfabric>(&OpenConfig {
+            spec: TransportSpec::Libfabric(Spec { provider, rails: 1 }),
+            rails,
+            library: None,
+            inject_bytes: None,
+            depth: 16,
+            uses_wait: false,
+            device_memory: false,
+            location: None,
+            peers: 1,
+        });
     }
 }

@@ -17,7 +17,7 @@ use crds::v1alpha1::{Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::loopback::{Loopback, LoopbackRegion};
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Post, PostError, Region,
+    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Post, PostError, Region, RemoteKey,
     RemoteRegion, Transport,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -44,7 +44,7 @@ struct Side {
     transport: Loopback,
     memory: Arc<Memory>,
     region: LoopbackRegion,
-    remote: RemoteRegion,
+    remote: Vec<RemoteKey>,
     stream: BufReader<TcpStream>,
 }
 
@@ -69,7 +69,8 @@ impl Side {
         let region = transport.register(Arc::clone(&memory)).unwrap();
         let peer: EndpointAddresses = exchange(&mut stream, transport.addresses());
         transport.connect(&peer).unwrap();
-        let remote = exchange(&mut stream, &region.remote());
+        let remote: RemoteRegion = exchange(&mut stream, &region.remote());
+        let remote = transport.import(0, &remote).unwrap();
         Self {
             transport,
             memory,
@@ -185,7 +186,7 @@ fn transfers_every_operation_between_processes() {
             CompletionKind::Posted { .. }
         ));
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        let (remote, remote_offset) = (side.remote.rails[rail], 1);
+        let (remote, remote_offset) = (side.remote[rail], 1);
         side.post(
             rail,
             Operation::WriteImmediate {

@@ -10,13 +10,17 @@ mod pair;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
+use crds::assignment::{
+    ArmAssignment, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload,
+};
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
     Direction, Loopback as LoopbackSpec, PingPongOperation, Polling, TransferBuffers, TransferOperation,
-    TransportSpec,
+    TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
 };
+use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::loopback::Loopback;
+use fabricbench_runner::transport::ucx::Ucx;
 use pair::{Pair, arm, scenario};
 
 struct CountingAllocator;
@@ -41,7 +45,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-fn allocations(pair: &mut Pair<Loopback>, scenario: &ScenarioAssignment, size: u64) -> u64 {
+fn allocations<T: Transport>(pair: &mut Pair<T>, scenario: &ScenarioAssignment, size: u64) -> u64 {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     pair.measure(scenario, size);
     ALLOCATIONS.load(Ordering::Relaxed) - before
@@ -79,18 +83,38 @@ fn additional_operations_do_not_allocate() {
     };
     let (few, many) = (scenarios(200), scenarios(1200));
     for arm in [arm(None, None), arm(Some(256), Some(16))] {
-        let transport = TransportSpec::Loopback(LoopbackSpec { rails: 2 });
-        let mut pair = Pair::<Loopback>::new(arm, few.clone(), transport, Polling::Yield);
-        for (few, many) in few.iter().zip(&many) {
-            for size in [64, 32 * 1024] {
-                // The first case is not counted, because it makes allocations that later cases reuse.
-                allocations(&mut pair, few, size);
-                let (few_count, many_count) = (
-                    allocations(&mut pair, few, size),
-                    allocations(&mut pair, many, size),
-                );
-                assert_eq!(few_count, many_count, "{:?} of {size} bytes", many.workload);
-            }
+        let loopback = TransportSpec::Loopback(LoopbackSpec { rails: 2 });
+        check::<Loopback>(arm.clone(), &few, &many, loopback);
+        let ucx = TransportSpec::Ucx(UcxSpec {
+            emulation: UcxEmulation::Allow,
+            ..UcxSpec::new(vec![UcxTransport::Sm], 2)
+        });
+        check::<Ucx>(arm, &few, &many, ucx);
+    }
+}
+
+/// Checks that the cases of `many` allocate as often as those of `few`.
+fn check<T: Transport>(
+    arm: ArmAssignment,
+    few: &[ScenarioAssignment],
+    many: &[ScenarioAssignment],
+    transport: TransportSpec,
+) {
+    let library = transport.library();
+    let mut pair = Pair::<T>::new(arm, few.to_vec(), transport, Polling::Yield);
+    for (few, many) in few.iter().zip(many) {
+        for size in [64, 32 * 1024] {
+            // The first case is not counted, because it makes allocations that later cases reuse.
+            allocations(&mut pair, few, size);
+            let (few_count, many_count) = (
+                allocations(&mut pair, few, size),
+                allocations(&mut pair, many, size),
+            );
+            assert_eq!(
+                few_count, many_count,
+                "{library}: {:?} of {size} bytes",
+                many.workload
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec};
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxPreset};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -78,12 +78,12 @@ fn format_transport(transport: &TransportSpec) -> String {
         TransportSpec::Libfabric(libfabric) => format!("libfabric {}", libfabric.provider.name()),
         TransportSpec::Nixl(nixl) => format!("nixl {:?}", nixl.backend).to_lowercase(),
         TransportSpec::Ucx(ucx) => {
-            let transports: Vec<_> = ucx
-                .transports
-                .iter()
-                .map(|transport| format!("{transport:?}"))
-                .collect();
-            format!("ucx {}", transports.join(",").to_lowercase())
+            let transports: Vec<_> = ucx.transports.iter().map(|transport| transport.name()).collect();
+            let preset = match ucx.preset {
+                UcxPreset::Plain => String::new(),
+                preset => format!(" as in {}", preset.name()),
+            };
+            format!("ucx {}{preset}", transports.join(","))
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };

@@ -125,6 +125,20 @@ pub struct FabricFacts {
     /// Work that the provider offloads to the device or executes in software.
     #[serde(default)]
     pub offload: OffloadFacts,
+    /// Reaction of the library to the loss of a peer: `peer` if it reports the loss, `none` if posts to a lost peer end
+    /// only at the deadline of the case. Unset for libraries without this choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_handling: Option<String>,
+    /// Settings that the transport applied to the configuration of the library, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// SHA-256 hash of the effective configuration of the first rail, as printed by the library, in hexadecimal. Unset
+    /// for libraries that cannot print it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_sha256: Option<String>,
+    /// Configuration files that the library may have read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configuration_files: Vec<String>,
     /// Method by which the worker waits for completions, by scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub polling: BTreeMap<String, Polling>,
@@ -196,6 +210,10 @@ pub struct RailFacts {
     /// PCI address of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
+    /// Lanes over which the library transfers the data of the rail, each as `transport/device`, after the peers were
+    /// connected. Empty if the library has no lanes, or does not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<String>,
     /// Human-readable address of the endpoint.
     pub address: String,
     /// Link rate, in bits per second. Unset if it is unknown.

@@ -51,7 +51,11 @@ impl TransportSpec {
     /// Whether each rail uses an IP address.
     pub fn uses_ip(&self) -> bool {
         use LibfabricProvider::{Net, Tcp, TcpRxm};
-        matches!(self, Self::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
+        match self {
+            Self::Libfabric(libfabric) => matches!(libfabric.provider, Tcp | Net | TcpRxm),
+            Self::Ucx(ucx) => ucx.uses(UcxTransport::Tcp) && !ucx.uses_rdma(),
+            Self::Loopback(_) | Self::Nixl(_) | Self::Verbs(_) => false,
+        }
     }
 
     /// Whether rails use RDMA devices, whose hardware counters the kernel caches.
@@ -64,7 +68,8 @@ impl TransportSpec {
         match self {
             Self::Loopback(_) => false,
             Self::Libfabric(libfabric) => libfabric.provider != LibfabricProvider::Shm,
-            Self::Ucx(_) | Self::Nixl(_) | Self::Verbs(_) => true,
+            Self::Ucx(ucx) => ucx.uses_network(),
+            Self::Nixl(_) | Self::Verbs(_) => true,
         }
     }
 }
@@ -140,13 +145,129 @@ impl LibfabricProvider {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ucx {
-    /// Transports that UCX may use (`UCX_TLS`).
+    /// Transports that UCX may use (`UCX_TLS`). A run fails if UCX uses another one.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
     pub transports: Vec<UcxTransport>,
     /// Number of rails. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
+    /// Settings that an application applies to UCX. Defaults to `plain`.
+    #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
+    pub preset: UcxPreset,
+    /// Single settings, which replace those of the preset. A variable `UCX_*` in the environment of a variant takes
+    /// precedence over both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
+    pub settings: Vec<UcxSetting>,
+    /// Whether UCX may emulate RMA operations with messages. Defaults to `Deny`.
+    #[serde(default, skip_serializing_if = "UcxEmulation::is_default")]
+    pub emulation: UcxEmulation,
+}
+
+impl Ucx {
+    /// Creates a specification with default settings.
+    pub fn new(transports: Vec<UcxTransport>, rails: u32) -> Self {
+        Self {
+            transports,
+            rails,
+            preset: UcxPreset::default(),
+            settings: Vec::new(),
+            emulation: UcxEmulation::default(),
+        }
+    }
+
+    /// Whether UCX may use `transport`.
+    pub fn uses(&self, transport: UcxTransport) -> bool {
+        self.transports.contains(&transport)
+    }
+
+    /// Whether UCX may use a transport over network interfaces or RDMA devices.
+    pub fn uses_network(&self) -> bool {
+        self.uses(UcxTransport::Tcp) || self.uses_rdma()
+    }
+
+    /// Whether UCX may use a transport over RDMA devices.
+    pub fn uses_rdma(&self) -> bool {
+        [UcxTransport::Rc, UcxTransport::Ud, UcxTransport::Dc]
+            .into_iter()
+            .any(|transport| self.uses(transport))
+    }
+}
+
+/// Settings that an application applies to UCX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum UcxPreset {
+    /// UCX's own defaults.
+    #[default]
+    Plain,
+    /// Settings of NIXL's UCX backend.
+    Nixl,
+    /// Settings of UCXX, the UCX bindings of RAPIDS.
+    Ucxx,
+}
+
+impl UcxPreset {
+    /// Name of the preset in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Nixl => "nixl",
+            Self::Ucxx => "ucxx",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// UCX setting.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UcxSetting {
+    /// Name of the setting, without the prefix `UCX_`. The transports and devices have fields of their own.
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 100), regex(pattern = "^[A-Z][A-Z0-9_]*$"))
+    )]
+    pub name: String,
+    /// Value of the setting.
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 200), regex(pattern = r"^[^\x00-\x1f\x7f]*$"))
+    )]
+    pub value: String,
+}
+
+impl UcxSetting {
+    /// Whether fields of the spec, or the devices of the rails, determine the setting.
+    pub fn is_reserved(&self) -> bool {
+        matches!(
+            self.name.as_str(),
+            "TLS" | "NET_DEVICES" | "PROTO_EMULATION_ENABLE"
+        )
+    }
+}
+
+/// Whether UCX may emulate RMA operations with messages, which the CPU of the target executes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxEmulation {
+    /// A scenario whose operation UCX would emulate fails.
+    #[default]
+    Deny,
+    /// Emulated operations are measured. The report states that they are emulated.
+    Allow,
+}
+
+impl UcxEmulation {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// UCX transport.
@@ -162,6 +283,33 @@ pub enum UcxTransport {
     Dc,
     CudaCopy,
     CudaIpc,
+}
+
+impl UcxTransport {
+    /// Name of the transport in manifests and in `UCX_TLS`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Sm => "sm",
+            Self::Rc => "rc",
+            Self::Ud => "ud",
+            Self::Dc => "dc",
+            Self::CudaCopy => "cuda_copy",
+            Self::CudaIpc => "cuda_ipc",
+        }
+    }
+
+    /// Whether the name covers `lane`, the name of a transport of an endpoint. The names in `UCX_TLS` are aliases of
+    /// several transports; those of `rc` include ud for the connection setup.
+    pub fn serves(self, lane: &str) -> bool {
+        match self {
+            Self::Sm => matches!(lane, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
+            Self::Rc => lane.starts_with("rc_") || lane.starts_with("ud_"),
+            Self::Ud => lane.starts_with("ud_"),
+            Self::Dc => lane.starts_with("dc_"),
+            Self::Tcp | Self::CudaCopy | Self::CudaIpc => lane == self.name(),
+        }
+    }
 }
 
 /// NIXL agents with one backend.

@@ -287,7 +287,7 @@ impl PlannedScenario {
 impl Plan {
     /// Library and provider of `arm`.
     pub fn transport_of<'a>(&'a self, arm: &'a Arm) -> &'a TransportSpec {
-        arm.process.transport.as_ref().unwrap_or(&self.transport)
+        arm.transport_or(&self.transport)
     }
 
     /// Library and provider of each arm, in the order of the arms.

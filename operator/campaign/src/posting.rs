@@ -4,7 +4,7 @@
 use crds::assignment::{PingPongWorkload, TransferWorkload, Workload};
 use crds::striping::{Stripes, StripingPolicy, StripingRule};
 use crds::units::Size;
-use crds::v1alpha1::{Optimization, PingPongOperation, TransferOperation};
+use crds::v1alpha1::{Optimization, PingPongOperation, TransferOperation, TransportSpec};
 use serde::Serialize;
 
 /// A requested optimization, and whether it applies in a cell.
@@ -26,6 +26,23 @@ pub struct Tuning {
     pub doorbell_max_batch: Option<u32>,
     /// Rule for striping a transfer across rails.
     pub striping: StripingRule,
+}
+
+impl Tuning {
+    /// The tuning without the optimizations that the library of `transport` cannot perform, which is how the runner
+    /// posts.
+    pub fn supported_by(self, transport: &TransportSpec) -> Self {
+        let is_possible = |optimization| library_obstacle(optimization, transport).is_none();
+        Self {
+            inject_max_bytes: self
+                .inject_max_bytes
+                .filter(|_| is_possible(Optimization::Inject)),
+            doorbell_max_batch: self
+                .doorbell_max_batch
+                .filter(|_| is_possible(Optimization::Doorbell)),
+            ..self
+        }
+    }
 }
 
 /// Transfers that a workload posts together.
@@ -128,7 +145,13 @@ impl Posting {
 }
 
 /// Optimizations that `tuning` requests, with a reason for each one that does not apply at `size`.
-pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec<PlannedOptimization> {
+pub fn optimizations(
+    tuning: Tuning,
+    burst: Burst,
+    size: u64,
+    transport: &TransportSpec,
+) -> Vec<PlannedOptimization> {
+    let rails = transport.rails();
     let posting = Posting::new(tuning, burst, size, rails);
     let mut planned = Vec::new();
     let mut add = |optimization, not_applicable| {
@@ -138,10 +161,20 @@ pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec
         });
     };
     if let Some(limit) = tuning.inject_max_bytes {
-        add(Optimization::Inject, inject_obstacle(posting, burst, limit));
+        let obstacle = library_obstacle(Optimization::Inject, transport);
+        let obstacle = obstacle.map(str::to_owned);
+        add(
+            Optimization::Inject,
+            obstacle.or_else(|| inject_obstacle(posting, burst, limit)),
+        );
     }
     if tuning.doorbell_max_batch.is_some() {
-        add(Optimization::Doorbell, doorbell_obstacle(posting, burst));
+        let obstacle = library_obstacle(Optimization::Doorbell, transport);
+        let obstacle = obstacle.map(str::to_owned);
+        add(
+            Optimization::Doorbell,
+            obstacle.or_else(|| doorbell_obstacle(posting, burst)),
+        );
     }
     if tuning.striping.policy == StripingPolicy::NixlCoalesce {
         add(
@@ -150,6 +183,19 @@ pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec
         );
     }
     planned
+}
+
+/// Reason why the library of `transport` cannot perform `optimization` at all; `None` if it can.
+fn library_obstacle(optimization: Optimization, transport: &TransportSpec) -> Option<&'static str> {
+    match (transport, optimization) {
+        (TransportSpec::Ucx(_), Optimization::Inject) => {
+            Some("UCX has no inject call: it decides itself which messages it copies")
+        }
+        (TransportSpec::Ucx(_), Optimization::Doorbell) => {
+            Some("UCX has no FI_MORE: it decides itself when it rings a doorbell")
+        }
+        _ => None,
+    }
 }
 
 fn inject_obstacle(posting: Posting, burst: Burst, limit: u64) -> Option<String> {
@@ -192,6 +238,8 @@ fn coalesce_obstacle(rule: StripingRule, size: u64, rails: u32) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use crds::v1alpha1::{Loopback, Ucx, UcxTransport};
+
     use super::*;
 
     const KIB: u64 = 1024;
@@ -214,7 +262,11 @@ mod tests {
     }
 
     fn reasons(size: u64, burst: Burst, rails: u32) -> Vec<Option<String>> {
-        let planned = optimizations(tuning(StripingPolicy::NixlCoalesce), burst, size, rails);
+        reasons_over(size, burst, &TransportSpec::Loopback(Loopback { rails }))
+    }
+
+    fn reasons_over(size: u64, burst: Burst, transport: &TransportSpec) -> Vec<Option<String>> {
+        let planned = optimizations(tuning(StripingPolicy::NixlCoalesce), burst, size, transport);
         planned
             .into_iter()
             .map(|planned| planned.not_applicable)
@@ -254,6 +306,26 @@ mod tests {
                 text("a Read sends no payload that could be injected"),
                 text("a Read carries no FI_MORE")
             ]
+        );
+    }
+
+    #[test]
+    fn inject_and_doorbell_do_not_apply_to_ucx() {
+        let ucx = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 4));
+        let reasons = reasons_over(64, burst(16), &ucx);
+        for (reason, text) in reasons
+            .iter()
+            .zip(["UCX has no inject call", "UCX has no FI_MORE"])
+        {
+            assert!(
+                reason.as_ref().is_some_and(|reason| reason.starts_with(text)),
+                "{reasons:?}"
+            );
+        }
+        let supported = tuning(StripingPolicy::Nixl).supported_by(&ucx);
+        assert_eq!(
+            (supported.inject_max_bytes, supported.doorbell_max_batch),
+            (None, None)
         );
     }
 

@@ -54,7 +54,7 @@ pub fn median_nanos() -> f64 {
     let spec = TransportSpec::Loopback(LoopbackSpec { rails: 1 });
     let [(mut sender, region), (mut receiver, target_region)] = open_pair::<Loopback>(&spec);
     let operation = Operation::WriteImmediate {
-        remote: target_region.remote().rails[0],
+        remote: sender.import(0, &target_region.remote()).unwrap()[0],
         remote_offset: 0,
         immediate: 1,
     };

@@ -10,7 +10,7 @@ use crate::immediate::CaseTag;
 use crate::measure::clock;
 use crate::memory::Memory;
 use crate::transport::{
-    Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
+    Completion, CompletionKind, Peer, PostError, Region, RemoteKey, Transport, TransportError,
 };
 
 /// Maximum number of completions read in one poll, the same as in NIXL's libfabric backend.
@@ -45,8 +45,8 @@ pub struct ThreadPeer {
     pub(crate) rank: u32,
     /// Handle of the peer in the transport.
     pub(crate) peer: Peer,
-    /// The peer's memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints).
-    pub(crate) regions: Vec<Option<RemoteRegion>>,
+    /// Keys of the peer's memory of each kind, by rail, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints).
+    pub(crate) regions: Vec<Option<Vec<RemoteKey>>>,
 }
 
 /// Measures the time from the first post of a thread to its completion.

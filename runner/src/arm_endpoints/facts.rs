@@ -28,6 +28,29 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     };
 }
 
+/// Copies what a library determines only when it connects, from the facts of rail group `group` to those of the arm:
+/// lanes, devices and emulation.
+pub(super) fn update_connected(facts: &mut FabricFacts, group: usize, connected: &FabricFacts) {
+    let first = group * connected.rails.len();
+    for (rail, connected) in facts.rails.iter_mut().skip(first).zip(&connected.rails) {
+        rail.lanes.clone_from(&connected.lanes);
+        rail.domain.clone_from(&connected.domain);
+        if rail.interface.is_none() {
+            rail.interface.clone_from(&connected.interface);
+        }
+    }
+    let of_group = connected.offload;
+    let merge = |known, answer| {
+        if group == 0 {
+            answer
+        } else {
+            combine(known, answer)
+        }
+    };
+    facts.offload.emulated_reads = merge(facts.offload.emulated_reads, of_group.emulated_reads);
+    facts.offload.emulated_writes = merge(facts.offload.emulated_writes, of_group.emulated_writes);
+}
+
 /// Combined answer of two groups: `True` if either group answers `True`, and `False` only if both answer `False`.
 fn combine(one: Option<Answer>, other: Option<Answer>) -> Option<Answer> {
     one.or(other)?;
@@ -66,6 +89,19 @@ mod tests {
         let domains: Vec<&str> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
         assert_eq!(domains, ["a", "b"]);
         assert_eq!(facts.inject_limits.send_bytes, 32);
+    }
+
+    #[test]
+    fn updates_the_rails_of_a_group_after_connecting() {
+        let mut facts = group("a", 0, None);
+        add_group(&mut facts, group("b", 0, None));
+        let mut connected = group("lo", 0, None);
+        connected.rails[0].lanes = vec!["tcp/lo".to_owned()];
+        connected.offload.emulated_reads = Some(Answer::True);
+        update_connected(&mut facts, 1, &connected);
+        let lanes: Vec<_> = facts.rails.iter().map(|rail| rail.lanes.join(",")).collect();
+        assert_eq!(lanes, ["", "tcp/lo"]);
+        assert_eq!(facts.offload.emulated_reads, Some(Answer::True));
     }
 
     #[test]

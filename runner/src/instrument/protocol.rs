@@ -4,7 +4,7 @@
 //! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`].
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, ColdRecord};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -70,8 +70,8 @@ pub enum Reply {
     Begun(Result<(), CaseFailure>),
     /// Result of opening the endpoints of an arm.
     Opened(Result<Box<Opened>, CaseFailure>),
-    /// Result of connecting to a peer.
-    Connected(Result<(), CaseFailure>),
+    /// Facts of the arm after it was connected to a peer.
+    Connected(Result<Box<FabricFacts>, CaseFailure>),
     /// Result of this side of a case or probe.
     Done {
         /// Result of this side.

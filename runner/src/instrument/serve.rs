@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crds::names::ENV_VARIANT;
-use crds::record::{CaseFailure, ColdRecord};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts};
 use serde_json::value::RawValue;
 
 use super::arm::Arm;
@@ -94,18 +94,17 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         let assigned = opener.arm(index)?;
         variant::check(env::var(ENV_VARIANT).ok().as_deref(), &assigned)?;
         let arm = opener.open(self.selector, &assigned)?;
-        let mut facts = arm.facts();
-        let variables = FabricVariables::new(utf8_variables(env::vars_os()));
-        facts.variables_sha256 = Some(variables.sha256());
-        facts.variables = variables.bounded();
+        let facts = recorded_facts(arm.as_ref());
         let offer = arm.offer()?;
         let opened = Opened { offer, facts };
         self.arms.insert(index, arm);
         Ok(opened)
     }
 
-    fn connect(&mut self, arm: u32, peer: u32, offer: &RawValue) -> Result<(), CaseFailure> {
-        self.arm(arm)?.connect(peer, offer)
+    fn connect(&mut self, arm: u32, peer: u32, offer: &RawValue) -> Result<Box<FabricFacts>, CaseFailure> {
+        let arm = self.arm(arm)?;
+        arm.connect(peer, offer)?;
+        Ok(Box::new(recorded_facts(arm)))
     }
 
     fn probe(&mut self, peer_case: PeerCase) -> Reply {
@@ -150,6 +149,16 @@ impl<'c, C: TransportSelector> Server<'c, C> {
     fn arm(&mut self, index: u32) -> Result<&mut (dyn Arm + 'static), CaseFailure> {
         let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
         Ok(arm.as_mut())
+    }
+}
+
+/// Facts of `arm`, with the environment variables that configure fabric libraries.
+fn recorded_facts(arm: &dyn Arm) -> FabricFacts {
+    let variables = FabricVariables::new(utf8_variables(env::vars_os()));
+    FabricFacts {
+        variables_sha256: Some(variables.sha256()),
+        variables: variables.bounded(),
+        ..arm.facts()
     }
 }
 

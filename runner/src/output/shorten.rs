@@ -94,9 +94,17 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
                 fabric.variables.clear();
                 let note = format!("{count} variables omitted because the record was {length} bytes long");
                 fabric.variables.insert("[omitted]".into(), note);
+                // The hash of the configuration covers the settings.
+                if !fabric.settings.is_empty() {
+                    let note = format!("{} settings omitted", fabric.settings.len());
+                    fabric.settings = [("[omitted]".into(), note)].into();
+                }
                 for rail in &mut fabric.rails {
                     rail.address.clear();
                     rail.domain = bounded(&rail.domain, MAX_DOMAIN_BYTES);
+                    if !rail.lanes.is_empty() {
+                        rail.lanes = vec![format!("[{} lanes omitted]", rail.lanes.len())];
+                    }
                 }
             }
         }
@@ -128,6 +136,7 @@ mod tests {
             domain: format!("{nic}-rdm"),
             interface: Some(nic.to_owned()),
             pci: Some("0000:ff:00.0".to_owned()),
+            lanes: vec!["rc_mlx5/rdmap999s999:1".to_owned(); 4],
             address: "fi_addr_efa://[fe80::8a2:ffff:fe00:1234]:65535:4294967295".to_owned(),
             line_bits_per_second: Some(400_000_000_000),
             numa_node: Some(1),

@@ -186,6 +186,8 @@ pub enum Report {
     Connected {
         /// Peers that could not be connected.
         failures: Vec<NotConnected>,
+        /// Facts of the arms that were connected to a peer. Some libraries choose lanes only when they connect.
+        facts: Vec<ConnectedFacts>,
     },
     /// Result of preparing a case.
     Ready(Result<(), CaseFailure>),
@@ -218,6 +220,16 @@ pub enum Report {
 pub struct Opened {
     /// Addresses and keys for peers. Only instruments parse this value.
     pub offer: Box<RawValue>,
+    /// Facts reported by the library.
+    pub facts: FabricFacts,
+}
+
+/// Facts of an arm after it was connected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConnectedFacts {
+    /// Index of the arm.
+    pub arm: u32,
     /// Facts reported by the library.
     pub facts: FabricFacts,
 }

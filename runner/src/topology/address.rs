@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Name of the interface that has `ip`; `None` if no interface has it.
-pub(super) fn interface_with(ip: IpAddr) -> Option<String> {
+pub fn interface_with(ip: IpAddr) -> Option<String> {
     let known: Vec<(String, IpAddr)> = if_addrs::get_if_addrs()
         .ok()?
         .into_iter()

@@ -6,6 +6,7 @@ use crds::v1alpha1::TransportSpec;
 
 use super::libfabric::{self, Libfabric};
 use super::loopback::Loopback;
+use super::ucx::{self, Ucx};
 use super::{Transport, TransportError};
 
 /// Work that is generic over the transport type.
@@ -54,9 +55,8 @@ impl TransportSelector for BuiltInTransports {
         match spec {
             TransportSpec::Loopback(_) => Ok(visitor.visit::<Loopback>()),
             TransportSpec::Libfabric(_) => Ok(visitor.visit::<Libfabric>()),
-            TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
-                Err(not_compiled(spec))
-            }
+            TransportSpec::Ucx(_) => Ok(visitor.visit::<Ucx>()),
+            TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => Err(not_compiled(spec)),
         }
     }
 }
@@ -66,7 +66,8 @@ impl TransportSelector for BuiltInTransports {
 pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
     match spec {
         TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),
-        _ => Vec::new(),
+        TransportSpec::Ucx(_) => ucx::required_environment(),
+        TransportSpec::Loopback(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => Vec::new(),
     }
 }
 
@@ -75,7 +76,7 @@ fn not_compiled(spec: &TransportSpec) -> TransportError {
         reason: FailureReason::TransportNotCompiled,
         operation: "selecting the transport",
         message: format!(
-            "transport {} is not compiled into this runner: set spec.transport to loopback or libfabric",
+            "transport {} is not compiled into this runner: set spec.transport to loopback, libfabric or ucx",
             spec.library()
         ),
     }

@@ -13,14 +13,14 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
+use crds::record::{CaseFailure, EndRecord, FabricFacts, FailureReason, WarningReason};
 
 use super::child::Instrument;
 use super::coordinator_link::CoordinatorLink;
 use crate::attempt::{GRACE, SETUP_TIMEOUT};
 use crate::instrument::protocol::Reply;
 use crate::rendezvous::link::HEARTBEAT;
-use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, WorkerCpus};
+use crate::rendezvous::message::{CaseOrder, Command, ConnectedFacts, NotConnected, Report, WorkerCpus};
 use crate::worker_event::WorkerEvent;
 
 /// Capacity of the event channel; senders block when it is full.
@@ -55,6 +55,8 @@ pub struct Agent<'a> {
     /// Failures of instruments that stopped in this round, by index of the process.
     broken: BTreeMap<u32, CaseFailure>,
     not_connected: Vec<NotConnected>,
+    /// Facts of the arms that were connected to a peer, by index of the arm.
+    connected: BTreeMap<u32, FabricFacts>,
     prepared: Option<CaseOrder>,
     /// Number of the current round.
     round: u32,
@@ -84,6 +86,7 @@ impl<'a> Agent<'a> {
             early_replies: BTreeMap::new(),
             broken: BTreeMap::new(),
             not_connected: Vec::new(),
+            connected: BTreeMap::new(),
             prepared: None,
             round: 0,
         }
@@ -109,7 +112,11 @@ impl<'a> Agent<'a> {
             Command::Connect { arm, peer, offer } => self.connect(arm, peer, offer),
             Command::ConnectDone => {
                 let failures = std::mem::take(&mut self.not_connected);
-                self.report(&Report::Connected { failures })
+                let connected = std::mem::take(&mut self.connected).into_iter();
+                let facts = connected
+                    .map(|(arm, facts)| ConnectedFacts { arm, facts })
+                    .collect();
+                self.report(&Report::Connected { failures, facts })
             }
             Command::Probe(peer_case) => self.probe(peer_case),
             Command::Prepare(order) => self.prepare(order),

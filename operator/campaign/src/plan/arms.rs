@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crds::names::CONTROL_PREFIX;
+use crds::v1alpha1::TransportSpec;
 
 use super::{Arm, Separation};
 use crate::validate::{ValidatedRun, ValidatedVariant};
@@ -64,6 +65,11 @@ fn control_arm(baseline: &ValidatedVariant, separation: Separation) -> Arm {
 }
 
 impl Arm {
+    /// Library and provider of the arm: its own, or `default`.
+    pub(super) fn transport_or<'a>(&'a self, default: &'a TransportSpec) -> &'a TransportSpec {
+        self.process.transport.as_ref().unwrap_or(default)
+    }
+
     fn new(variant: &ValidatedVariant, separation: Separation, control: Option<Separation>) -> Self {
         Self {
             name: variant.name.clone(),

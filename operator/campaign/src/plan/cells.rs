@@ -1,19 +1,30 @@
 //! Plans the cells: the posts of each arm at each size of a scenario.
 
+use crds::v1alpha1::TransportSpec;
+
 use super::{Arm, Cell, Role};
 use crate::posting::{Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
-/// Plans the cells of `scenario`, by size, then by arm.
-pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], baseline: usize) -> Vec<Cell> {
-    let burst = scenario.burst();
+/// Plans the cells of `scenario`, by size, then by arm. `transport` is that of the arms that do not set one.
+pub(super) fn plan(
+    scenario: &ValidatedScenario,
+    transport: &TransportSpec,
+    arms: &[Arm],
+    baseline: usize,
+) -> Vec<Cell> {
+    let (burst, rails) = (scenario.burst(), transport.rails());
+    let posting_of = move |arm: &Arm, size| {
+        let tuning = arm.tuning().supported_by(arm.transport_or(transport));
+        Posting::new(tuning, burst, size, rails)
+    };
     let sizes = scenario.sizes.iter();
     let cells = sizes.flat_map(|size| {
         arms.iter().enumerate().map(move |(index, arm)| {
-            let posting = Posting::new(arm.tuning(), burst, *size, rails);
+            let posting = posting_of(arm, *size);
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let role = reference.map(|reference| {
-                let of_baseline = Posting::new(reference.tuning(), burst, *size, rails);
+                let of_baseline = posting_of(reference, *size);
                 Role::new((arm, posting), (reference, of_baseline))
             });
             Cell {
@@ -24,7 +35,7 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
                 last_chunk_bytes: posting.stripes.last_chunk_bytes,
                 posts_per_burst: posting.posts_per_burst,
                 more_per_burst: posting.more_per_burst(),
-                optimizations: optimizations(arm.tuning(), burst, *size, rails),
+                optimizations: optimizations(arm.tuning(), burst, *size, arm.transport_or(transport)),
                 role,
             }
         })

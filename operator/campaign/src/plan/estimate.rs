@@ -206,6 +206,8 @@ impl From<&TransportSpec> for Assumption {
                 LibfabricProvider::Efa | LibfabricProvider::EfaDirect => (16_000, 12_500_000_000),
                 LibfabricProvider::Verbs => (3_000, 12_500_000_000),
             },
+            TransportSpec::Ucx(_) if transport.uses_ip() => (20_000, 500_000_000),
+            TransportSpec::Ucx(_) if !transport.uses_nics() => (1_000, 2_000_000_000),
             TransportSpec::Ucx(_) | TransportSpec::Nixl(_) => (16_000, 12_500_000_000),
             TransportSpec::Verbs(_) => (3_000, 12_500_000_000),
         };

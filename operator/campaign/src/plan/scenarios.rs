@@ -49,7 +49,7 @@ pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<PlannedScenarios,
 
 /// Plans a scenario, except its minimum number of rounds.
 fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> PlannedScenario {
-    let cells = cells::plan(scenario, run.transport.rails(), arms, run.baseline);
+    let cells = cells::plan(scenario, &run.transport, arms, run.baseline);
     PlannedScenario {
         assignment: scenario.assignment.clone(),
         sizes: scenario.sizes.clone(),

@@ -14,6 +14,7 @@ const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     check_doorbell(plan, notes);
+    check_library(plan, notes);
     check_single_rail(plan, notes);
     for scenario in &plan.scenarios {
         check_identical(plan, scenario, notes);
@@ -60,6 +61,7 @@ fn without_doorbell(transport: &TransportSpec) -> Option<String> {
             provider => Some(format!("provider {}", provider.name())),
         },
         TransportSpec::Loopback(_) => Some("loopback".to_owned()),
+        // UCX has no FI_MORE, so `check_library` reports the doorbell.
         TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => None,
     }
 }
@@ -69,6 +71,23 @@ fn uses_provider(plan: &Plan, provider: LibfabricProvider) -> bool {
     plan.transports().any(
         |transport| matches!(transport, TransportSpec::Libfabric(libfabric) if libfabric.provider == provider),
     )
+}
+
+/// Reports optimizations that the library does not offer.
+fn check_library(plan: &Plan, notes: &mut Notes) {
+    let arms = variants_where(plan, |arm| {
+        let requests = arm.inject_max_bytes.is_some() || arm.doorbell_max_batch.is_some();
+        requests && matches!(plan.transport_of(arm), TransportSpec::Ucx(_))
+    });
+    if !arms.is_empty() {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "UCX has neither an inject call nor FI_MORE, so inject and doorbell in {arms} do not apply at any size: \
+                 compare settings or presets of UCX instead"
+            ),
+        );
+    }
 }
 
 fn check_single_rail(plan: &Plan, notes: &mut Notes) {

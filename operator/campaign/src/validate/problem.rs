@@ -91,6 +91,15 @@ pub enum ProblemKind {
         /// Name of the variable.
         name: String,
     },
+    /// The setting of UCX has a field of its own.
+    #[snafu(display(
+        "`{name}` is determined by another field: use spec.transport.ucx.transports, spec.transport.ucx.emulation or \
+         spec.devices.nics"
+    ))]
+    ReservedSetting {
+        /// Name of the setting.
+        name: String,
+    },
     /// A size is 0 or above the limit.
     #[snafu(display("{size} is not between 1 and {max} bytes. Choose another size"))]
     SizeBounds {

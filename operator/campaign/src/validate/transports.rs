@@ -1,5 +1,5 @@
-//! Validates the transports of the variants: all must have the same number of rails, and scenarios must use operations
-//! that mean the same over each of them.
+//! Validates the settings of each transport, and the transports of the variants: all must have the same number of rails,
+//! and scenarios must use operations that mean the same over each of them.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, TransferOperation, TransportSpec};
@@ -10,15 +10,18 @@ use super::{ProblemKind, ValidatedScenario};
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    check_settings("spec.transport", &spec.transport, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
         let Some(transport) = &variant.transport else {
             continue;
         };
+        let path = format!("spec.variants[{index}].transport");
+        check_settings(&path, transport, report);
         let rails = transport.rails();
         if rails != expected {
             report.add(
-                format!("spec.variants[{index}].transport.{}.rails", transport.library()),
+                format!("{path}.{}.rails", transport.library()),
                 ProblemKind::UnequalRails { rails, expected },
             );
         }
@@ -37,6 +40,25 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
                 format!("spec.scenarios[{index}].transfer.operation"),
                 ProblemKind::DifferentOperations {
                     libraries: libraries.join(" and "),
+                },
+            );
+        }
+    }
+}
+
+/// Reports duplicate settings, and settings that fabricbench itself makes.
+fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) {
+    let TransportSpec::Ucx(ucx) = transport else {
+        return;
+    };
+    let path = format!("{path}.ucx.settings");
+    report.unique_names(&path, ucx.settings.iter().map(|setting| setting.name.as_str()));
+    for (index, setting) in ucx.settings.iter().enumerate() {
+        if setting.is_reserved() {
+            report.add(
+                format!("{path}[{index}].name"),
+                ProblemKind::ReservedSetting {
+                    name: setting.name.clone(),
                 },
             );
         }

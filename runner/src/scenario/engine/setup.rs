@@ -61,7 +61,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             return Err(failure(FailureReason::FabricUnreachable, message));
         };
         let remote = match setup.kind.map(|kind| peer.regions.get(kind)) {
-            Some(Some(Some(region))) => region.rails.clone(),
+            Some(Some(Some(keys))) => keys.clone(),
             Some(_) => {
                 let kind = case.scenario.memory;
                 let message = format!(
@@ -81,9 +81,13 @@ impl<'a, T: Transport> Engine<'a, T> {
             setup.layout,
             rails as u64,
         );
+        thread
+            .transport
+            .check_operation(geometry.operation)
+            .map_err(|error| failure(error.reason, error.to_string()))?;
         let posting = Posting::new(
             inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
-            doorbell(setup, &geometry, rails),
+            doorbell::<T>(setup, &geometry, rails),
             rails,
             stripes.rails,
         );
@@ -143,7 +147,7 @@ fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &Injec
     InjectPolicy::new(arm_max, provider_max, device)
 }
 
-fn doorbell(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
-    let may_share = doorbell::may_share_doorbell(geometry.operation);
+fn doorbell<T: Transport>(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
+    let may_share = T::SUPPORTS_MORE && doorbell::may_share_doorbell(geometry.operation);
     Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| may_share), rails)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use crds::assignment::RoundAssignment;
-use crds::record::{CaseFailure, ColdRecord, EndpointsRecord, Record, WarningReason};
+use crds::record::{CaseFailure, ColdRecord, EndpointsRecord, FabricFacts, Record, WarningReason};
 use serde_json::value::RawValue;
 
 use super::Coordinator;
@@ -37,33 +37,42 @@ impl<W: Write> Coordinator<'_, W> {
         self.write_warnings()?;
         let mut setup_failures = SetupFailures::default();
         let mut offers = Offers::new();
+        let mut facts = BTreeMap::new();
         for ((arm, rank), result) in opened {
-            let (fabric, failure) = match result {
+            match result {
                 Ok(opened) => {
                     offers.insert((arm, rank), opened.offer);
-                    (Some(opened.facts), None)
+                    facts.insert((arm, rank), opened.facts);
                 }
                 Err(failure) => {
                     setup_failures.add_open(arm, rank, failure.clone());
-                    (None, Some(failure))
+                    self.record_endpoints(round.round, (arm, rank), None, Some(failure))?;
                 }
-            };
-            let arm = self.arm_name(arm);
-            let round = round.round;
-            self.record_endpoints(EndpointsRecord {
-                round,
-                rank,
-                arm,
-                fabric,
-                failure,
-            })?;
+            }
         }
-        self.connect(&offers, &mut setup_failures)?;
+        // The facts are recorded after connecting, because some libraries choose their lanes only then.
+        facts.extend(self.connect(&offers, &mut setup_failures)?);
+        for (arm_rank, fabric) in facts {
+            self.record_endpoints(round.round, arm_rank, Some(fabric), None)?;
+        }
         Ok(setup_failures)
     }
 
     /// Writes the endpoint record if it differs from the previous record of the same arm and rank.
-    fn record_endpoints(&mut self, record: EndpointsRecord) -> Result<(), Halt> {
+    fn record_endpoints(
+        &mut self,
+        round: u32,
+        (arm, rank): (u32, u32),
+        fabric: Option<FabricFacts>,
+        failure: Option<CaseFailure>,
+    ) -> Result<(), Halt> {
+        let record = EndpointsRecord {
+            round,
+            rank,
+            arm: self.arm_name(arm),
+            fabric,
+            failure,
+        };
         let change = self.endpoints.update(&record);
         if change == Change::Unchanged {
             return Ok(());
@@ -79,7 +88,12 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn connect(&mut self, offers: &Offers, setup_failures: &mut SetupFailures) -> Result<(), Halt> {
+    /// Connects the arms on all workers. Returns their facts, by arm and rank.
+    fn connect(
+        &mut self,
+        offers: &Offers,
+        setup_failures: &mut SetupFailures,
+    ) -> Result<BTreeMap<(u32, u32), FabricFacts>, Halt> {
         let ranks = self.gang.alive();
         for ((arm, peer), offer) in offers {
             let others = ranks
@@ -97,16 +111,21 @@ impl<W: Write> Coordinator<'_, W> {
         let connected = self
             .gang
             .gather(&ranks, "connecting", timeout, |_, report| match report {
-                Report::Connected { failures } => Some(failures),
+                Report::Connected { failures, facts } => Some((failures, facts)),
                 _ => None,
             })?;
-        for (rank, failures) in connected {
-            for failed in failures.into_iter().flatten() {
+        let mut connected_facts = BTreeMap::new();
+        for (rank, report) in connected {
+            let Ok((failures, facts)) = report else {
+                continue;
+            };
+            for failed in failures {
                 setup_failures.add_connect(failed.arm, rank, failed.peer, failed.failure);
             }
+            connected_facts.extend(facts.into_iter().map(|arm| ((arm.arm, rank), arm.facts)));
         }
         self.write_warnings()?;
-        Ok(())
+        Ok(connected_facts)
     }
 
     /// Restarts the instruments for the remaining blocks of the round, because posts to a lost worker may have broken

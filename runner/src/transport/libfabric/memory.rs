@@ -26,7 +26,7 @@ impl LibfabricRegion {
 impl Region for LibfabricRegion {
     fn remote(&self) -> RemoteRegion {
         RemoteRegion {
-            rails: self.rails.iter().map(RailRegion::remote).collect(),
+            rails: self.rails.iter().map(|rail| rail.remote().into()).collect(),
             length: self.memory.length() as u64,
         }
     }

@@ -47,7 +47,7 @@ impl Side {
     }
 
     fn key(&self) -> RemoteKey {
-        self.region.remote().rails[0]
+        RemoteKey::try_from(&self.region.remote().rails[0]).unwrap()
     }
 
     fn post(&mut self, post: impl FnOnce(&mut Post<'_, LoopbackRegion>)) -> Result<(), PostError> {

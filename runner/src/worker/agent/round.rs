@@ -99,8 +99,11 @@ impl Agent<'_> {
             Ok(other) => Err(unexpected(&other)),
             Err(failure) => Err(failure),
         };
-        if let Err(failure) = result {
-            self.not_connected.push(NotConnected { arm, peer, failure });
+        match result {
+            Ok(facts) => {
+                self.connected.insert(arm, *facts);
+            }
+            Err(failure) => self.not_connected.push(NotConnected { arm, peer, failure }),
         }
         Ok(())
     }

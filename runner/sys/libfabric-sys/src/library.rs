@@ -1,23 +1,27 @@
 //! Opens `libfabric.so.1` and identifies it. Opening loads code into the process and runs the library's
 //! constructors; providers are initialized by the first `fi_getinfo`.
 
-mod elf;
-mod error;
 mod functions;
-mod load;
 mod providers;
 mod version;
 
-pub use error::OpenError;
-pub use load::Source;
 pub use providers::Provider;
 pub use version::Version;
 
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
-use error::TooOldSnafu;
 use functions::Functions;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use shared_library::{Definition, LoadedFile, OpenError, Scope, Source, TooOldSnafu};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::PathBuf;
+
+/// The library. The EFA installer uses one of the two directories, depending on the distribution.
+const DEFINITION: Definition = Definition {
+    project: "libfabric",
+    file_name: "libfabric.so.1",
+    oldest: "1.17",
+    installer_directories: &["/opt/amazon/efa/lib", "/opt/amazon/efa/lib64"],
+    scope: Scope::Local,
+};
 
 /// Release of the headers that the bindings were generated from. An older library is rejected.
 const OLDEST: Version = Version::new(1, 17);
@@ -57,25 +61,25 @@ impl Library {
     /// Any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
     /// rejected by the dynamic loader, lacks a function, or is older than 1.17.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
-        let loaded = load::open(source)?;
-        // SAFETY: the handle was just returned by dlopen, and this crate never closes it.
-        let functions = unsafe { Functions::resolve(loaded.handle, &loaded.name) }?;
-        let path = load::path_of(functions.getinfo as *const c_void, &loaded.name)?;
-        let metadata = elf::read_elf(&path)?;
+        let loaded = DEFINITION.open(source)?;
+        let functions = Functions::resolve(&loaded)?;
+        let symbol = loaded.require(c"fi_getinfo", Some(functions.info_version))?;
+        let LoadedFile { path, soname, build } = loaded.file_of(symbol)?;
         // SAFETY: fi_version takes no arguments and returns a constant of the library.
         let version = Version::from_packed(unsafe { (functions.version)() });
         if version < OLDEST {
             return TooOldSnafu {
                 path,
-                found: version,
-                required: OLDEST,
+                project: DEFINITION.project,
+                found: version.to_string(),
+                required: DEFINITION.oldest,
             }
             .fail();
         }
         let identity = Identity {
             path,
-            soname: metadata.soname,
-            build: metadata.build,
+            soname,
+            build,
             version,
             api: version.min(NEWEST_API),
             symbols: functions.info_version.to_string_lossy().into_owned(),

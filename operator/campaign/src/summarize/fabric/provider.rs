@@ -1,7 +1,7 @@
 //! Checks that the library returned the requested provider.
 
 use crds::record::FabricFacts;
-use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec};
+use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec, Ucx};
 
 use super::CaseProof;
 use crate::collect::Case;
@@ -17,12 +17,28 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
         let requested = requested_if_different(transport, facts)?;
         Some(CaseProof {
             proof: FabricProof::Contradicted,
-            reason: format!(
-                "requested {requested}, but the library returned provider {}, fabric {}",
-                facts.provider, facts.fabric
-            ),
+            reason: format!("requested {requested}, but {}", returned(facts)),
         })
     })
+}
+
+/// Describes what the library returned.
+fn returned(facts: &FabricFacts) -> String {
+    let lanes: Vec<_> = facts.rails.iter().flat_map(|rail| &rail.lanes).cloned().collect();
+    if lanes.is_empty() {
+        format!(
+            "the library returned provider {}, fabric {}",
+            facts.provider, facts.fabric
+        )
+    } else {
+        format!("the library used the lanes {}", lanes.join(", "))
+    }
+}
+
+/// Whether a lane, recorded as `transport/device`, uses a transport of the spec.
+fn is_lane_of(ucx: &Ucx, lane: &str) -> bool {
+    let transport = lane.split('/').next().unwrap_or_default();
+    ucx.transports.iter().any(|requested| requested.serves(transport))
 }
 
 /// Returns the requested provider if `facts` differ from it.
@@ -43,8 +59,18 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
             };
             (format!("provider {}", libfabric.provider.name()), is_requested)
         }
+        TransportSpec::Ucx(ucx) => {
+            let is_requested = facts.library.as_ref().is_some_and(|found| found.name == "ucx")
+                && facts
+                    .rails
+                    .iter()
+                    .flat_map(|rail| &rail.lanes)
+                    .all(|lane| is_lane_of(ucx, lane));
+            let names: Vec<_> = ucx.transports.iter().map(|transport| transport.name()).collect();
+            (format!("ucx over {}", names.join(", ")), is_requested)
+        }
         // These libraries choose their devices themselves; byte counters show whether a NIC carried the bytes.
-        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
+        TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
             let library = transport.library();
             let is_requested = facts
                 .library
@@ -61,7 +87,8 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::Libfabric;
+    use crds::record::{LibraryFacts, RailFacts};
+    use crds::v1alpha1::{Libfabric, UcxTransport};
 
     use super::*;
 
@@ -71,6 +98,36 @@ mod tests {
             fabric: fabric.into(),
             ..FabricFacts::default()
         }
+    }
+
+    #[test]
+    fn reports_a_lane_that_was_not_requested() {
+        let requested = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 1));
+        let with_lanes = |lanes: &[&str]| FabricFacts {
+            library: Some(LibraryFacts {
+                name: "ucx".to_owned(),
+                ..LibraryFacts::default()
+            }),
+            rails: vec![RailFacts {
+                lanes: lanes.iter().map(|&lane| lane.to_owned()).collect(),
+                ..RailFacts::default()
+            }],
+            ..FabricFacts::default()
+        };
+        // A library that does not report its lanes is no contradiction.
+        for lanes in [&["tcp/lo"][..], &[]] {
+            assert_eq!(
+                requested_if_different(&requested, &with_lanes(lanes)),
+                None,
+                "{lanes:?}"
+            );
+        }
+        let other = with_lanes(&["tcp/lo", "cma/memory"]);
+        assert_eq!(
+            requested_if_different(&requested, &other),
+            Some("ucx over tcp".to_owned())
+        );
+        assert_eq!(returned(&other), "the library used the lanes tcp/lo, cma/memory");
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use super::objects::Objects;
 use super::options::{self, Limits};
 use super::{CallError, check};
+use crate::transport::Peer;
+use crate::transport::libfabric::rules::address::MAX_NAME_BYTES;
 use crate::transport::libfabric::rules::attributes::Attributes;
 use crate::transport::libfabric::rules::offload::Reported;
-use crate::transport::{MAX_ADDRESS_BYTES, Peer};
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
 use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
 use libfabric_sys::{Library, calls};
@@ -118,7 +119,7 @@ impl Rail {
     /// Returns the failed call if the library refuses the name.
     pub(in crate::transport::libfabric) fn connect(
         &mut self,
-        name: &[u8; 2 * MAX_ADDRESS_BYTES],
+        name: &[u8; 2 * MAX_NAME_BYTES],
     ) -> Result<Peer, CallError> {
         let library = self.objects.info.library();
         let mut address: fi_addr_t = FI_ADDR_UNSPEC;
@@ -150,7 +151,7 @@ impl Rail {
 }
 
 fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallError> {
-    let mut name = vec![0; MAX_ADDRESS_BYTES];
+    let mut name = vec![0; MAX_NAME_BYTES];
     let mut length = name.len();
     // SAFETY: the endpoint is open, and the library writes at most `length` bytes and updates `length`.
     let code = unsafe { calls::fi_getname(objects.endpoint.as_ptr(), name.as_mut_ptr().cast(), &mut length) };

@@ -2,12 +2,10 @@
 
 use super::rail::Rail;
 use super::{CallError, check};
+use crate::transport::descriptors::wait_until_readable;
 use libfabric_sys::bindings::FI_EAGAIN;
 use libfabric_sys::calls;
 use std::time::Duration;
-
-/// Maximum number of rails of a transport.
-const MAX_RAILS: usize = 64;
 
 /// Sleeps until one of the rails may have a completion, but no longer than `timeout`.
 ///
@@ -20,36 +18,13 @@ pub(in crate::transport::libfabric) fn wait_for_completions(
     rails: &mut [Rail],
     timeout: Duration,
 ) -> Result<(), CallError> {
-    let mut descriptors = [libc::pollfd {
-        fd: -1,
-        events: libc::POLLIN,
-        revents: 0,
-    }; MAX_RAILS];
-    let count = rails.len().min(MAX_RAILS);
-    for (rail, descriptor) in rails.iter_mut().zip(&mut descriptors) {
+    for rail in rails.iter_mut() {
         if !rail.can_sleep()? {
             return Ok(());
         }
-        descriptor.fd = rail.wait_descriptor.unwrap_or(-1);
     }
-    let timeout = libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    // SAFETY: the array has `count` entries (a negative descriptor is ignored), and a null signal mask changes nothing.
-    let ready = unsafe {
-        libc::ppoll(
-            descriptors.as_mut_ptr(),
-            count as libc::nfds_t,
-            &timeout,
-            std::ptr::null(),
-        )
-    };
-    let error = std::io::Error::last_os_error();
-    if ready >= 0 || error.kind() == std::io::ErrorKind::Interrupted {
-        return Ok(());
-    }
-    Err(CallError {
+    let descriptors = rails.iter().filter_map(|rail| rail.wait_descriptor);
+    wait_until_readable(descriptors, timeout).map_err(|error| CallError {
         call: "ppoll",
         number: error.raw_os_error().unwrap_or(0),
         provider_number: 0,

@@ -1,7 +1,9 @@
 //! Formats endpoint names for display, and validates the endpoint names of peers. Performs no I/O.
 
-use crate::transport::MAX_ADDRESS_BYTES;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Maximum length of an endpoint name of libfabric, in bytes.
+pub(in crate::transport::libfabric) const MAX_NAME_BYTES: usize = 256;
 
 /// `AF_INET` on Linux. The first two bytes of a socket address are its family.
 const AF_INET: u16 = 2;
@@ -58,10 +60,10 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
 pub(in crate::transport::libfabric) fn pad(
     peer: &[u8],
     own: &[u8],
-) -> Result<[u8; 2 * MAX_ADDRESS_BYTES], String> {
-    if peer.is_empty() || peer.len() > MAX_ADDRESS_BYTES {
+) -> Result<[u8; 2 * MAX_NAME_BYTES], String> {
+    if peer.is_empty() || peer.len() > MAX_NAME_BYTES {
         return Err(format!(
-            "the peer's endpoint name has {} bytes; must be 1 to {MAX_ADDRESS_BYTES}",
+            "the peer's endpoint name has {} bytes; must be 1 to {MAX_NAME_BYTES}",
             peer.len()
         ));
     }
@@ -75,7 +77,7 @@ pub(in crate::transport::libfabric) fn pad(
             display(own)
         ));
     }
-    let mut padded = [0; 2 * MAX_ADDRESS_BYTES];
+    let mut padded = [0; 2 * MAX_NAME_BYTES];
     padded[..peer.len()].copy_from_slice(peer);
     Ok(padded)
 }
@@ -119,7 +121,7 @@ mod tests {
         );
         assert!(pad(b"fi_shm://1\0", &own).is_err());
         assert!(pad(&[], &own).unwrap_err().contains("0 bytes"));
-        assert!(pad(&[1; MAX_ADDRESS_BYTES + 1], &own).is_err());
+        assert!(pad(&[1; MAX_NAME_BYTES + 1], &own).is_err());
         let peer = inet([127, 0, 0, 9], 1);
         assert_eq!(pad(&peer, &own).unwrap()[..16], peer[..]);
     }

@@ -1,22 +1,18 @@
-//! Opens two connected transports in one process, and collects their completions.
+//! Configurations of pairs of libfabric transports in one process.
 
-use crate::memory::Memory;
-use crate::transport::libfabric::{Libfabric, LibfabricRegion};
-use crate::transport::{
-    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
-    TransportError,
-};
-use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, TransportSpec};
+use crate::transport::libfabric::Libfabric;
+use crate::transport::{OpenConfig, TransportError, test_pair};
+use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, TransportSpec};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
 
-/// Size of each side's memory in bytes.
-pub(super) const LENGTH: usize = 1 << 20;
+pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
+
+/// Two connected transports.
+pub(super) type Pair = test_pair::Pair<Libfabric>;
+
 /// Maximum number of posts in flight.
 pub(super) const DEPTH: usize = 64;
-/// Maximum time that a test waits for a condition.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lock that prevents two libraries in this process from using shm concurrently.
 ///
@@ -76,202 +72,14 @@ impl Setup {
     }
 
     pub(super) fn pair(&self) -> Pair {
-        Pair::open(&self.config()).unwrap_or_else(|e| panic!("{self:?}: {e}"))
+        open_pair(&self.config()).unwrap_or_else(|e| panic!("{self:?}: {e}"))
     }
 }
 
-pub(super) struct Side {
-    pub transport: Libfabric,
-    pub region: LibfabricRegion,
-}
-
-impl Side {
-    fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        let mut transport = Libfabric::open(config)?;
-        let region = transport.register(Memory::allocate(MemoryKind::Heap, LENGTH).unwrap())?;
-        Ok(Self { transport, region })
-    }
-
-    pub(super) fn fill(&self, offset: usize, bytes: &[u8]) {
-        self.region.memory().write_from(offset, bytes).unwrap();
-    }
-
-    pub(super) fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        self.region.memory().read_into(offset, &mut bytes).unwrap();
-        bytes
-    }
-
-    pub(super) fn poll(&mut self) -> Result<Vec<Completion>, TransportError> {
-        let empty = Completion {
-            rail: 0,
-            kind: CompletionKind::RemoteWrite { immediate: u64::MAX },
-        };
-        let mut completions = [empty; 16];
-        let count = self.transport.poll(&mut completions)?;
-        Ok(completions[..count].to_vec())
-    }
-
-    /// Posts an operation on this side's memory to its only peer.
-    pub(super) fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
-        let PostRequest {
-            rail,
-            operation,
-            offset,
-            length,
-            inject,
-            more,
-            token,
-        } = request;
-        let region = &self.region;
-        self.transport.post(&Post {
-            rail,
-            peer: 0,
-            operation,
-            region,
-            offset,
-            length,
-            inject,
-            more,
-            token,
-        })
-    }
-}
-
-/// Post without its region and peer.
-#[derive(Clone, Copy)]
-pub(super) struct PostRequest {
-    pub rail: usize,
-    pub operation: Operation,
-    pub offset: u64,
-    pub length: u64,
-    pub inject: bool,
-    pub more: bool,
-    pub token: u32,
-}
-
-impl PostRequest {
-    pub(super) fn new(operation: Operation, length: u64) -> Self {
-        Self {
-            rail: 0,
-            operation,
-            offset: 0,
-            length,
-            inject: false,
-            more: false,
-            token: 0,
-        }
-    }
-}
-
-pub(super) struct Pair {
-    pub initiator: Side,
-    pub target: Side,
-    /// Completions that arrived while a post was waiting for queue space.
-    early: Vec<(Completion, bool)>,
-    /// Declared last, so that it is released after the endpoints are closed.
-    _shared_memory: Option<MutexGuard<'static, ()>>,
-}
-
-impl Pair {
-    pub(super) fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        let is_shared_memory =
-            matches!(&config.spec, TransportSpec::Libfabric(spec) if spec.provider == LibfabricProvider::Shm);
-        let lock =
-            is_shared_memory.then(|| SHARED_MEMORY_LOCK.lock().unwrap_or_else(PoisonError::into_inner));
-        let (mut initiator, mut target) = (Side::open(config)?, Side::open(config)?);
-        initiator.transport.connect(target.transport.addresses())?;
-        target.transport.connect(initiator.transport.addresses())?;
-        Ok(Self {
-            initiator,
-            target,
-            early: Vec::new(),
-            _shared_memory: lock,
-        })
-    }
-
-    pub(super) fn remote(&self, rail: usize) -> RemoteKey {
-        self.target.region.remote().rails[rail]
-    }
-
-    /// Posts from the initiator, and retries while the queue is full.
-    pub(super) fn post(&mut self, request: PostRequest) {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            match self.initiator.post(request) {
-                Ok(()) => return,
-                Err(PostError::Again) => assert!(Instant::now() < deadline, "the queue is still full"),
-                Err(other) => panic!("{other:?}"),
-            }
-            let both = self.poll().unwrap();
-            self.early.extend(both);
-            std::thread::yield_now();
-        }
-    }
-
-    /// Polls both sides. Returns each completion with a flag that is true if it is from the initiator.
-    pub(super) fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
-        let mut both = std::mem::take(&mut self.early);
-        both.extend(
-            self.initiator
-                .poll()?
-                .into_iter()
-                .map(|completion| (completion, true)),
-        );
-        both.extend(
-            self.target
-                .poll()?
-                .into_iter()
-                .map(|completion| (completion, false)),
-        );
-        Ok(both)
-    }
-
-    /// Polls both sides until `done` returns true for the completions collected so far.
-    pub(super) fn poll_until(&mut self, done: impl Fn(&Observed) -> bool) -> Observed {
-        let mut observed = Observed::default();
-        self.retry_until_some(|pair| {
-            for (completion, at_initiator) in pair.poll().unwrap() {
-                let side = if at_initiator {
-                    &mut observed.initiator
-                } else {
-                    &mut observed.target
-                };
-                side.push(completion.kind);
-            }
-            done(&observed).then_some(())
-        });
-        observed
-    }
-
-    /// Repeats `step` until it returns a value.
-    pub(super) fn retry_until_some<T>(&mut self, mut step: impl FnMut(&mut Self) -> Option<T>) -> T {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            if let Some(value) = step(self) {
-                return value;
-            }
-            assert!(Instant::now() < deadline, "no result within {TIMEOUT:?}");
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// Completions of both sides in the order of arrival.
-#[derive(Debug, Default)]
-pub(super) struct Observed {
-    pub initiator: Vec<CompletionKind>,
-    pub target: Vec<CompletionKind>,
-}
-
-/// Byte pattern in which adjacent bytes differ.
-pub(super) fn pattern(length: usize, seed: u8) -> Vec<u8> {
-    (0..length)
-        .map(|i| {
-            (i as u8)
-                .wrapping_mul(31)
-                .wrapping_add(seed)
-                .wrapping_add((i >> 8) as u8)
-        })
-        .collect()
+/// Opens and connects two transports.
+pub(super) fn open_pair(config: &OpenConfig) -> Result<Pair, TransportError> {
+    let is_shared_memory =
+        matches!(&config.spec, TransportSpec::Libfabric(spec) if spec.provider == LibfabricProvider::Shm);
+    let lock = is_shared_memory.then(|| SHARED_MEMORY_LOCK.lock().unwrap_or_else(PoisonError::into_inner));
+    Pair::open(config, lock)
 }

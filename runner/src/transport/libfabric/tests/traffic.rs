@@ -1,6 +1,6 @@
 //! Tests that each operation transfers the correct bytes.
 
-use super::harness::{Pair, PostRequest, Setup, pattern, setups};
+use super::harness::{Pair, PostRequest, Setup, open_pair, pattern, setups};
 use crate::transport::{CompletionKind, Operation, PostError, Transport};
 use crds::record::FailureReason;
 use crds::v1alpha1::LibfabricProvider;
@@ -332,7 +332,7 @@ fn wait_returns_when_a_message_arrives() {
     for setup in setups() {
         let mut config = setup.config();
         config.uses_wait = true;
-        let mut pair = match Pair::open(&config) {
+        let mut pair = match open_pair(&config) {
             Ok(pair) => pair,
             Err(error) => {
                 // shm has no file descriptor to wait on, and reports an error.

@@ -102,7 +102,7 @@ fn keeps_rails_and_peers_separate() {
     });
     for (peer, side) in (0u64..).zip(&mut sides) {
         for rail in 0..2 {
-            let remote = target.region.remote().rails[rail];
+            let remote = RemoteKey::try_from(&target.region.remote().rails[rail]).unwrap();
             side.post(|post| {
                 let immediate = peer * 2 + rail as u64;
                 post.operation = Operation::WriteImmediate {

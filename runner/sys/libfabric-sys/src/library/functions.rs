@@ -1,8 +1,7 @@
 //! Resolves the exported functions, each with the symbol version that the rest of the crate relies on.
 
-use super::error::{OpenError, SymbolMissingSnafu};
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
-use snafu::OptionExt;
+use shared_library::{Loaded, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Symbol versions of `fi_getinfo`, `fi_dupinfo` and `fi_freeinfo`, newest first, up to the last release that this
@@ -38,25 +37,14 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Resolves all functions in an open library.
-    ///
-    /// # Safety
-    ///
-    /// `handle` must come from `dlopen` and must never be closed.
-    pub(super) unsafe fn resolve(handle: *mut c_void, library: &str) -> Result<Self, OpenError> {
-        let lookup = |name: &CStr, version: &CStr| {
-            // SAFETY: the handle is open, and both strings are NUL-terminated.
-            let address = unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) };
-            (!address.is_null()).then_some(address)
-        };
+    pub(super) fn resolve(loaded: &Loaded) -> Result<Self, OpenError> {
         let require = |name: &CStr, version: &CStr| {
-            lookup(name, version).with_context(|| SymbolMissingSnafu {
-                library,
-                symbol: format!("{}@{}", name.to_string_lossy(), version.to_string_lossy()),
-            })
+            let address = loaded.require(name, Some(version));
+            address.map(std::ptr::NonNull::as_ptr)
         };
         let info_version = INFO_VERSIONS
             .into_iter()
-            .find(|version| lookup(c"fi_getinfo", version).is_some())
+            .find(|version| loaded.find(c"fi_getinfo", Some(version)).is_some())
             .unwrap_or(OLDEST_USABLE);
         let (getinfo, dupinfo, freeinfo) = (
             require(c"fi_getinfo", info_version)?,

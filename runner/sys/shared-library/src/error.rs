@@ -1,19 +1,22 @@
 //! Errors that occur when a library is opened, each with a remedy.
 
-use super::version::Version;
 use snafu::Snafu;
 use std::path::PathBuf;
 
-/// Reason why [`super::Library::open`] failed.
+/// Reason why a library cannot be opened.
 #[derive(Debug, Snafu)]
-#[snafu(visibility(pub(super)))]
+#[snafu(visibility(pub))]
 pub enum OpenError {
     /// None of the searched locations contains the file.
     #[snafu(display(
-        "libfabric.so.1 not found; searched: {}. Install libfabric, or specify the directory that contains it",
+        "{file_name} not found; searched: {}. Install {project}, or specify the directory that contains it",
         searched.join(", ")
     ))]
     NotFound {
+        /// File name of the library.
+        file_name: &'static str,
+        /// Name of the project that provides the library.
+        project: &'static str,
         /// Searched locations, in order.
         searched: Vec<String>,
     },
@@ -71,23 +74,29 @@ pub enum OpenError {
         message: String,
     },
 
-    /// A function is missing, so the file is an older libfabric or another library with the name libfabric.so.1.
-    #[snafu(display("{library} has no function {symbol}: it is not libfabric 1.17 or later"))]
+    /// A function is missing, so the file is an older release or another library with the same file name.
+    #[snafu(display("{library} has no function {symbol}: it is not {project} {required} or later"))]
     SymbolMissing {
         /// Name or path that was passed to the loader.
         library: String,
-        /// Function and its symbol version.
+        /// Function, with its symbol version if the library has symbol versions.
         symbol: String,
+        /// Name of the project that provides the library.
+        project: &'static str,
+        /// Oldest release that is accepted.
+        required: &'static str,
     },
 
     /// The library is older than the headers that the bindings were generated from.
-    #[snafu(display("{} is libfabric {found}; {required} or later is required", path.display()))]
+    #[snafu(display("{} is {project} {found}; {required} or later is required", path.display()))]
     TooOld {
         /// Path of the file.
         path: PathBuf,
-        /// Release of the library, from `fi_version`.
-        found: Version,
+        /// Name of the project that provides the library.
+        project: &'static str,
+        /// Release of the library.
+        found: String,
         /// Oldest release that is accepted.
-        required: Version,
+        required: &'static str,
     },
 }

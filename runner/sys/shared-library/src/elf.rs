@@ -1,7 +1,7 @@
 //! Reads the ELF metadata of a library file, before or after the loader opens it. Only reads the file; executes no code
 //! from the library.
 
-use super::error::{NotALibrarySnafu, OpenError, ReadSnafu, WrongArchitectureSnafu};
+use crate::error::{NotALibrarySnafu, OpenError, ReadSnafu, WrongArchitectureSnafu};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Architecture, Endianness, Object, elf};
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// ELF metadata of a library file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ElfMetadata {
+pub(crate) struct ElfMetadata {
     pub soname: Option<String>,
     pub needed: Vec<String>,
     /// GNU build ID of the file, or the SHA-256 of the file if it has no build ID (as in PyPI wheels).
@@ -24,13 +24,13 @@ pub(super) struct ElfMetadata {
 
 impl ElfMetadata {
     /// Whether the library is linked against musl.
-    pub(super) fn is_musl(&self) -> bool {
+    pub(crate) fn is_musl(&self) -> bool {
         self.needed.iter().any(|name| name.starts_with("libc.musl"))
     }
 }
 
 /// Reads the metadata, and rejects a file that cannot be loaded on this CPU architecture.
-pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
+pub(crate) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
     let mut data = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut data))

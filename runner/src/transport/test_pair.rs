@@ -1,0 +1,216 @@
+//! Opens two connected transports in one process, and collects their completions, for tests of transports.
+
+use crate::memory::Memory;
+use crate::transport::{
+    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
+    TransportError,
+};
+use crds::v1alpha1::MemoryKind;
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+/// Size of each side's memory in bytes.
+pub(crate) const LENGTH: usize = 1 << 20;
+/// Maximum time that a test waits for a condition.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Transport with registered memory of [`LENGTH`] bytes.
+pub(crate) struct Side<T: Transport> {
+    pub transport: T,
+    pub region: T::Region,
+}
+
+impl<T: Transport> Side<T> {
+    fn open(config: &OpenConfig) -> Result<Self, TransportError> {
+        let mut transport = T::open(config)?;
+        let region = transport.register(Memory::allocate(MemoryKind::Heap, LENGTH).unwrap())?;
+        Ok(Self { transport, region })
+    }
+
+    pub(crate) fn fill(&self, offset: usize, bytes: &[u8]) {
+        self.region.memory().write_from(offset, bytes).unwrap();
+    }
+
+    pub(crate) fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.region.memory().read_into(offset, &mut bytes).unwrap();
+        bytes
+    }
+
+    pub(crate) fn poll(&mut self) -> Result<Vec<Completion>, TransportError> {
+        let empty = Completion {
+            rail: 0,
+            kind: CompletionKind::RemoteWrite { immediate: u64::MAX },
+        };
+        let mut completions = [empty; 16];
+        let count = self.transport.poll(&mut completions)?;
+        Ok(completions[..count].to_vec())
+    }
+
+    /// Posts an operation on this side's memory to its only peer.
+    pub(crate) fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
+        let PostRequest {
+            rail,
+            operation,
+            offset,
+            length,
+            inject,
+            more,
+            token,
+        } = request;
+        let region = &self.region;
+        self.transport.post(&Post {
+            rail,
+            peer: 0,
+            operation,
+            region,
+            offset,
+            length,
+            inject,
+            more,
+            token,
+        })
+    }
+}
+
+/// Post without its region and peer.
+#[derive(Clone, Copy)]
+pub(crate) struct PostRequest {
+    pub rail: usize,
+    pub operation: Operation,
+    pub offset: u64,
+    pub length: u64,
+    pub inject: bool,
+    pub more: bool,
+    pub token: u32,
+}
+
+impl PostRequest {
+    pub(crate) fn new(operation: Operation, length: u64) -> Self {
+        Self {
+            rail: 0,
+            operation,
+            offset: 0,
+            length,
+            inject: false,
+            more: false,
+            token: 0,
+        }
+    }
+}
+
+/// Two connected transports in one process.
+pub(crate) struct Pair<T: Transport> {
+    pub initiator: Side<T>,
+    pub target: Side<T>,
+    /// The initiator's keys of the target's memory, by rail.
+    keys: Vec<RemoteKey>,
+    /// Completions that arrived while a post was waiting for queue space.
+    early: Vec<(Completion, bool)>,
+    /// Lock that is held while the pair exists. Declared last, so that it is released after the endpoints are closed.
+    _lock: Option<MutexGuard<'static, ()>>,
+}
+
+impl<T: Transport> Pair<T> {
+    pub(crate) fn open(
+        config: &OpenConfig,
+        lock: Option<MutexGuard<'static, ()>>,
+    ) -> Result<Self, TransportError> {
+        let (mut initiator, mut target) = (Side::<T>::open(config)?, Side::<T>::open(config)?);
+        let peer = initiator.transport.connect(target.transport.addresses())?;
+        target.transport.connect(initiator.transport.addresses())?;
+        let keys = initiator.transport.import(peer, &target.region.remote())?;
+        Ok(Self {
+            initiator,
+            target,
+            keys,
+            early: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn remote(&self, rail: usize) -> RemoteKey {
+        self.keys[rail]
+    }
+
+    /// Posts from the initiator, and retries while the queue is full.
+    pub(crate) fn post(&mut self, request: PostRequest) {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match self.initiator.post(request) {
+                Ok(()) => return,
+                Err(PostError::Again) => assert!(Instant::now() < deadline, "the queue is still full"),
+                Err(other) => panic!("{other:?}"),
+            }
+            let both = self.poll().unwrap();
+            self.early.extend(both);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Polls both sides. Returns each completion with a flag that is true if it is from the initiator.
+    pub(crate) fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
+        let mut both = std::mem::take(&mut self.early);
+        both.extend(
+            self.initiator
+                .poll()?
+                .into_iter()
+                .map(|completion| (completion, true)),
+        );
+        both.extend(
+            self.target
+                .poll()?
+                .into_iter()
+                .map(|completion| (completion, false)),
+        );
+        Ok(both)
+    }
+
+    /// Polls both sides until `done` returns true for the completions collected so far.
+    pub(crate) fn poll_until(&mut self, done: impl Fn(&Observed) -> bool) -> Observed {
+        let mut observed = Observed::default();
+        self.retry_until_some(|pair| {
+            for (completion, at_initiator) in pair.poll().unwrap() {
+                let side = if at_initiator {
+                    &mut observed.initiator
+                } else {
+                    &mut observed.target
+                };
+                side.push(completion.kind);
+            }
+            done(&observed).then_some(())
+        });
+        observed
+    }
+
+    /// Repeats `step` until it returns a value.
+    pub(crate) fn retry_until_some<V>(&mut self, mut step: impl FnMut(&mut Self) -> Option<V>) -> V {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            if let Some(value) = step(self) {
+                return value;
+            }
+            assert!(Instant::now() < deadline, "no result within {TIMEOUT:?}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Completions of both sides in the order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    pub initiator: Vec<CompletionKind>,
+    pub target: Vec<CompletionKind>,
+}
+
+/// Byte pattern in which adjacent bytes differ.
+pub(crate) fn pattern(length: usize, seed: u8) -> Vec<u8> {
+    (0..length)
+        .map(|i| {
+            (i as u8)
+                .wrapping_mul(31)
+                .wrapping_add(seed)
+                .wrapping_add((i >> 8) as u8)
+        })
+        .collect()
+}

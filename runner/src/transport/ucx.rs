@@ -1,0 +1,130 @@
+//! The UCX transport: one context and worker per rail, and one endpoint per peer. The library is opened at run time, so
+//! one binary can measure the library of any container image.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `rules` | requirements and restrictions of UCX; performs no I/O |
+//! | `discovery` | opens the library and selects the device of each rail |
+//! | `open` | opens the rails and describes them |
+//! | `peer` | connects peers, checks the lanes, and imports keys |
+//! | `memory` | registers memory on every rail |
+//! | `posting` | posts operations and receives |
+//! | `completion` | polls the workers |
+//! | `error` | converts failures to transport errors |
+//! | `ffi` | all calls to the library |
+//!
+//! A send is a tagged message whose tag is the immediate data. A write is a put that a flush of the endpoint follows, so
+//! that its completion means that the data is in the target's memory. A write with immediate data sends the immediate
+//! data in an active message after the flush.
+
+mod completion;
+mod discovery;
+mod error;
+mod ffi;
+mod memory;
+mod open;
+mod peer;
+mod posting;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use memory::UcxRegion;
+pub use rules::environment::required_variables as required_environment;
+
+use super::{
+    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey, RemoteRegion,
+    Transport, TransportError,
+};
+use crate::memory::Memory;
+use crds::record::FabricFacts;
+use crds::v1alpha1::TransferOperation;
+use std::sync::Arc;
+use std::time::Duration;
+use ucx_sys::Version;
+
+/// Endpoints of one arm on one worker over UCX.
+pub struct Ucx {
+    rails: Vec<ffi::Rail>,
+    spec: crds::v1alpha1::Ucx,
+    version: Version,
+    /// Device of each rail, as UCX names it; `None` if UCX chooses the devices.
+    devices: Vec<Option<String>>,
+    protocols: rules::emulation::Protocols,
+    addresses: EndpointAddresses,
+    facts: FabricFacts,
+    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
+    /// starve the others.
+    next_rail: Rail,
+    /// Failure that followed successful completions in the same poll. The next poll returns it.
+    failure: Option<TransportError>,
+}
+
+impl Transport for Ucx {
+    type Region = UcxRegion;
+
+    /// UCX decides itself when to ring a doorbell; its API has no equivalent of FI_MORE.
+    const SUPPORTS_MORE: bool = false;
+
+    fn load(config: &OpenConfig) -> Result<(), TransportError> {
+        discovery::discover(config).map(drop)
+    }
+
+    fn open(config: &OpenConfig) -> Result<Self, TransportError> {
+        open::open(config)
+    }
+
+    fn facts(&self) -> &FabricFacts {
+        &self.facts
+    }
+
+    fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    fn addresses(&self) -> &EndpointAddresses {
+        &self.addresses
+    }
+
+    fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
+        peer::connect(self, peer)
+    }
+
+    fn import(&mut self, peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
+        peer::import(self, peer, region)
+    }
+
+    fn check_operation(&self, operation: TransferOperation) -> Result<(), TransportError> {
+        peer::check_operation(self, operation)
+    }
+
+    fn register(&mut self, memory: Arc<Memory>) -> Result<UcxRegion, TransportError> {
+        memory::register(&mut self.rails, memory)
+    }
+
+    #[inline]
+    fn post(&mut self, post: &Post<'_, UcxRegion>) -> Result<(), PostError> {
+        posting::post(self, post)
+    }
+
+    #[inline]
+    fn post_receive(
+        &mut self,
+        rail: Rail,
+        region: &UcxRegion,
+        offset: u64,
+        length: u64,
+        token: u32,
+    ) -> Result<(), PostError> {
+        posting::post_receive(self, rail, region, offset, length, token)
+    }
+
+    #[inline]
+    fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
+        completion::poll(self, completions)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
+        ffi::wait_for_completions(&mut self.rails, timeout).map_err(|message| error::refused("wait", message))
+    }
+}

@@ -1,0 +1,64 @@
+//! All calls to UCX and all raw memory accesses of this transport. Everything that this module exports is safe: [`Rail`]
+//! owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is registered on one
+//! rail. Neither outlives the objects that it was created from.
+#![allow(unsafe_code)]
+
+mod callbacks;
+mod completion;
+mod config;
+mod connect;
+mod lanes;
+mod memory;
+mod objects;
+mod open;
+mod posting;
+mod rail;
+mod stream;
+mod wait;
+mod writes;
+
+pub(super) use completion::Event;
+pub(super) use config::Config;
+pub(super) use memory::{RailRegion, RegisteredRange};
+pub(super) use posting::RemoteTarget;
+pub(super) use rail::{Rail, RailConfig};
+pub(super) use wait::wait_for_completions;
+
+use ucx_sys::Library;
+use ucx_sys::bindings::{UCS_OK, ucs_status_t};
+
+/// Failed library call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallError {
+    /// Name of the call.
+    pub call: &'static str,
+    /// Negative status.
+    pub status: ucs_status_t,
+    /// The library's description of the status, and the operation that failed.
+    pub message: String,
+}
+
+impl CallError {
+    fn new(library: &Library, call: &'static str, status: ucs_status_t) -> Self {
+        Self {
+            call,
+            status,
+            message: library.status_message(status),
+        }
+    }
+}
+
+impl std::fmt::Display for CallError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.message, self.status)
+    }
+}
+
+/// Converts a status to a result.
+fn check(library: &Library, call: &'static str, status: ucs_status_t) -> Result<(), CallError> {
+    if status == UCS_OK {
+        Ok(())
+    } else {
+        Err(CallError::new(library, call, status))
+    }
+}

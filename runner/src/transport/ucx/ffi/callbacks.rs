@@ -1,0 +1,221 @@
+//! Functions that the library calls during `ucp_worker_progress`. They only add an event to a queue.
+//!
+//! A panic in one of these functions would abort the process, because it cannot cross the boundary to C.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use ucx_sys::Library;
+use ucx_sys::bindings::{UCS_OK, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t};
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The post with this token.
+    Post(u32),
+    /// The receive with this token.
+    Receive(u32),
+    /// The flush in this slot.
+    Flush(u32),
+    /// A notification of a peer that a write has arrived.
+    Notification,
+    /// The endpoint to this peer.
+    Endpoint(u32),
+}
+
+/// Event that the library reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawEvent {
+    pub source: Source,
+    pub status: ucs_status_t,
+    /// Tag of a message, or immediate data of a notification.
+    pub immediate: u64,
+    /// Length of a message in bytes.
+    pub length: usize,
+}
+
+/// Queue of events, which the callbacks fill.
+pub(super) struct Events {
+    queue: UnsafeCell<VecDeque<RawEvent>>,
+    request_free: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: only the thread that uses the worker accesses the queue: the library calls the callbacks on the thread that
+// called it, and `Rail` takes events with an exclusive reference to itself.
+unsafe impl Sync for Events {}
+// SAFETY: the fields are plain data and a code address.
+unsafe impl Send for Events {}
+
+impl Events {
+    /// Creates a queue that does not allocate until more than `capacity` events are queued.
+    pub(super) fn new(library: &Library, capacity: usize) -> Box<Self> {
+        Box::new(Self {
+            queue: UnsafeCell::new(VecDeque::with_capacity(capacity)),
+            request_free: library.functions().ucp_request_free,
+        })
+    }
+
+    /// Takes the oldest event.
+    ///
+    /// # Safety
+    ///
+    /// Only the thread that uses the worker may call this function, and not from a callback.
+    #[inline]
+    pub(super) unsafe fn pop(&self) -> Option<RawEvent> {
+        // SAFETY: no other reference to the queue exists: callbacks run only during calls to the library, on this
+        // thread, and drop their reference before they return.
+        let queue = unsafe { &mut *self.queue.get() };
+        queue.pop_front()
+    }
+
+    /// Adds an event.
+    ///
+    /// # Safety
+    ///
+    /// Same as [`Self::pop`], but callbacks may call this function.
+    #[inline]
+    unsafe fn push(&self, event: RawEvent) {
+        // SAFETY: as in `pop`; callbacks do not interrupt each other.
+        let queue = unsafe { &mut *self.queue.get() };
+        queue.push_back(event);
+    }
+}
+
+/// User data of a callback.
+pub(super) struct Origin {
+    events: NonNull<Events>,
+    source: Source,
+}
+
+// SAFETY: the pointer is dereferenced only in callbacks, while the queue exists.
+unsafe impl Send for Origin {}
+// SAFETY: as above; an origin is immutable.
+unsafe impl Sync for Origin {}
+
+impl Origin {
+    /// Creates the user data for callbacks about `source`. Must not be used after `events` is dropped.
+    pub(super) fn new(events: &Events, source: Source) -> Self {
+        Self {
+            events: NonNull::from(events),
+            source,
+        }
+    }
+
+    /// Pointer to pass to the library.
+    #[inline]
+    pub(super) fn as_user_data(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// # Safety
+    ///
+    /// Must be called by a callback of the library, while the queue exists.
+    unsafe fn report(&self, status: ucs_status_t, immediate: u64, length: usize) {
+        // SAFETY: the caller guarantees that the queue exists.
+        let events = unsafe { self.events.as_ref() };
+        let event = RawEvent {
+            source: self.source,
+            status,
+            immediate,
+            length,
+        };
+        // SAFETY: the library calls callbacks on the thread that uses the worker.
+        unsafe { events.push(event) };
+    }
+
+    /// # Safety
+    ///
+    /// `request` must be the request of a completion callback, which the library does not use afterwards.
+    unsafe fn free(&self, request: *mut c_void) {
+        // SAFETY: the queue exists as long as the worker, so also during a callback.
+        let free = unsafe { self.events.as_ref() }.request_free;
+        // SAFETY: the caller guarantees that the request has completed, and nothing else frees it.
+        unsafe { free(request) };
+    }
+}
+
+/// Converts user data back.
+///
+/// # Safety
+///
+/// `user_data` must come from [`Origin::as_user_data`], and the origin must still exist.
+unsafe fn origin<'a>(user_data: *mut c_void) -> &'a Origin {
+    // SAFETY: the caller guarantees that the pointer denotes a live origin, which is never modified.
+    unsafe { &*user_data.cast::<Origin>() }
+}
+
+/// Completion of a send, put, get or flush.
+///
+/// # Safety
+///
+/// Only for the library, with user data of a rail whose worker exists.
+pub(super) unsafe extern "C" fn completed(
+    request: *mut c_void,
+    status: ucs_status_t,
+    user_data: *mut c_void,
+) {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    // SAFETY: this is a callback of the library.
+    unsafe { origin.report(status, 0, 0) };
+    // SAFETY: the request has completed.
+    unsafe { origin.free(request) };
+}
+
+/// Completion of a receive.
+///
+/// # Safety
+///
+/// Same as [`completed`].
+pub(super) unsafe extern "C" fn received(
+    request: *mut c_void,
+    status: ucs_status_t,
+    info: *const ucp_tag_recv_info_t,
+    user_data: *mut c_void,
+) {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    // SAFETY: the pointer is null or valid during the callback.
+    let (tag, length) = unsafe { info.as_ref() }.map_or((0, 0), |info| (info.sender_tag, info.length));
+    // SAFETY: this is a callback of the library.
+    unsafe { origin.report(status, tag, length) };
+    // SAFETY: the request has completed.
+    unsafe { origin.free(request) };
+}
+
+/// Notification of a peer that a write has arrived. Its header is the immediate data.
+///
+/// # Safety
+///
+/// Only for the library, with user data of a rail whose worker exists.
+pub(super) unsafe extern "C" fn notified(
+    user_data: *mut c_void,
+    header: *const c_void,
+    header_length: usize,
+    _data: *mut c_void,
+    _length: usize,
+    _param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    if header_length == size_of::<u64>() && !header.is_null() {
+        // SAFETY: the header is not null and has eight bytes during the callback; it may be unaligned.
+        let immediate = unsafe { header.cast::<u64>().read_unaligned() };
+        // SAFETY: this is a callback of the library.
+        unsafe { origin.report(UCS_OK, u64::from_le(immediate), 0) };
+    }
+    UCS_OK
+}
+
+/// Failure of an endpoint.
+///
+/// # Safety
+///
+/// Same as [`notified`].
+pub(super) unsafe extern "C" fn failed(user_data: *mut c_void, _endpoint: ucp_ep_h, status: ucs_status_t) {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    // SAFETY: this is a callback of the library.
+    unsafe { origin.report(status, 0, 0) };
+}

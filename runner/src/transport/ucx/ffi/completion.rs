@@ -1,0 +1,131 @@
+//! Drives progress and handles the events that the callbacks reported. Does not lock or log, and allocates only for
+//! errors.
+
+use super::CallError;
+use super::callbacks::{RawEvent, Source};
+use super::rail::{PostState, Rail, ReceiveState};
+use ucx_sys::bindings::{UCS_ERR_CANCELED, ucs_status_t};
+
+/// Completion of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) enum Event {
+    /// A local post completed.
+    Posted { token: u32 },
+    /// A message arrived.
+    Received { token: u32, immediate: u64, length: u64 },
+    /// A peer's write with immediate data arrived.
+    RemoteWrite { immediate: u64 },
+}
+
+impl Rail {
+    /// Drives progress, and passes up to `max_events` completions to `handle`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first failure since the last call. Completions that are ready are returned by the next call.
+    #[inline]
+    pub(in crate::transport::ucx) fn poll(
+        &mut self,
+        max_events: usize,
+        mut handle: impl FnMut(Event),
+    ) -> Result<(), CallError> {
+        // Without room for more completions, the library must not produce more.
+        if self.ready.len() < max_events {
+            self.flush_all();
+            self.progress();
+            self.handle_events();
+        }
+        for _ in 0..max_events {
+            let Some(event) = self.ready.pop_front() else {
+                break;
+            };
+            handle(event);
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether [`Self::poll`] has work without new events of the library.
+    pub(super) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || self.failure.is_some() || !self.unflushed.is_empty()
+    }
+
+    /// Handles all events that the callbacks reported.
+    #[inline]
+    pub(super) fn handle_events(&mut self) {
+        // SAFETY: this exclusive reference shows that no other thread uses the worker, and this is not a callback.
+        while let Some(event) = unsafe { self.objects.events.pop() } {
+            self.handle_event(event);
+        }
+    }
+
+    #[inline]
+    fn handle_event(&mut self, event: RawEvent) {
+        match event.source {
+            Source::Post(token) if event.status < 0 => {
+                self.posts[token as usize] = PostState::Idle;
+                self.record_failure(
+                    "completion",
+                    event.status,
+                    format_args!("the post with token {token}"),
+                );
+            }
+            Source::Post(token) => match self.posts[token as usize] {
+                PostState::Write { .. } => self.written(token),
+                PostState::Single | PostState::Idle => self.complete_post(token),
+            },
+            Source::Receive(token) => {
+                self.receives[token as usize] = ReceiveState::Idle;
+                if event.status < 0 {
+                    let receive = format_args!("the receive with token {token}");
+                    self.record_failure("completion", event.status, receive);
+                } else {
+                    self.ready.push_back(Event::Received {
+                        token,
+                        immediate: event.immediate,
+                        length: event.length as u64,
+                    });
+                }
+            }
+            Source::Flush(slot) => self.flushed(slot, event.status),
+            Source::Notification => self.ready.push_back(Event::RemoteWrite {
+                immediate: event.immediate,
+            }),
+            Source::Endpoint(peer) => {
+                self.record_failure(
+                    "completion",
+                    event.status,
+                    format_args!("the endpoint to peer {peer}"),
+                );
+            }
+        }
+    }
+
+    /// Releases the token of a post and reports its completion.
+    #[inline]
+    pub(super) fn complete_post(&mut self, token: u32) {
+        self.posts[token as usize] = PostState::Idle;
+        self.ready.push_back(Event::Posted { token });
+    }
+
+    /// Stores a failure for the next poll, unless another one is stored. A cancellation is a consequence of another
+    /// failure, which replaces it.
+    #[cold]
+    pub(super) fn record_failure(
+        &mut self,
+        call: &'static str,
+        status: ucs_status_t,
+        operation: std::fmt::Arguments<'_>,
+    ) {
+        let is_consequence = |failure: &CallError| failure.status == UCS_ERR_CANCELED;
+        if self.failure.as_ref().is_none_or(is_consequence) {
+            let error = CallError::new(self.objects.library(), call, status);
+            self.failure = Some(CallError {
+                message: format!("{operation}: {}", error.message),
+                ..error
+            });
+        }
+    }
+}

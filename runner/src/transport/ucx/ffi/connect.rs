@@ -1,0 +1,104 @@
+//! Creates endpoints, and imports the keys of peers.
+
+use super::callbacks::{Origin, Source, failed};
+use super::lanes::lanes;
+use super::rail::{Endpoint, ImportedKey, Rail};
+use super::writes::PeerWrites;
+use super::{CallError, check};
+use crate::transport::Peer;
+use crate::transport::ucx::rules::lanes::Lane;
+use std::mem::MaybeUninit;
+use std::sync::PoisonError;
+use ucx_sys::bindings::{
+    UCP_EP_PARAM_FIELD_ERR_HANDLER, UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+    UCP_ERR_HANDLING_MODE_NONE, UCP_ERR_HANDLING_MODE_PEER, UCS_ERR_INVALID_PARAM, ucp_ep_params_t,
+};
+
+impl Rail {
+    /// Creates an endpoint to the worker with this address, and returns the number of the peer and the lanes of the
+    /// endpoint. The address must come from [`crate::transport::ucx::rules::packing::unpack`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call, if the peer cannot be reached over the configured transports.
+    pub(in crate::transport::ucx) fn connect(
+        &mut self,
+        address: &[u8],
+    ) -> Result<(Peer, Vec<Lane>), CallError> {
+        let peer = self.endpoints.len();
+        let source = Source::Endpoint(u32::try_from(peer).unwrap_or(u32::MAX));
+        let origin = Box::new(Origin::new(&self.objects.events, source));
+        // SAFETY: the struct consists of integers, pointers and optional functions, for which zero is valid.
+        let mut params: ucp_ep_params_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        params.field_mask = u64::from(
+            UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+                | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE
+                | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        );
+        params.address = address.as_ptr().cast();
+        params.err_mode = if self.config.reports_peer_loss {
+            UCP_ERR_HANDLING_MODE_PEER
+        } else {
+            UCP_ERR_HANDLING_MODE_NONE
+        };
+        params.err_handler.cb = Some(failed);
+        params.err_handler.arg = origin.as_user_data();
+        // The box keeps its address when it is moved.
+        self.objects
+            .endpoint_origins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(origin);
+        let library = self.objects.library();
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the worker exists, a peer's UCX of the same release packed the address (its checksum matched), and the
+        // origin lives longer than the worker.
+        let status = unsafe {
+            (library.functions().ucp_ep_create)(self.objects.worker.handle(), &params, &mut handle)
+        };
+        check(library, "ucp_ep_create", status)?;
+        // SAFETY: the endpoint was just created, and this exclusive reference shows that no other thread uses it.
+        let lanes = unsafe { lanes(library, handle) };
+        self.endpoints.push(Endpoint {
+            handle,
+            writes: PeerWrites::new(self.config.depth),
+        });
+        Ok((peer, lanes))
+    }
+
+    /// Imports the key of a peer's region and returns its index. The key must come from
+    /// [`crate::transport::ucx::rules::packing::unpack`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call if the library refuses the key.
+    pub(in crate::transport::ucx) fn import(
+        &mut self,
+        peer: Peer,
+        key: &[u8],
+        address: u64,
+        length: u64,
+    ) -> Result<u64, CallError> {
+        let library = self.objects.library();
+        let Some(endpoint) = self.endpoints.get(peer) else {
+            return Err(CallError::new(
+                library,
+                "ucp_ep_rkey_unpack",
+                UCS_ERR_INVALID_PARAM,
+            ));
+        };
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the endpoint is open, and a peer's UCX of the same release packed the key (its checksum matched).
+        let status = unsafe {
+            (library.functions().ucp_ep_rkey_unpack)(endpoint.handle, key.as_ptr().cast(), &mut handle)
+        };
+        check(library, "ucp_ep_rkey_unpack", status)?;
+        self.keys.push(ImportedKey {
+            handle,
+            peer,
+            address,
+            length,
+        });
+        Ok(self.keys.len() as u64 - 1)
+    }
+}

@@ -1,0 +1,191 @@
+//! Completes writes only when the data is in the target's memory.
+//!
+//! A put completes when its local memory can be reused. A flush of the endpoint completes when all earlier puts have
+//! arrived. Several puts share a flush: a flush is posted when the puts since the last one reach [`FLUSH_BYTES`], and
+//! otherwise by the next poll. Several flushes may be in flight.
+
+use super::callbacks::completed;
+use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
+use crate::transport::Peer;
+use crate::transport::ucx::rules::errors::post_error;
+use std::collections::VecDeque;
+use ucx_sys::bindings::{
+    UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_FLAGS, UCP_OP_ATTR_FIELD_USER_DATA,
+    ucs_status_t,
+};
+use ucx_sys::{RequestState, request_state};
+
+/// Number of bytes of puts after which a flush is posted without waiting for the next poll.
+const FLUSH_BYTES: usize = 64 * 1024;
+
+/// Writes in flight to one peer.
+pub(super) struct PeerWrites {
+    /// Number of the next put.
+    next: u64,
+    /// Puts that no completed flush covers, in the order of their numbers.
+    pending: VecDeque<(u64, u32)>,
+    /// Number of bytes of puts since the last flush.
+    unflushed_bytes: usize,
+    /// Whether there are puts since the last flush.
+    is_unflushed: bool,
+}
+
+/// Flush in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlushState {
+    peer: Peer,
+    /// Number of the first put that the flush does not cover.
+    end: u64,
+}
+
+impl PeerWrites {
+    /// Creates the state for up to `depth` writes in flight.
+    pub(super) fn new(depth: usize) -> Self {
+        Self {
+            next: 0,
+            pending: VecDeque::with_capacity(depth),
+            unflushed_bytes: 0,
+            is_unflushed: false,
+        }
+    }
+}
+
+impl Rail {
+    /// Records that a put was posted, and flushes if it is due.
+    #[inline]
+    pub(super) fn record_put(&mut self, peer: Peer, token: u32, length: usize) {
+        let writes = &mut self.endpoints[peer].writes;
+        writes.pending.push_back((writes.next, token));
+        writes.next += 1;
+        writes.unflushed_bytes += length;
+        let is_due = writes.unflushed_bytes >= FLUSH_BYTES;
+        if !std::mem::replace(&mut writes.is_unflushed, true) {
+            self.unflushed.push(peer);
+        }
+        if is_due {
+            self.flush_all();
+        }
+    }
+
+    /// Flushes the endpoints that have puts since their last flush, as long as a slot is free.
+    #[inline]
+    pub(super) fn flush_all(&mut self) {
+        while !self.unflushed.is_empty() {
+            let Some(slot) = self.free_flushes.pop() else {
+                return;
+            };
+            if let Some(peer) = self.unflushed.pop() {
+                self.flush(peer, slot);
+            }
+        }
+    }
+
+    fn flush(&mut self, peer: Peer, slot: u32) {
+        let endpoint = &mut self.endpoints[peer];
+        endpoint.writes.is_unflushed = false;
+        endpoint.writes.unflushed_bytes = 0;
+        let end = endpoint.writes.next;
+        let handle = endpoint.handle;
+        self.flushes[slot as usize] = FlushState { peer, end };
+        let origin = &self.objects.origins[2 * self.config.depth + slot as usize];
+        let mut param = super::posting::empty_param();
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        param.cb.send = Some(completed);
+        param.user_data = origin.as_user_data();
+        let flush = self.objects.library().functions().ucp_ep_flush_nbx;
+        // SAFETY: the endpoint is open, and the origin lives longer than the worker.
+        match request_state(unsafe { flush(handle, &param) }) {
+            RequestState::InProgress(_) => {}
+            RequestState::Completed => self.flushed(slot, 0),
+            RequestState::Failed(status) => self.flushed(slot, status),
+        }
+    }
+
+    /// Handles the completion of a flush.
+    pub(super) fn flushed(&mut self, slot: u32, status: ucs_status_t) {
+        debug_assert!(self.free_flushes.len() < MAX_FLUSHES);
+        self.free_flushes.push(slot);
+        if status < 0 {
+            self.record_failure("completion", status, format_args!("a flush of writes"));
+            return;
+        }
+        let FlushState { peer, end } = self.flushes[slot as usize];
+        while let Some((number, token)) = self.endpoints[peer].writes.pending.front().copied()
+            && number < end
+        {
+            self.endpoints[peer].writes.pending.pop_front();
+            if let PostState::Write { flushed, .. } = &mut self.posts[token as usize] {
+                *flushed = true;
+            }
+            self.advance_write(token);
+        }
+    }
+
+    /// Handles the local completion of a put.
+    #[inline]
+    pub(super) fn written(&mut self, token: u32) {
+        if let PostState::Write { written, .. } = &mut self.posts[token as usize] {
+            *written = true;
+        }
+        self.advance_write(token);
+    }
+
+    /// Completes a write, or notifies the peer, if the put and its flush have completed.
+    fn advance_write(&mut self, token: u32) {
+        let PostState::Write {
+            peer,
+            written: true,
+            flushed: true,
+            immediate,
+        } = self.posts[token as usize]
+        else {
+            return;
+        };
+        match immediate {
+            None => self.complete_post(token),
+            Some(immediate) => self.notify(peer, token, immediate),
+        }
+    }
+
+    /// Sends the immediate data of a write whose data has arrived, in the header of an active message.
+    fn notify(&mut self, peer: Peer, token: u32, immediate: u64) {
+        self.posts[token as usize] = PostState::Single;
+        let header = self.objects.headers[token as usize].get();
+        // SAFETY: no operation reads the header: the previous one with this token has completed.
+        unsafe { header.write(immediate.to_le()) };
+        let mut param = super::posting::empty_param();
+        param.op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags = UCP_AM_SEND_FLAG_EAGER;
+        param.cb.send = Some(completed);
+        param.user_data = self.objects.origins[token as usize].as_user_data();
+        let send = self.objects.library().functions().ucp_am_send_nbx;
+        let endpoint = self.endpoints[peer].handle;
+        // SAFETY: the endpoint is open, the header belongs to the objects of the worker and is not written before the
+        // completion, and the payload is empty.
+        let state = request_state(unsafe {
+            send(
+                endpoint,
+                NOTIFICATION_ID,
+                header.cast_const().cast(),
+                size_of::<u64>(),
+                std::ptr::null(),
+                0,
+                &param,
+            )
+        });
+        match state {
+            RequestState::InProgress(_) => {}
+            RequestState::Completed => self.complete_post(token),
+            RequestState::Failed(status) => {
+                self.posts[token as usize] = PostState::Idle;
+                let error = post_error(status);
+                self.record_failure(
+                    "ucp_am_send_nbx",
+                    status,
+                    format_args!("the notification of a write ({error:?})"),
+                );
+            }
+        }
+    }
+}

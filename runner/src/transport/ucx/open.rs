@@ -1,0 +1,137 @@
+//! Opens the rails and describes them.
+
+use super::Ucx;
+use super::discovery::{self, DiscoveredDevices, RailDevice};
+use super::error::{no_device, rail_refused, refused};
+use super::ffi::{Rail, RailConfig};
+use super::rules::emulation::Protocols;
+use super::rules::{devices, lanes};
+use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
+use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
+use crds::v1alpha1::{Answer, UcxTransport};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use ucx_sys::Library;
+use ucx_sys::bindings::{UCP_API_MAJOR, UCP_API_MINOR};
+
+/// Maximum message size in the facts. UCX has no limit; the records hold signed numbers.
+const UNLIMITED: u64 = i64::MAX as u64;
+
+pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
+    if config.depth == 0 || u32::try_from(config.depth).is_err() {
+        return Err(refused(
+            "open",
+            format!(
+                "{} posts in flight requested; must be 1 to {}",
+                config.depth,
+                u32::MAX
+            ),
+        ));
+    }
+    let DiscoveredDevices { library, spec, rails } = discovery::discover(config)?;
+    let rail_config = RailConfig {
+        depth: config.depth,
+        peers: config.peers,
+        uses_wait: config.uses_wait,
+        reports_peer_loss: reports_peer_loss(&spec),
+    };
+    let configuration = rails.first().map(|rail| rail.config.print()).unwrap_or_default();
+    let settings = rails.first().map(|rail| &rail.settings).into_iter().flatten();
+    let settings: BTreeMap<_, _> = settings
+        .map(|setting| (setting.name.clone(), setting.value.clone()))
+        .collect();
+    let mut opened = Vec::with_capacity(rails.len());
+    let mut facts = Vec::with_capacity(rails.len());
+    let mut names = Vec::with_capacity(rails.len());
+    for (number, RailDevice { device, config, .. }) in rails.into_iter().enumerate() {
+        let (rail, resources) =
+            Rail::open(&library, &config, rail_config).map_err(|error| open_error(number, &error, &spec))?;
+        lanes::check_resources(&spec, device.as_deref(), &resources)
+            .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
+        facts.push(rail_facts(device.as_deref()));
+        names.push(device);
+        opened.push(rail);
+    }
+    let addresses = EndpointAddresses {
+        rails: opened.iter().map(|rail| rail.name().to_vec()).collect(),
+    };
+    let facts = FabricFacts {
+        library: Some(library_facts(&library)),
+        provider: provider(&spec),
+        fabric: "ucx".to_owned(),
+        rails: facts,
+        transmit_depth: config.depth as u64,
+        max_message_bytes: UNLIMITED,
+        progress: "manual".to_owned(),
+        offload: OffloadFacts {
+            staged: config.device_memory.then_some(Answer::Unknown),
+            ..OffloadFacts::default()
+        },
+        error_handling: Some(
+            if rail_config.reports_peer_loss {
+                "peer"
+            } else {
+                "none"
+            }
+            .to_owned(),
+        ),
+        settings,
+        configuration_sha256: Some(hex(&Sha256::digest(&configuration))),
+        configuration_files: discovery::configuration_files(&library),
+        ..FabricFacts::default()
+    };
+    Ok(Ucx {
+        rails: opened,
+        version: library.identity().version,
+        devices: names,
+        protocols: Protocols::from_configuration(&configuration),
+        spec,
+        addresses,
+        facts,
+        next_rail: 0,
+        failure: None,
+    })
+}
+
+/// Whether endpoints use `UCP_ERR_HANDLING_MODE_PEER`. Shared memory does not support it by default: UCX would refuse
+/// the endpoint, or emulate RMA over another transport.
+fn reports_peer_loss(spec: &crds::v1alpha1::Ucx) -> bool {
+    !spec.uses(UcxTransport::Sm)
+}
+
+fn open_error(rail: usize, error: &super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {
+    let mut failure = rail_refused(rail, error);
+    if failure.reason == FailureReason::NoDevice {
+        failure.message += &format!(
+            ": UCX has no device for the transports {}; `ucx_info -d` lists all transports and devices",
+            provider(spec)
+        );
+    }
+    failure
+}
+
+/// Names of the transports in the spec.
+fn provider(spec: &crds::v1alpha1::Ucx) -> String {
+    let names: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
+    names.join(",")
+}
+
+fn rail_facts(device: Option<&str>) -> RailFacts {
+    let name = device.map(|device| devices::kernel_name(device).to_owned());
+    RailFacts {
+        domain: device.unwrap_or("chosen by UCX").to_owned(),
+        interface: name,
+        ..RailFacts::default()
+    }
+}
+
+fn library_facts(library: &Library) -> LibraryFacts {
+    let identity = library.identity();
+    LibraryFacts {
+        name: "ucx".to_owned(),
+        version: identity.version.to_string(),
+        api_version: format!("{UCP_API_MAJOR}.{UCP_API_MINOR}"),
+        path: identity.path.display().to_string(),
+        build_id: Some(identity.build.clone()),
+    }
+}

@@ -1,0 +1,62 @@
+//! Posts operations and receives. Does not allocate, lock or log.
+
+use super::Ucx;
+use super::ffi::RemoteTarget;
+use super::memory::UcxRegion;
+use crate::transport::{Operation, Post, PostError, Rail, RemoteKey};
+
+#[inline]
+pub(super) fn post(transport: &mut Ucx, post: &Post<'_, UcxRegion>) -> Result<(), PostError> {
+    if post.inject || post.more {
+        // UCX copies short messages itself, and has no equivalent of FI_MORE.
+        return Err(PostError::Refused(libc::EOPNOTSUPP));
+    }
+    let rail = transport
+        .rails
+        .get_mut(post.rail)
+        .ok_or(PostError::Refused(libc::EINVAL))?;
+    let range = post
+        .region
+        .range(post.rail, post.offset, post.length)
+        .ok_or(PostError::Refused(libc::EINVAL))?;
+    let target = |remote: RemoteKey, offset: u64| RemoteTarget {
+        peer: post.peer,
+        key: remote.key,
+        offset,
+    };
+    match post.operation {
+        Operation::Send { immediate } => rail.send(range, post.peer, immediate, post.token),
+        Operation::Write {
+            remote,
+            remote_offset,
+        } => rail.write(range, target(remote, remote_offset), None, post.token),
+        Operation::WriteImmediate {
+            remote,
+            remote_offset,
+            immediate,
+        } => rail.write(range, target(remote, remote_offset), Some(immediate), post.token),
+        Operation::Read {
+            remote,
+            remote_offset,
+        } => rail.read(range, target(remote, remote_offset), post.token),
+    }
+}
+
+#[inline]
+pub(super) fn post_receive(
+    transport: &mut Ucx,
+    rail: Rail,
+    region: &UcxRegion,
+    offset: u64,
+    length: u64,
+    token: u32,
+) -> Result<(), PostError> {
+    let range = region
+        .range(rail, offset, length)
+        .ok_or(PostError::Refused(libc::EINVAL))?;
+    transport
+        .rails
+        .get_mut(rail)
+        .ok_or(PostError::Refused(libc::EINVAL))?
+        .receive(range, token)
+}

@@ -1,0 +1,150 @@
+//! Determines which RMA operations UCX emulates with messages, which the CPU of the target executes. Performs no I/O.
+//!
+//! UCX has two generations of protocols. The first (the default up to 1.15) uses one lane for RMA, which must support
+//! short and buffered writes and buffered reads; without such a lane, every RMA operation is emulated. The second selects
+//! a protocol for each operation and size by its estimated speed, and an emulated one may win at some sizes even if a
+//! lane supports the operation. Since 1.21, `UCX_PROTO_EMULATION_ENABLE=n` excludes the emulated protocols.
+
+use super::lanes::Lane;
+use crds::v1alpha1::Answer;
+
+/// Protocols that the library uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) enum Protocols {
+    /// First generation.
+    First,
+    /// Second generation.
+    Second {
+        /// Whether the emulated protocols are excluded.
+        emulation_excluded: bool,
+    },
+}
+
+impl Protocols {
+    /// Determines the protocols from the effective configuration, as printed by `ucp_config_print`.
+    pub(in crate::transport::ucx) fn from_configuration(configuration: &str) -> Self {
+        let is = |setting: &str, value| {
+            configuration
+                .lines()
+                .any(|line| line.trim().strip_prefix(setting) == Some(value))
+        };
+        if is("UCX_PROTO_ENABLE=", "y") {
+            Self::Second {
+                emulation_excluded: is("UCX_PROTO_EMULATION_ENABLE=", "n"),
+            }
+        } else {
+            Self::First
+        }
+    }
+}
+
+/// Direction of an RMA operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) enum Rma {
+    /// `ucp_put_nbx`.
+    Write,
+    /// `ucp_get_nbx`.
+    Read,
+}
+
+/// Whether UCX emulates the operation between host buffers over these lanes; `Unknown` if the lanes are unknown.
+pub(in crate::transport::ucx) fn emulation(protocols: Protocols, lanes: &[Lane], operation: Rma) -> Answer {
+    if lanes.is_empty() {
+        return Answer::Unknown;
+    }
+    let supported = lanes
+        .iter()
+        .any(|lane| supports(protocols, &lane.transport, operation));
+    match protocols {
+        _ if !supported => Answer::True,
+        Protocols::First
+        | Protocols::Second {
+            emulation_excluded: true,
+        } => Answer::False,
+        Protocols::Second {
+            emulation_excluded: false,
+        } => Answer::Unknown,
+    }
+}
+
+/// Whether the transport executes the operation on memory that the application allocated. The transports posix and sysv
+/// access only memory that UCX allocated.
+fn supports(protocols: Protocols, transport: &str, operation: Rma) -> bool {
+    if transport.starts_with("rc_") || transport.starts_with("dc_") || transport == "xpmem" {
+        return true;
+    }
+    match (protocols, transport) {
+        (Protocols::Second { .. }, "cma" | "knem" | "cuda_ipc") => true,
+        // Sockets have a write that needs no buffer at the target, but no read.
+        (Protocols::Second { .. }, "tcp") => operation == Rma::Write,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXCLUDED: Protocols = Protocols::Second {
+        emulation_excluded: true,
+    };
+    const DEFAULT: Protocols = Protocols::Second {
+        emulation_excluded: false,
+    };
+
+    fn lanes(transports: &[&str]) -> Vec<Lane> {
+        let lane = |transport: &&str| Lane {
+            transport: (*transport).to_owned(),
+            device: "d".to_owned(),
+        };
+        transports.iter().map(lane).collect()
+    }
+
+    #[test]
+    fn reads_the_generation_from_the_configuration() {
+        let protocols = |text| Protocols::from_configuration(text);
+        assert_eq!(protocols("UCX_TLS=tcp\nUCX_PROTO_ENABLE=n\n"), Protocols::First);
+        assert_eq!(
+            protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=y\n"),
+            DEFAULT
+        );
+        assert_eq!(
+            protocols("UCX_PROTO_ENABLE=y\nUCX_PROTO_EMULATION_ENABLE=n\n"),
+            EXCLUDED
+        );
+    }
+
+    #[test]
+    fn tcp_reads_are_always_emulated() {
+        for protocols in [Protocols::First, DEFAULT, EXCLUDED] {
+            assert_eq!(
+                emulation(protocols, &lanes(&["tcp"]), Rma::Read),
+                Answer::True,
+                "{protocols:?}"
+            );
+        }
+        assert_eq!(
+            emulation(Protocols::First, &lanes(&["tcp"]), Rma::Write),
+            Answer::True
+        );
+        assert_eq!(emulation(EXCLUDED, &lanes(&["tcp"]), Rma::Write), Answer::False);
+    }
+
+    #[test]
+    fn what_may_be_emulated_at_some_sizes_is_unknown() {
+        assert_eq!(emulation(DEFAULT, &lanes(&["tcp"]), Rma::Write), Answer::Unknown);
+        assert_eq!(emulation(EXCLUDED, &[], Rma::Write), Answer::Unknown);
+    }
+
+    #[test]
+    fn shared_memory_of_the_application_needs_a_kernel_copy() {
+        let both = lanes(&["posix", "cma"]);
+        assert_eq!(emulation(Protocols::First, &both, Rma::Read), Answer::True);
+        assert_eq!(emulation(EXCLUDED, &both, Rma::Read), Answer::False);
+        assert_eq!(emulation(EXCLUDED, &lanes(&["posix"]), Rma::Read), Answer::True);
+        assert_eq!(
+            emulation(Protocols::First, &lanes(&["rc_verbs"]), Rma::Read),
+            Answer::False
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Settings that the transport applies to UCX's configuration. Performs no I/O.
+
+use crds::v1alpha1::{Ucx, UcxEmulation, UcxPreset};
+use ucx_sys::Version;
+
+/// First release with `UCX_PROTO_EMULATION_ENABLE`.
+const EMULATION_SETTING: Version = Version::new(1, 21, 0);
+
+/// Setting, without the prefix `UCX_`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) struct Setting {
+    pub name: String,
+    pub value: String,
+}
+
+/// Settings to apply for one rail, in this order: transports and device, emulation, preset, and single settings. A
+/// setting whose variable (`UCX_<name>`) is set in the environment is left out, as NIXL does. `is_set` reports whether a
+/// variable is set.
+///
+/// # Errors
+///
+/// Returns a message if a single setting would contradict a field of the spec.
+pub(in crate::transport::ucx) fn settings(
+    spec: &Ucx,
+    device: Option<&str>,
+    version: Version,
+    is_set: impl Fn(&str) -> bool,
+) -> Result<Vec<Setting>, String> {
+    if let Some(setting) = spec.settings.iter().find(|setting| setting.is_reserved()) {
+        return Err(format!(
+            "spec.transport.ucx.settings contains {}, which the fields transports and emulation and the devices of the \
+             rails determine: remove it",
+            setting.name
+        ));
+    }
+    // Memory on the same worker is always accessible, and some releases need `self` for transfers between memory types.
+    let transports: Vec<_> = spec
+        .transports
+        .iter()
+        .map(|transport| transport.name())
+        .chain(["self"])
+        .collect();
+    let mut settings = vec![setting("TLS", &transports.join(","))];
+    settings.extend(device.map(|device| setting("NET_DEVICES", device)));
+    if spec.emulation == UcxEmulation::Deny && version >= EMULATION_SETTING {
+        settings.push(setting("PROTO_EMULATION_ENABLE", "n"));
+    }
+    let single = |name: &str| spec.settings.iter().any(|setting| setting.name == name);
+    let preset = preset(spec, version).into_iter();
+    settings.extend(preset.filter(|setting| !single(&setting.name)));
+    settings.extend(spec.settings.iter().map(|one| setting(&one.name, &one.value)));
+    settings.retain(|setting| !is_set(&format!("UCX_{}", setting.name)));
+    Ok(settings)
+}
+
+fn setting(name: &str, value: &str) -> Setting {
+    Setting {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
+/// Settings of the preset. Settings for InfiniBand are left out if the spec uses no RDMA transport, because a UCX without
+/// InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
+fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
+    let since = |minor| version >= Version::new(1, minor, 0);
+    let rdma = spec.uses_rdma();
+    let settings: &[(bool, &str, &str)] = match spec.preset {
+        UcxPreset::Plain => &[],
+        UcxPreset::Nixl => &[
+            (true, "RNDV_THRESH", "inf"),
+            (true, "MAX_RMA_RAILS", "2"),
+            (rdma, "IB_PCI_RELAXED_ORDERING", "try"),
+            (rdma, "RC_FENCE", "none"),
+            (since(21), "MAX_HCA_PER_GPU", "auto"),
+            (since(22), "RNDV_PIPELINE_ERROR_HANDLING", "y"),
+        ],
+        UcxPreset::Ucxx => &[
+            (true, "MEMTYPE_CACHE", "n"),
+            (true, "RNDV_THRESH", "8192"),
+            (true, "MAX_RNDV_RAILS", "1"),
+        ],
+    };
+    settings
+        .iter()
+        .filter(|(applies, _, _)| *applies)
+        .map(|(_, name, value)| setting(name, value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::v1alpha1::{UcxSetting, UcxTransport};
+
+    const OLD: Version = Version::new(1, 13, 1);
+    const NEW: Version = Version::new(1, 22, 0);
+
+    fn spec() -> Ucx {
+        Ucx::new(vec![UcxTransport::Tcp], 1)
+    }
+
+    fn applied(spec: &Ucx, version: Version, set: &[&str]) -> Vec<String> {
+        let settings = settings(spec, Some("lo"), version, |name| set.contains(&name)).unwrap();
+        settings
+            .into_iter()
+            .map(|setting| format!("{}={}", setting.name, setting.value))
+            .collect()
+    }
+
+    #[test]
+    fn excludes_emulation_unless_it_is_allowed() {
+        assert_eq!(applied(&spec(), OLD, &[]), ["TLS=tcp,self", "NET_DEVICES=lo"]);
+        assert_eq!(
+            applied(&spec(), NEW, &[]),
+            ["TLS=tcp,self", "NET_DEVICES=lo", "PROTO_EMULATION_ENABLE=n"]
+        );
+        let allowed = Ucx {
+            emulation: UcxEmulation::Allow,
+            ..spec()
+        };
+        assert_eq!(applied(&allowed, NEW, &[]), ["TLS=tcp,self", "NET_DEVICES=lo"]);
+    }
+
+    #[test]
+    fn a_single_setting_replaces_that_of_the_preset() {
+        let spec = Ucx {
+            preset: UcxPreset::Ucxx,
+            settings: vec![UcxSetting {
+                name: "RNDV_THRESH".to_owned(),
+                value: "1m".to_owned(),
+            }],
+            ..spec()
+        };
+        let applied = applied(&spec, OLD, &[]);
+        assert_eq!(
+            applied[2..],
+            ["MEMTYPE_CACHE=n", "MAX_RNDV_RAILS=1", "RNDV_THRESH=1m"]
+        );
+    }
+
+    #[test]
+    fn a_variable_of_the_environment_takes_precedence() {
+        let spec = Ucx {
+            preset: UcxPreset::Nixl,
+            ..spec()
+        };
+        let applied = applied(&spec, NEW, &["UCX_RNDV_THRESH", "UCX_TLS"]);
+        assert!(
+            !applied
+                .iter()
+                .any(|text| text.starts_with("RNDV_THRESH") || text.starts_with("TLS"))
+        );
+        assert!(
+            applied.contains(&"MAX_HCA_PER_GPU=auto".to_owned()),
+            "{applied:?}"
+        );
+    }
+
+    #[test]
+    fn settings_for_infiniband_are_applied_only_to_rdma_transports() {
+        let applied_to = |transport| {
+            let spec = Ucx {
+                preset: UcxPreset::Nixl,
+                ..Ucx::new(vec![transport], 1)
+            };
+            applied(&spec, NEW, &[]).contains(&"RC_FENCE=none".to_owned())
+        };
+        assert!(applied_to(UcxTransport::Rc) && !applied_to(UcxTransport::Tcp));
+    }
+
+    #[test]
+    fn rejects_a_setting_that_has_a_field() {
+        let spec = Ucx {
+            settings: vec![UcxSetting {
+                name: "TLS".to_owned(),
+                value: "all".to_owned(),
+            }],
+            ..spec()
+        };
+        let message = settings(&spec, None, OLD, |_| false).unwrap_err();
+        assert!(
+            message.contains("spec.transport.ucx.settings contains TLS"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Configurations of pairs of UCX transports in one process.
+
+use crate::transport::ucx::Ucx;
+use crate::transport::{OpenConfig, test_pair};
+use crds::v1alpha1::{TransportSpec, Ucx as Spec, UcxEmulation, UcxTransport};
+use std::path::PathBuf;
+
+pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
+
+/// Variable with the directory of the library to test; unset for the system's library.
+pub(super) const LIBRARY: &str = "FABRICBENCH_TEST_UCX_LIBRARY";
+/// Maximum number of posts in flight.
+pub(super) const DEPTH: usize = 64;
+
+/// Two connected transports.
+pub(super) type Pair = test_pair::Pair<Ucx>;
+
+/// Transport and rails of a test.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub spec: Spec,
+    pub rails: Vec<&'static str>,
+}
+
+/// All setups that every machine supports.
+pub(super) fn setups() -> [Setup; 2] {
+    [tcp(), shared_memory()]
+}
+
+pub(super) fn tcp() -> Setup {
+    setup(UcxTransport::Tcp, &["127.0.0.1"])
+}
+
+pub(super) fn shared_memory() -> Setup {
+    setup(UcxTransport::Sm, &[])
+}
+
+fn setup(transport: UcxTransport, rails: &[&'static str]) -> Setup {
+    Setup {
+        spec: Spec {
+            emulation: UcxEmulation::Allow,
+            ..Spec::new(vec![transport], 1)
+        },
+        rails: rails.to_vec(),
+    }
+}
+
+impl Setup {
+    pub(super) fn config(&self) -> OpenConfig {
+        let rails = self.rails.len().max(1);
+        OpenConfig {
+            spec: TransportSpec::Ucx(Spec {
+                rails: rails.try_into().unwrap(),
+                ..self.spec.clone()
+            }),
+            rails: self.rails.iter().map(|&rail| rail.to_owned()).collect(),
+            library: std::env::var_os(LIBRARY).map(PathBuf::from),
+            inject_bytes: None,
+            depth: DEPTH,
+            uses_wait: false,
+            device_memory: false,
+            location: None,
+            peers: 1,
+        }
+    }
+
+    pub(super) fn pair(&self) -> Pair {
+        Pair::open(&self.config(), None).unwrap_or_else(|e| panic!("{self:?}: {e}"))
+    }
+}

@@ -1,0 +1,260 @@
+//! Tests that invalid configurations, posts and peers are rejected with the correct reason.
+
+use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups, shared_memory, tcp};
+use crate::transport::ucx::Ucx;
+use crate::transport::{EndpointAddresses, Operation, PostError, Region, Transport, TransportError};
+use crds::record::FailureReason;
+use crds::v1alpha1::{TransferOperation, UcxEmulation, UcxSetting, UcxTransport};
+
+fn open_error(setup: &Setup) -> TransportError {
+    match Ucx::open(&setup.config()) {
+        Ok(_) => panic!("{setup:?} opened"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn does_not_fall_back_if_the_library_is_missing() {
+    let mut config = tcp().config();
+    config.library = Some("/nowhere".into());
+    let error = Ucx::open(&config).err().unwrap();
+    assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
+    assert!(
+        error.message.contains("/nowhere/libucp.so.0") || error.message.contains("/nowhere"),
+        "{error}"
+    );
+}
+
+#[test]
+fn rejects_a_library_without_its_functions() {
+    let directory = tempfile::tempdir().unwrap();
+    let libm = [
+        "/lib/x86_64-linux-gnu/libm.so.6",
+        "/lib/aarch64-linux-gnu/libm.so.6",
+    ];
+    let libm = libm
+        .into_iter()
+        .find(|path| std::path::Path::new(path).exists())
+        .unwrap();
+    std::os::unix::fs::symlink(libm, directory.path().join("libucp.so.0")).unwrap();
+    let mut config = tcp().config();
+    config.library = Some(directory.path().into());
+    let error = Ucx::open(&config).err().unwrap();
+    assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
+    assert!(error.message.ends_with("it is not UCX 1.13 or later"), "{error}");
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_a_device_that_does_not_exist() {
+    let error = open_error(&Setup {
+        rails: vec!["no-such-interface"],
+        ..tcp()
+    });
+    assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
+    assert!(error.message.contains("no-such-interface"), "{error}");
+    let error = open_error(&Setup {
+        rails: vec!["203.0.113.77"],
+        ..tcp()
+    });
+    assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
+    assert!(error.message.contains("203.0.113.77"), "{error}");
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_a_transport_without_a_device() {
+    let mut setup = tcp();
+    setup.rails = Vec::new();
+    setup.spec.transports = vec![UcxTransport::Tcp, UcxTransport::Dc];
+    let error = open_error(&setup);
+    assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
+    assert!(
+        error.message.contains("UCX has no transport dc; available: "),
+        "{error}"
+    );
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_unsuitable_rail_sources() {
+    let mut config = tcp().config();
+    config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
+    assert_eq!(
+        Ucx::open(&config).err().unwrap().reason,
+        FailureReason::OperationRejected
+    );
+    let shared = open_error(&Setup {
+        rails: vec!["127.0.0.1"],
+        ..shared_memory()
+    });
+    assert!(
+        shared.message.contains("leave the rail sources empty"),
+        "{shared}"
+    );
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_invalid_settings() {
+    let with = |name: &str, value: &str| {
+        let mut setup = tcp();
+        setup.spec.settings = vec![UcxSetting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }];
+        open_error(&setup)
+    };
+    let field = with("TLS", "all");
+    assert!(field.message.contains("settings contains TLS"), "{field}");
+    let invalid = with("RNDV_THRESH", "many");
+    assert_eq!(invalid.reason, FailureReason::OperationRejected, "{invalid}");
+    assert!(
+        invalid.message.contains("does not accept RNDV_THRESH=many"),
+        "{invalid}"
+    );
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_truncated_and_corrupt_addresses_and_keys() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let good = pair.target.transport.addresses().rails[0].clone();
+        let region = pair.target.region.remote();
+        let transport = &mut pair.initiator.transport;
+        let address = |name: &[u8]| EndpointAddresses {
+            rails: vec![name.to_vec()],
+        };
+        let mut corrupt = good.clone();
+        let last = corrupt.len() - 1;
+        corrupt[last] ^= 1;
+        for name in [&good[..good.len() - 1], &good[..10], b"x".as_slice(), &corrupt] {
+            let error = transport.connect(&address(name)).unwrap_err();
+            assert_eq!(error.reason, FailureReason::OperationRejected, "{error}");
+            assert!(error.message.contains("worker address is not valid"), "{error}");
+        }
+        let two = EndpointAddresses {
+            rails: vec![good.clone(), good],
+        };
+        let error = transport.connect(&two).unwrap_err();
+        assert!(error.message.contains("2 rails"), "{error}");
+        let mut truncated = region;
+        truncated.rails[0].key.pop();
+        let error = transport.import(0, &truncated).unwrap_err();
+        assert!(error.message.contains("memory key is not valid"), "{error}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn rejects_emulated_operations_unless_they_are_allowed() {
+    for setup in setups() {
+        let mut denied = setup.clone();
+        denied.spec.emulation = UcxEmulation::Deny;
+        let pair = denied.pair();
+        let transport = &pair.initiator.transport;
+        assert_eq!(transport.check_operation(TransferOperation::Send), Ok(()));
+        let reads = transport.check_operation(TransferOperation::Read);
+        let writes = transport.check_operation(TransferOperation::Write);
+        let old = !transport.facts().settings.contains_key("PROTO_EMULATION_ENABLE");
+        let is_tcp = !setup.rails.is_empty();
+        assert_eq!(reads.is_err(), old || is_tcp, "{setup:?}: {reads:?}");
+        assert_eq!(writes.is_err(), old, "{setup:?}: {writes:?}");
+        if let Err(error) = reads {
+            assert_eq!(error.reason, FailureReason::OperationRejected);
+            assert!(
+                error.message.contains("set spec.transport.ucx.emulation: Allow"),
+                "{error}"
+            );
+        }
+        let allowed = setup.pair();
+        for operation in [TransferOperation::Read, TransferOperation::Write] {
+            assert_eq!(allowed.initiator.transport.check_operation(operation), Ok(()));
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn refuses_invalid_arguments() {
+    let mut pair = tcp().pair();
+    let remote = pair.remote(0);
+    let operation = Operation::Write {
+        remote,
+        remote_offset: 0,
+    };
+    let refused = Err(PostError::Refused(libc::EINVAL));
+    let request = PostRequest::new(operation, 8);
+    let beyond = |remote_offset| PostRequest {
+        operation: Operation::Write {
+            remote,
+            remote_offset,
+        },
+        ..request
+    };
+    let mut unknown = remote;
+    unknown.key += 1;
+    let unknown = PostRequest {
+        operation: Operation::Read {
+            remote: unknown,
+            remote_offset: 0,
+        },
+        ..request
+    };
+    for invalid in [
+        PostRequest { rail: 1, ..request },
+        PostRequest {
+            token: DEPTH as u32,
+            ..request
+        },
+        PostRequest {
+            offset: LENGTH as u64 - 7,
+            ..request
+        },
+        beyond(LENGTH as u64 - 7),
+        beyond(u64::MAX),
+        unknown,
+    ] {
+        assert_eq!(pair.initiator.post(invalid), refused);
+    }
+    let (initiator, target) = (&mut pair.initiator, &mut pair.target);
+    let foreign = target.transport.post_receive(0, &initiator.region, 0, 8, 0);
+    assert_eq!(foreign, refused, "memory of another transport");
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn refuses_inject_and_more() {
+    let mut pair = tcp().pair();
+    let request = PostRequest::new(Operation::Send { immediate: 0 }, 8);
+    let unsupported = Err(PostError::Refused(libc::EOPNOTSUPP));
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            inject: true,
+            ..request
+        }),
+        unsupported
+    );
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            more: true,
+            ..request
+        }),
+        unsupported
+    );
+    const { assert!(!Ucx::SUPPORTS_MORE) };
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn refuses_a_token_in_flight() {
+    let mut pair = tcp().pair();
+    let target = &mut pair.target;
+    target
+        .transport
+        .post_receive(0, &target.region, 0, 64, 3)
+        .unwrap();
+    let again = target.transport.post_receive(0, &target.region, 0, 64, 3);
+    assert_eq!(again, Err(PostError::Refused(libc::EBUSY)));
+}

@@ -1,0 +1,305 @@
+//! Tests that each operation transfers the correct bytes.
+
+use super::harness::{Pair, PostRequest, pattern, setups, tcp};
+use crate::transport::{CompletionKind, Operation, Transport};
+use crds::v1alpha1::UcxPreset;
+use std::time::{Duration, Instant};
+
+const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
+
+fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
+    let target = &mut pair.target;
+    target
+        .transport
+        .post_receive(0, &target.region, offset, length, token)
+        .unwrap();
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn send_transfers_bytes_and_immediate_data() {
+    for setup in setups() {
+        for length in [1, 64, 4096, 300_000] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(0, &pattern(length, 1));
+            receive(&mut pair, 0, 500_000, 5);
+            let operation = Operation::Send {
+                immediate: 0xdead_beef,
+            };
+            pair.post(PostRequest {
+                token: 7,
+                ..PostRequest::new(operation, length as u64)
+            });
+            let observed =
+                pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
+            assert_eq!(
+                observed.initiator,
+                [CompletionKind::Posted { token: 7 }],
+                "{setup:?}"
+            );
+            let arrived = CompletionKind::Received {
+                token: 5,
+                immediate: Some(0xdead_beef),
+                length: length as u64,
+            };
+            assert_eq!(observed.target, [arrived], "{setup:?}");
+            assert_eq!(pair.target.bytes(0, length), pattern(length, 1), "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn a_message_that_arrives_before_its_receive_is_kept() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        pair.initiator.fill(0, &pattern(64, 2));
+        pair.post(PostRequest::new(Operation::Send { immediate: 9 }, 64));
+        pair.poll_until(|observed| !observed.initiator.is_empty());
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(20) {
+            assert!(pair.target.poll().unwrap().is_empty());
+        }
+        receive(&mut pair, 0, 64, 1);
+        let observed = pair.poll_until(|observed| !observed.target.is_empty());
+        let arrived = CompletionKind::Received {
+            token: 1,
+            immediate: Some(9),
+            length: 64,
+        };
+        assert_eq!(observed.target, [arrived], "{setup:?}");
+        assert_eq!(pair.target.bytes(0, 64), pattern(64, 2), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn a_completed_write_is_in_the_memory_of_the_target() {
+    for setup in setups() {
+        for length in [8, 4096, 500_000] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(128, &pattern(length, 4));
+            let operation = Operation::Write {
+                remote: pair.remote(0),
+                remote_offset: 64,
+            };
+            pair.post(PostRequest {
+                offset: 128,
+                ..PostRequest::new(operation, length as u64)
+            });
+            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+            assert_eq!(
+                (observed.initiator, observed.target.len()),
+                (vec![POSTED], 0),
+                "{setup:?}"
+            );
+            assert_eq!(
+                pair.target.bytes(64, length),
+                pattern(length, 4),
+                "{setup:?} {length}"
+            );
+            assert_eq!(pair.target.bytes(0, 64), vec![0; 64], "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn immediate_data_arrives_after_the_bytes_of_its_write() {
+    for setup in setups() {
+        for length in [48, 200_000] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(0, &pattern(length, 5));
+            let operation = Operation::WriteImmediate {
+                remote: pair.remote(0),
+                remote_offset: 16,
+                immediate: 77,
+            };
+            pair.post(PostRequest::new(operation, length as u64));
+            let observed = pair.poll_until(|observed| !observed.target.is_empty());
+            assert_eq!(pair.target.bytes(16, length), pattern(length, 5), "{setup:?}");
+            assert_eq!(
+                observed.target,
+                [CompletionKind::RemoteWrite { immediate: 77 }],
+                "{setup:?}"
+            );
+            if observed.initiator.is_empty() {
+                let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+                assert_eq!(observed.initiator, [POSTED], "{setup:?}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn read_transfers_bytes_from_the_target() {
+    for setup in setups() {
+        for length in [8, 100_000] {
+            let mut pair = setup.pair();
+            pair.target.fill(32, &pattern(length, 6));
+            let operation = Operation::Read {
+                remote: pair.remote(0),
+                remote_offset: 32,
+            };
+            pair.post(PostRequest::new(operation, length as u64));
+            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+            assert_eq!(observed.initiator, [POSTED], "{setup:?}");
+            assert_eq!(pair.initiator.bytes(0, length), pattern(length, 6), "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn every_write_of_a_burst_completes_once() {
+    const BURST: u32 = 48;
+    const LENGTH: u64 = 8192;
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let bytes = (u64::from(BURST) * LENGTH) as usize;
+        pair.initiator.fill(0, &pattern(bytes, 7));
+        for token in 0..BURST {
+            let at = u64::from(token) * LENGTH;
+            let remote = pair.remote(0);
+            let operation = match token % 3 {
+                0 => Operation::Write {
+                    remote,
+                    remote_offset: at,
+                },
+                _ => Operation::WriteImmediate {
+                    remote,
+                    remote_offset: at,
+                    immediate: u64::from(token),
+                },
+            };
+            pair.post(PostRequest {
+                offset: at,
+                token,
+                ..PostRequest::new(operation, LENGTH)
+            });
+        }
+        let observed = pair
+            .poll_until(|observed| observed.initiator.len() == BURST as usize && observed.target.len() == 32);
+        let mut tokens: Vec<_> = observed
+            .initiator
+            .iter()
+            .map(|kind| format!("{kind:?}"))
+            .collect();
+        tokens.sort();
+        tokens.dedup();
+        assert_eq!(tokens.len(), BURST as usize, "{setup:?}: a token completed twice");
+        assert_eq!(pair.target.bytes(0, bytes), pattern(bytes, 7), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn opens_one_worker_per_rail() {
+    let mut setup = tcp();
+    setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
+    let mut pair = setup.pair();
+    pair.initiator.fill(0, &pattern(3072, 9));
+    for rail in 0..3 {
+        let at = rail as u64 * 1024;
+        let operation = Operation::Write {
+            remote: pair.remote(rail),
+            remote_offset: at,
+        };
+        pair.post(PostRequest {
+            rail,
+            offset: at,
+            ..PostRequest::new(operation, 1024)
+        });
+    }
+    let mut rails = Vec::new();
+    pair.retry_until_some(|pair| {
+        rails.extend(pair.poll().unwrap().iter().map(|(completion, _)| completion.rail));
+        (rails.len() == 3).then_some(())
+    });
+    rails.sort_unstable();
+    assert_eq!(rails, [0, 1, 2]);
+    assert_eq!(pair.target.bytes(0, 3072), pattern(3072, 9));
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn wait_returns_when_a_message_arrives() {
+    for setup in setups() {
+        let mut config = setup.config();
+        config.uses_wait = true;
+        let mut pair = Pair::open(&config, None).unwrap_or_else(|error| panic!("{setup:?}: {error}"));
+        receive(&mut pair, 0, 64, 0);
+        pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 64));
+        let start = Instant::now();
+        let mut arrived = Vec::new();
+        while arrived.is_empty() {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{setup:?}: no message arrived"
+            );
+            pair.initiator.poll().unwrap();
+            pair.target.transport.wait(Duration::from_millis(200)).unwrap();
+            arrived = pair.target.poll().unwrap();
+        }
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(50) {
+            pair.target.transport.wait(Duration::from_millis(50)).unwrap();
+            assert!(pair.target.poll().unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn records_lanes_and_the_effective_configuration() {
+    for setup in setups() {
+        let pair = setup.pair();
+        let facts = pair.initiator.transport.facts();
+        let lanes = &facts.rails[0].lanes;
+        if setup.rails.is_empty() {
+            assert!(lanes.contains(&"posix/memory".to_owned()), "{lanes:?}");
+            assert_eq!(facts.error_handling.as_deref(), Some("none"));
+        } else {
+            assert_eq!(lanes, &["tcp/lo"]);
+            assert_eq!(facts.rails[0].interface.as_deref(), Some("lo"));
+            assert_eq!(facts.error_handling.as_deref(), Some("peer"));
+        }
+        let hash = facts.configuration_sha256.as_ref().unwrap();
+        let mut other = setup.clone();
+        other.spec.settings = vec![crds::v1alpha1::UcxSetting {
+            name: "RNDV_THRESH".to_owned(),
+            value: "1m".to_owned(),
+        }];
+        let other = other.pair();
+        let changed = other.initiator.transport.facts();
+        assert_ne!(changed.configuration_sha256.as_ref(), Some(hash));
+        assert_eq!(changed.settings["RNDV_THRESH"], "1m");
+        let same = setup.pair();
+        assert_eq!(
+            same.target.transport.facts().configuration_sha256.as_ref(),
+            Some(hash)
+        );
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn the_library_accepts_every_preset() {
+    for setup in setups() {
+        let plain = setup.pair();
+        for preset in [UcxPreset::Nixl, UcxPreset::Ucxx] {
+            let mut setup = setup.clone();
+            setup.spec.preset = preset;
+            let pair = setup.pair();
+            let (plain, facts) = (
+                plain.initiator.transport.facts(),
+                pair.initiator.transport.facts(),
+            );
+            assert_ne!(
+                plain.configuration_sha256, facts.configuration_sha256,
+                "{preset:?}"
+            );
+        }
+    }
+}

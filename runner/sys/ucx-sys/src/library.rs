@@ -1,0 +1,160 @@
+//! Opens `libucp.so.0` and identifies it. Opening loads code into the process and runs the library's constructors, which
+//! read the environment (log, signals, memory hooks); devices are opened when a context is created.
+
+mod functions;
+mod version;
+
+pub use functions::Functions;
+pub use version::Version;
+
+use crate::bindings::{
+    UCP_API_MAJOR, UCP_API_MINOR, ucp_config_t, ucp_context_h, ucp_params_t, ucs_status_t,
+};
+use shared_library::{Definition, LoadedFile, OpenError, Scope, Source, TooOldSnafu};
+use std::ffi::{CStr, c_uint};
+use std::path::PathBuf;
+
+/// The library. UCX's own plug-ins need its symbols. It must not be opened with `RTLD_DEEPBIND`: libucs imports
+/// `environ` by a copy relocation, and creating a worker would crash.
+const DEFINITION: Definition = Definition {
+    project: "UCX",
+    file_name: "libucp.so.0",
+    oldest: "1.13",
+    installer_directories: &[],
+    scope: Scope::Global,
+};
+
+/// Release of the headers that the bindings were generated from. An older library is rejected.
+const OLDEST: Version = Version::new(1, 13, 0);
+
+/// Identity of the loaded library, as recorded with every result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Path of the library file, with symbolic links resolved.
+    pub path: PathBuf,
+    /// `DT_SONAME` of the file.
+    pub soname: Option<String>,
+    /// `build-id:...` if the file has a GNU build ID, otherwise `sha256:...` of the file.
+    pub build: String,
+    /// Release of the library, from `ucp_get_version`.
+    pub version: Version,
+}
+
+/// An open UCX library. Several threads may use it, because it contains only code addresses and immutable data.
+#[derive(Debug)]
+pub struct Library {
+    functions: Functions,
+    identity: Identity,
+}
+
+impl Library {
+    /// Opens the library, rejects it if it is incompatible with these bindings, and reads its identity.
+    ///
+    /// # Errors
+    ///
+    /// Any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was rejected
+    /// by the dynamic loader, lacks a function, is older than 1.13, or was mixed with the libraries of another UCX.
+    pub fn open(source: &Source) -> Result<Self, OpenError> {
+        let loaded = DEFINITION.open(source)?;
+        let functions = Functions::resolve(&loaded)?;
+        let file = loaded.file_of(loaded.require(c"ucp_get_version", None)?)?;
+        let support = loaded.file_of(loaded.require(c"ucs_status_string", None)?)?;
+        check_directories(&file, &support, loaded.name())?;
+        let LoadedFile { path, soname, build } = file;
+        let version = functions.version();
+        if version < OLDEST {
+            return TooOldSnafu {
+                path,
+                project: DEFINITION.project,
+                found: version.to_string(),
+                required: DEFINITION.oldest,
+            }
+            .fail();
+        }
+        let identity = Identity {
+            path,
+            soname,
+            build,
+            version,
+        };
+        Ok(Self { functions, identity })
+    }
+
+    /// Identity of this library.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Functions of this library.
+    #[inline]
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Returns UCX's description of a status.
+    pub fn status_message(&self, status: ucs_status_t) -> String {
+        // SAFETY: ucs_status_string accepts any status and returns a string that lives as long as the library, or a
+        // string in a buffer of the calling thread for unknown values.
+        let text = unsafe { (self.functions.ucs_status_string)(status) };
+        if text.is_null() {
+            return format!("status {status}");
+        }
+        // SAFETY: the pointer is not null, and the C string is copied before the next call.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+
+    /// `ucp_init`, with the API version of the bindings. The C headers define `ucp_init` as an inline function.
+    ///
+    /// # Safety
+    ///
+    /// `params` must be valid, and `config` must come from `ucp_config_read` of this library and not be released.
+    pub unsafe fn init(
+        &self,
+        params: &ucp_params_t,
+        config: *const ucp_config_t,
+        context: &mut ucp_context_h,
+    ) -> ucs_status_t {
+        let (major, minor) = (UCP_API_MAJOR as c_uint, UCP_API_MINOR as c_uint);
+        // SAFETY: the caller fulfills the contract above, and `context` has room for one pointer.
+        unsafe { (self.functions.ucp_init_version)(major, minor, params, config, context) }
+    }
+}
+
+/// Checks that libucs comes from the same directory as libucp.
+///
+/// The loader identifies libraries by name. If the process has already loaded another UCX, or the library has no
+/// search path of its own, libucp would be combined with the libucs of another release and crash.
+fn check_directories(file: &LoadedFile, support: &LoadedFile, name: &str) -> Result<(), OpenError> {
+    if file.path.parent() == support.path.parent() {
+        return Ok(());
+    }
+    Err(OpenError::LoadFailed {
+        library: name.to_owned(),
+        message: format!(
+            "it is combined with {} of another UCX installation: use one UCX for each process, and set LD_LIBRARY_PATH \
+             to the directory of libucp.so.0",
+            support.path.display()
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejects_a_mixture_of_two_installations() {
+        let file = |path: &str| LoadedFile {
+            path: path.into(),
+            soname: None,
+            build: String::new(),
+        };
+        let check = |one, other| check_directories(&file(one), &file(other), "libucp.so.0");
+        assert!(check("/a/libucp.so.0.0.0", "/a/libucs.so.0.0.0").is_ok());
+        let message = check("/a/libucp.so.0", "/b/libucs.so.0").unwrap_err().to_string();
+        assert!(
+            message.contains("/b/libucs.so.0 of another UCX installation"),
+            "{message}"
+        );
+    }
+}
