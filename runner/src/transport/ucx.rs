@@ -51,6 +51,8 @@ pub struct Ucx {
     /// Device of each rail, as UCX names it; `None` if UCX chooses the devices.
     devices: Vec<Option<String>>,
     protocols: rules::emulation::Protocols,
+    /// Whether endpoints use the error handling mode `peer`.
+    reports_peer_loss: bool,
     addresses: EndpointAddresses,
     facts: FabricFacts,
     /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not

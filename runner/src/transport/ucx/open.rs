@@ -85,6 +85,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         version: library.identity().version,
         devices: names,
         protocols: Protocols::from_configuration(&configuration),
+        reports_peer_loss: rail_config.reports_peer_loss,
         spec,
         addresses,
         facts,

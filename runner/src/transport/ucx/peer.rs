@@ -66,7 +66,12 @@ fn record_emulation(transport: &mut Ucx) {
     let answer = |operation| {
         let of_rail = |rail| {
             let lanes = lanes_of(transport, rail);
-            emulation(transport.protocols, &lanes, operation)
+            emulation(
+                transport.protocols,
+                &lanes,
+                operation,
+                transport.reports_peer_loss,
+            )
         };
         (0..transport.rails.len()).map(of_rail).reduce(Answer::or)
     };

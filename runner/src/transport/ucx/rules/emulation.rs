@@ -48,13 +48,20 @@ pub(in crate::transport::ucx) enum Rma {
 }
 
 /// Whether UCX emulates the operation between host buffers over these lanes; `Unknown` if the lanes are unknown.
-pub(in crate::transport::ucx) fn emulation(protocols: Protocols, lanes: &[Lane], operation: Rma) -> Answer {
+///
+/// `reports_peer_loss` is whether the endpoints use the error handling mode `peer`.
+pub(in crate::transport::ucx) fn emulation(
+    protocols: Protocols,
+    lanes: &[Lane],
+    operation: Rma,
+    reports_peer_loss: bool,
+) -> Answer {
     if lanes.is_empty() {
         return Answer::Unknown;
     }
     let supported = lanes
         .iter()
-        .any(|lane| supports(protocols, &lane.transport, operation));
+        .any(|lane| supports(protocols, &lane.transport, operation, reports_peer_loss));
     match protocols {
         _ if !supported => Answer::True,
         Protocols::First
@@ -69,14 +76,15 @@ pub(in crate::transport::ucx) fn emulation(protocols: Protocols, lanes: &[Lane],
 
 /// Whether the transport executes the operation on memory that the application allocated. The transports posix and sysv
 /// access only memory that UCX allocated.
-fn supports(protocols: Protocols, transport: &str, operation: Rma) -> bool {
+fn supports(protocols: Protocols, transport: &str, operation: Rma, reports_peer_loss: bool) -> bool {
     if transport.starts_with("rc_") || transport.starts_with("dc_") || transport == "xpmem" {
         return true;
     }
     match (protocols, transport) {
         (Protocols::Second { .. }, "cma" | "knem" | "cuda_ipc") => true,
-        // Sockets have a write that needs no buffer at the target, but no read.
-        (Protocols::Second { .. }, "tcp") => operation == Rma::Write,
+        // Sockets have a write that needs no buffer at the target, but no read. UCX 1.22 does not use this write with the
+        // error handling mode `peer` (`UCX_PROTO_INFO=y ucx_perftest -e -t ucp_put_bw` shows "software emulation").
+        (Protocols::Second { .. }, "tcp") => operation == Rma::Write && !reports_peer_loss,
         _ => false,
     }
 }
@@ -114,36 +122,69 @@ mod tests {
         );
     }
 
+    fn emulation_without_peer_loss(protocols: Protocols, lanes: &[Lane], operation: Rma) -> Answer {
+        emulation(protocols, lanes, operation, false)
+    }
+
+    #[test]
+    fn tcp_writes_are_emulated_if_the_loss_of_a_peer_is_reported() {
+        let tcp = lanes(&["tcp"]);
+        assert_eq!(emulation(EXCLUDED, &tcp, Rma::Write, true), Answer::True);
+        assert_eq!(emulation(EXCLUDED, &tcp, Rma::Write, false), Answer::False);
+        assert_eq!(
+            emulation(EXCLUDED, &lanes(&["rc_mlx5"]), Rma::Write, true),
+            Answer::False
+        );
+    }
+
     #[test]
     fn tcp_reads_are_always_emulated() {
         for protocols in [Protocols::First, DEFAULT, EXCLUDED] {
             assert_eq!(
-                emulation(protocols, &lanes(&["tcp"]), Rma::Read),
+                emulation_without_peer_loss(protocols, &lanes(&["tcp"]), Rma::Read),
                 Answer::True,
                 "{protocols:?}"
             );
         }
         assert_eq!(
-            emulation(Protocols::First, &lanes(&["tcp"]), Rma::Write),
+            emulation_without_peer_loss(Protocols::First, &lanes(&["tcp"]), Rma::Write),
             Answer::True
         );
-        assert_eq!(emulation(EXCLUDED, &lanes(&["tcp"]), Rma::Write), Answer::False);
+        assert_eq!(
+            emulation_without_peer_loss(EXCLUDED, &lanes(&["tcp"]), Rma::Write),
+            Answer::False
+        );
     }
 
     #[test]
     fn what_may_be_emulated_at_some_sizes_is_unknown() {
-        assert_eq!(emulation(DEFAULT, &lanes(&["tcp"]), Rma::Write), Answer::Unknown);
-        assert_eq!(emulation(EXCLUDED, &[], Rma::Write), Answer::Unknown);
+        assert_eq!(
+            emulation_without_peer_loss(DEFAULT, &lanes(&["tcp"]), Rma::Write),
+            Answer::Unknown
+        );
+        assert_eq!(
+            emulation_without_peer_loss(EXCLUDED, &[], Rma::Write),
+            Answer::Unknown
+        );
     }
 
     #[test]
     fn shared_memory_of_the_application_needs_a_kernel_copy() {
         let both = lanes(&["posix", "cma"]);
-        assert_eq!(emulation(Protocols::First, &both, Rma::Read), Answer::True);
-        assert_eq!(emulation(EXCLUDED, &both, Rma::Read), Answer::False);
-        assert_eq!(emulation(EXCLUDED, &lanes(&["posix"]), Rma::Read), Answer::True);
         assert_eq!(
-            emulation(Protocols::First, &lanes(&["rc_verbs"]), Rma::Read),
+            emulation_without_peer_loss(Protocols::First, &both, Rma::Read),
+            Answer::True
+        );
+        assert_eq!(
+            emulation_without_peer_loss(EXCLUDED, &both, Rma::Read),
+            Answer::False
+        );
+        assert_eq!(
+            emulation_without_peer_loss(EXCLUDED, &lanes(&["posix"]), Rma::Read),
+            Answer::True
+        );
+        assert_eq!(
+            emulation_without_peer_loss(Protocols::First, &lanes(&["rc_verbs"]), Rma::Read),
             Answer::False
         );
     }
