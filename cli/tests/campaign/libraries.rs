@@ -1,10 +1,11 @@
-//! Two versions of libfabric, and two transports, as two variants of one run.
+//! Several versions of a library, and several transports, as variants of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
 
 use crds::assignment::Pass;
-use crds::v1alpha1::Verdict;
+use crds::record::{Record, WarningReason};
+use crds::v1alpha1::{Answer, Verdict};
 use serde_yaml::Value;
 
 use super::harness::{RunningCommand, TestDir, fabricbench, workspace};
@@ -170,4 +171,54 @@ fn compares_two_transports_in_one_run() {
         Some(Verdict::Regressed),
         "loopback is several times as fast"
     );
+}
+
+/// `examples/ucx-against-libfabric.yaml` with a third variant, which loads another UCX.
+#[test]
+fn compares_two_versions_of_ucx_with_libfabric_in_one_run() {
+    let variable = "FABRICBENCH_TEST_UCX_2";
+    let newer = env::var(variable).expect("FABRICBENCH_TEST_UCX_2 is set by .ci/test");
+    let text = fs::read_to_string(workspace().join("examples/ucx-against-libfabric.yaml")).unwrap();
+    let mut manifest: Value = serde_yaml::from_str(&text).unwrap();
+    let variants = manifest["spec"]["variants"].as_sequence_mut().unwrap();
+    let mut variant = variants[1].clone();
+    variant["name"] = "ucx-newer".into();
+    variant["library"] = newer.clone().into();
+    variants.push(variant);
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&serde_yaml::to_string(&manifest).unwrap()));
+    command.args(["--rounds", &(ROUNDS + 1).to_string()]);
+    let output = RunningCommand::start(command).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+
+    let stored = StoredRun::read(&dir.run_dir("ucx-against-libfabric"));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for endpoints in stored.endpoints() {
+        let facts = endpoints.fabric.as_ref().unwrap();
+        let library = facts.library.as_ref().unwrap();
+        paths.entry(&endpoints.arm).or_default().insert(&library.path);
+        if endpoints.arm.starts_with("ucx") {
+            assert_eq!(library.name, "ucx");
+            assert_eq!(facts.rails[0].lanes, ["tcp/lo"], "{facts:?}");
+            assert!(facts.configuration_sha256.is_some());
+        }
+    }
+    assert!(
+        paths["ucx-newer"].iter().all(|path| path.starts_with(&newer)),
+        "{paths:?}"
+    );
+    assert!(paths["ucx"].is_disjoint(&paths["ucx-newer"]));
+    // UCX emulates writes over tcp, but not messages.
+    let results = stored.status().results.iter();
+    for result in results.filter(|result| result.arm.starts_with("ucx") && result.scenario == "writes") {
+        assert_eq!(result.emulated, Some(Answer::True), "{result:?}");
+    }
+    let warnings = stored.records().filter_map(|record| match record {
+        Record::Warning(warning) => Some(warning),
+        _ => None,
+    });
+    let changed = warnings.filter(|warning| warning.reason == WarningReason::EnvironmentChanged);
+    assert_eq!(changed.count(), 0, "endpoints must not differ between rounds");
 }

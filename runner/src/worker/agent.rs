@@ -54,6 +54,8 @@ pub struct Agent<'a> {
     early_replies: BTreeMap<u64, Reply>,
     /// Failures of instruments that stopped in this round, by index of the process.
     broken: BTreeMap<u32, CaseFailure>,
+    /// Failures of posts in this round, by index of the arm. Later cases of the arm cannot use its endpoints.
+    broken_arms: BTreeMap<u32, CaseFailure>,
     not_connected: Vec<NotConnected>,
     /// Facts of the arms that were connected to a peer, by index of the arm.
     connected: BTreeMap<u32, FabricFacts>,
@@ -85,6 +87,7 @@ impl<'a> Agent<'a> {
             instruments: BTreeMap::new(),
             early_replies: BTreeMap::new(),
             broken: BTreeMap::new(),
+            broken_arms: BTreeMap::new(),
             not_connected: Vec::new(),
             connected: BTreeMap::new(),
             prepared: None,

@@ -4,6 +4,7 @@ use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Rail, RailConfig};
+use super::rules::configuration::comparable;
 use super::rules::emulation::Protocols;
 use super::rules::{devices, lanes};
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
@@ -76,7 +77,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
             .to_owned(),
         ),
         settings,
-        configuration_sha256: Some(hex(&Sha256::digest(&configuration))),
+        configuration_sha256: Some(hex(&Sha256::digest(comparable(&configuration)))),
         configuration_files: discovery::configuration_files(&library),
         ..FabricFacts::default()
     };

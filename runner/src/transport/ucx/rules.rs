@@ -1,6 +1,7 @@
 //! Requirements and restrictions of UCX. Performs no I/O and accesses no device, library or environment, so every rule
 //! can be tested on any machine. Sources: `ucp.h`, and UCX's source code of releases 1.13 to 1.22.
 
+pub(super) mod configuration;
 pub(super) mod devices;
 pub(super) mod emulation;
 pub(super) mod environment;

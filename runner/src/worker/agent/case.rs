@@ -1,5 +1,7 @@
 //! Runs cases and probes on this worker.
 
+use crds::record::{CaseFailure, FailureReason};
+
 use super::waiting::{internal, unexpected};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
@@ -12,7 +14,18 @@ impl Agent<'_> {
     }
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
-        let result = self.check_running(process_of(self.assignment, order.with.arm));
+        let running = self.check_running(process_of(self.assignment, order.with.arm));
+        // If only one side failed, the other would wait for it until the deadline of the case.
+        let result = running.and_then(|()| match self.broken_arms.get(&order.with.arm) {
+            Some(failure) => Err(CaseFailure {
+                reason: failure.reason,
+                message: format!(
+                    "the endpoints were broken by an earlier case: {}",
+                    failure.message
+                ),
+            }),
+            None => Ok(()),
+        });
         self.prepared = result.is_ok().then_some(order);
         self.report(&Report::Ready(result))
     }
@@ -33,6 +46,11 @@ impl Agent<'_> {
                 Ok(other) => (Err(unexpected(&other)), Vec::new()),
                 Err(failure) => (Err(failure), Vec::new()),
             };
+        if let Err(failure) = &result
+            && failure.reason == FailureReason::PostFailed
+        {
+            self.broken_arms.entry(arm).or_insert_with(|| failure.clone());
+        }
         self.report(&Report::Done { result, evidence })
     }
 }

@@ -19,6 +19,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 impl Agent<'_> {
     pub(super) fn open_round(&mut self, index: u32) -> Result<(), Departure> {
         self.broken.clear();
+        self.broken_arms.clear();
         self.early_replies.clear();
         self.prepared = None;
         let assignment = self.assignment;
