@@ -13,7 +13,7 @@ use snafu::{Snafu, ensure};
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{
-    Alignment, Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers,
+    Alignment, Devices, Direction, MemoryKind, OpenLoop, PingPongOperation, Polling, TransferBuffers,
     TransferOperation, TransportSpec,
 };
 
@@ -189,6 +189,9 @@ pub struct TransferWorkload {
     pub direction: Direction,
     /// Whether the transfers in flight have separate buffers.
     pub buffers: TransferBuffers,
+    /// Intended start times of the measured transfers; unset for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{
     CaseFailure, CaseRecord, CaseResult, ExclusiveQuantiles, FailureReason, IntegrityReport, InterfaceDelta,
-    Measurement, Mismatch, Posted, PostingCounters, SideReport,
+    Measurement, Mismatch, OpenLoopReport, Posted, PostingCounters, SideReport,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

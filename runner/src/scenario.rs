@@ -27,11 +27,13 @@ mod gate;
 mod geometry;
 mod inbox;
 mod incoming;
+mod open_loop;
 mod outgoing;
 pub mod ping_pong;
 mod probe;
 mod report;
 mod run;
+mod schedule;
 pub mod transfer;
 mod waiting;
 

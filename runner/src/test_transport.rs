@@ -31,6 +31,8 @@ pub struct Faults {
     pub tear_at: Option<u64>,
     pub corrupt_at: Option<u64>,
     pub duplicate_at: Option<u64>,
+    /// Payload post that takes this time.
+    pub stall_at: Option<(u64, Duration)>,
     /// Number of polls by which the completions of local posts are delayed.
     pub delay_polls: u64,
     /// Whether the completions of a poll are returned in reverse order.
@@ -327,6 +329,9 @@ impl Transport for TestTransport {
                 return Err(PostError::Again);
             }
             self.again_returned = false;
+            if let Some((_, stall)) = self.faults.stall_at.take_if(|(at, _)| *at == self.offered) {
+                std::thread::sleep(stall);
+            }
             if self.faults.fail_at == Some(self.offered) {
                 return Err(PostError::Failed(5));
             }

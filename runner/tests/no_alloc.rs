@@ -15,8 +15,8 @@ use crds::assignment::{
 };
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Direction, Loopback as LoopbackSpec, PingPongOperation, Polling, TransferBuffers, TransferOperation,
-    TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
+    Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferBuffers,
+    TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::loopback::Loopback;
@@ -67,9 +67,23 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
         threads: 1,
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
+        open_loop: None,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
     }))
+}
+
+/// Transfers with intended start times, 20 us apart on average.
+fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer(operation, iterations);
+    if let Workload::Transfer(transfer) = &mut scenario.workload {
+        transfer.batch = 1;
+        transfer.open_loop = Some(OpenLoop {
+            rate: 50_000,
+            arrivals: Arrivals::Poisson,
+        });
+    }
+    scenario
 }
 
 /// This must be the only test in the binary, because the allocations of the whole process are counted.
@@ -79,7 +93,9 @@ fn additional_operations_do_not_allocate() {
         let ping_pongs = [PingPongOperation::Send, PingPongOperation::WriteImmediate]
             .map(|operation| ping_pong(operation, iterations));
         let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
-        ping_pongs.into_iter().chain(transfers).collect::<Vec<_>>()
+        let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
+        let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
+        all.collect::<Vec<_>>()
     };
     let (few, many) = (scenarios(200), scenarios(1200));
     for arm in [arm(None, None), arm(Some(256), Some(16))] {

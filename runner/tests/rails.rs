@@ -95,6 +95,7 @@ fn leg(
                 threads: 1,
                 direction: Direction::Unidirectional,
                 buffers: TransferBuffers::Separate,
+                open_loop: None,
                 measured,
                 // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),

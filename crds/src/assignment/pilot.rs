@@ -155,6 +155,7 @@ mod tests {
             threads,
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Separate,
+            open_loop: None,
             measured,
             warmup: Extent::Iterations(0),
         })

@@ -99,7 +99,7 @@ pub struct Posted {
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
     /// Latency distribution of the operations: half the round-trip time for ping-pong, or the time from post to
-    /// completion for transfers.
+    /// completion for transfers. In an open loop, it counts from the intended start.
     pub latency: Histogram,
     /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,
@@ -110,6 +110,20 @@ pub struct Posted {
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     /// Posting counters.
     pub counters: PostingCounters,
+    /// Start times of the transfers in an open loop. Unset for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoopReport>,
+}
+
+/// Start times of the transfers in an open loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OpenLoopReport {
+    /// Time from the first to the last intended start, in nanoseconds; of all threads, the longest.
+    pub intended_nanos: u64,
+    /// Number of transfers that started late because the window was full.
+    pub late: u64,
 }
 
 /// Percentiles of raw samples by exclusive interpolation, as computed by `statistics.quantiles` in Python: with n

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Load;
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
@@ -30,7 +31,8 @@ pub struct Scenario {
     /// number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// Metric on which verdicts are based. Defaults to LatencyP50 for pingPong and Throughput for transfer.
+    /// Metric on which verdicts are based. Defaults to LatencyP50 for pingPong, Throughput for transfer, and LatencyP99
+    /// for transfer with load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one of pingPong and transfer must be set.
@@ -125,6 +127,9 @@ pub struct Transfer {
     /// Whether the transfers in flight have separate buffers. Defaults to Separate.
     #[serde(default)]
     pub buffers: TransferBuffers,
+    /// When transfers start. By default, a transfer starts as soon as an earlier one has completed. Requires batch 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// Number of measured transfers per thread, or the minimum number if sampling.minWindow is greater than 0. Defaults
     /// to 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]

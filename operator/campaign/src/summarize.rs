@@ -11,6 +11,7 @@ mod environment;
 mod evidence;
 mod fabric;
 mod limits;
+mod load;
 mod notes;
 mod offload;
 mod pairs;

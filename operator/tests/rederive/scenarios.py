@@ -1,5 +1,7 @@
 """A scenario of the spec with its workload."""
 
+import math
+
 from .quantities import nanos, size
 
 DEFAULT_ITERATIONS = 1000
@@ -18,6 +20,9 @@ class Scenario:
         self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
         self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
+        if work.get("load"):
+            # Latencies count from the intended start, when a transfer is not yet in flight.
+            self.in_flight = math.inf
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True)
@@ -27,7 +32,8 @@ class Scenario:
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
         self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
-        default = "LatencyP50" if self.kind == "pingPong" else "Throughput"
+        of_transfer = "LatencyP99" if work.get("load") else "Throughput"
+        default = "LatencyP50" if self.kind == "pingPong" else of_transfer
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):

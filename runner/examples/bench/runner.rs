@@ -122,6 +122,7 @@ fn workload(case: Case, iterations: u32) -> Workload {
             threads: 1,
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Shared,
+            open_loop: None,
             measured,
             warmup: Extent::Iterations(100),
         }),

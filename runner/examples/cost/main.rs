@@ -46,6 +46,7 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
         threads: 1,
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
+        open_loop: None,
         measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
     }))

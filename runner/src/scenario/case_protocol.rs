@@ -5,7 +5,7 @@
 //! until the leader opens the window.
 
 use crds::assignment::Extent;
-use crds::record::{CaseFailure, PostingCounters, RailFacts, SideReport};
+use crds::record::{CaseFailure, OpenLoopReport, PostingCounters, RailFacts, SideReport};
 
 use super::case::Role;
 use super::engine::Engine;
@@ -53,6 +53,8 @@ pub struct ThreadMeasurement {
     pub last_completion: u64,
     /// Latency samples.
     pub recorder: Recorder,
+    /// Start times of the transfers in an open loop; `None` in a closed loop.
+    pub open_loop: Option<OpenLoopReport>,
 }
 
 /// Report of one thread in a measured case.
@@ -73,8 +75,8 @@ pub struct SideContext<'a> {
     pub role: Role,
     /// Whether both sides post.
     pub bidirectional: bool,
-    /// Whether this thread is thread 0, the leader.
-    pub leads: bool,
+    /// Number of this thread. Thread 0 is the leader.
+    pub thread: usize,
     /// Sources of the process's usage counters.
     pub usage: &'a UsageCounters,
     /// Rails whose interface counters are read.
@@ -163,7 +165,7 @@ fn open_window<T: Transport>(
     work: &mut impl Work<T>,
     side: SideContext<'_>,
 ) -> Result<Option<OpenWindow>, CaseFailure> {
-    if !side.leads {
+    if side.thread != 0 {
         // Thread 0 does not wake sleeping threads when it opens the window, so a thread that slept here would start
         // posting late.
         engine.awake = true;

@@ -95,6 +95,7 @@ impl<T: Transport> Work<T> for Initiator {
             first_post,
             last_completion,
             recorder,
+            open_loop: None,
         }))
     }
 }

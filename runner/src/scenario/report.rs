@@ -42,6 +42,11 @@ pub(super) fn side_report(
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
         recorders.push(measurement.recorder);
+        if let Some(thread) = measurement.open_loop {
+            let all = posted.open_loop.get_or_insert_default();
+            all.intended_nanos = all.intended_nanos.max(thread.intended_nanos);
+            all.late += thread.late;
+        }
     }
     let Some(mut side) = side else {
         let message = "the leader thread returned no report; this is a bug in fabricbench".to_owned();

@@ -8,7 +8,7 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
-use super::engine::{Engine, Setup, failure};
+use super::engine::{Engine, Setup, data_seed, failure};
 use super::gate::Gate;
 use super::ping_pong::{Initiator, Target};
 use super::report;
@@ -78,7 +78,7 @@ pub fn run_case<T: Transport>(
     let side = SideContext {
         role: case.role,
         bidirectional: case.scenario.workload.is_bidirectional(),
-        leads: false,
+        thread: 0,
         usage: &endpoints.usage,
         rails: &setup.facts.rails[..used_rails],
         roots: &endpoints.roots,
@@ -89,7 +89,7 @@ pub fn run_case<T: Transport>(
             .enumerate()
             .map(|(number, thread)| {
                 let side = SideContext {
-                    leads: number == 0,
+                    thread: number,
                     ..side
                 };
                 let (gate, setup) = (&gate, &setup);
@@ -190,7 +190,7 @@ fn run_pass<T: Transport>(
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => {
-            measure(engine, Poster::new(workload), side)
+            measure(engine, Poster::new(workload, thread_seed(setup.case, side)), side)
         }
         (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
     }
@@ -203,4 +203,9 @@ fn measure<T: Transport>(
 ) -> Result<ThreadOutcome, CaseFailure> {
     let report = case_protocol::measure(engine, &mut work, side)?;
     Ok(ThreadOutcome::Measured(Box::new(report)))
+}
+
+/// Seed of the start times of one thread: different on both sides and in every thread.
+fn thread_seed(case: &Case<'_>, side: SideContext<'_>) -> u64 {
+    data_seed(case.seed, side.role).wrapping_add(side.thread as u64)
 }

@@ -21,6 +21,8 @@ use crds::record::CaseFailure;
 
 use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
+use super::open_loop;
+use super::schedule::Schedule;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
@@ -30,6 +32,8 @@ use crate::transport::Transport;
 pub struct Poster {
     workload: TransferWorkload,
     recorder: Option<Recorder>,
+    /// Intended start times of the measured transfers; `None` in a closed loop.
+    schedule: Option<Schedule>,
 }
 
 /// Work of one thread on a side that does not post.
@@ -37,10 +41,12 @@ pub struct Poster {
 pub struct PassiveTarget;
 
 impl Poster {
-    /// Creates the work of one thread and allocates the memory for its samples.
-    pub fn new(workload: &TransferWorkload) -> Self {
+    /// Creates the work of one thread and allocates the memory for its samples. Equal seeds give equal start times in an
+    /// open loop.
+    pub fn new(workload: &TransferWorkload, seed: u64) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
+            schedule: workload.open_loop.map(|load| Schedule::new(load, seed)),
             workload: workload.clone(),
         }
     }
@@ -88,13 +94,23 @@ impl<T: Transport> Work<T> for Poster {
         let before = engine.outgoing.completed();
         engine.outgoing.set_recorder(self.recorder.take());
         let first_post = clock::now();
-        run_transfers(engine, self.workload.measured, first_post)?;
+        let open_loop = match self.schedule.take() {
+            Some(schedule) => {
+                let budget = Budget::new(self.workload.measured, first_post);
+                Some(open_loop::run(engine, budget, first_post, schedule)?)
+            }
+            None => {
+                run_transfers(engine, self.workload.measured, first_post)?;
+                None
+            }
+        };
         let recorder = engine.outgoing.set_recorder(None);
         Ok(recorder.map(|recorder| ThreadMeasurement {
             operations: engine.outgoing.completed() - before,
             first_post,
             last_completion: engine.outgoing.last_completion().max(first_post),
             recorder,
+            open_loop,
         }))
     }
 }

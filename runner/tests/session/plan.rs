@@ -136,6 +136,7 @@ fn transfer() -> ScenarioAssignment {
             threads: 1,
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Separate,
+            open_loop: None,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

@@ -52,7 +52,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}{}",
                 work.operation,
                 work.direction,
                 work.window,
@@ -62,6 +62,11 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                     TransferBuffers::Separate => "",
                     TransferBuffers::Shared => " · shared buffers",
                 },
+                work.open_loop.map_or_else(String::new, |load| format!(
+                    " · open loop with {} arrivals at {} transfers/s per thread",
+                    format!("{:?}", load.arrivals).to_lowercase(),
+                    load.rate
+                )),
             ),
             work.measured,
             work.warmup,

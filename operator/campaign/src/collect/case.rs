@@ -2,7 +2,8 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, PostingCounters, SideReport,
+    CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, OpenLoopReport,
+    PostingCounters, SideReport,
 };
 
 use crate::stats::Distribution;
@@ -96,6 +97,7 @@ pub struct SidePosts {
     pub max_nanos: u64,
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     pub counters: PostingCounters,
+    pub open_loop: Option<OpenLoopReport>,
 }
 
 impl From<CaseResult> for CaseOutcome {
@@ -128,6 +130,7 @@ impl From<SideReport> for Side {
                 max_nanos: posted.max_nanos,
                 exclusive_quantiles: posted.exclusive_quantiles,
                 counters: posted.counters,
+                open_loop: posted.open_loop,
             }),
             interfaces: report.interfaces,
         }

@@ -3,7 +3,7 @@
 //! Performs no I/O.
 
 use crds::assignment::pilot::{self, PilotCount};
-use crds::assignment::{BlockAssignment, Extent, Pass, Workload, memory};
+use crds::assignment::{BlockAssignment, Extent, Pass, TransferWorkload, Workload, memory};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -275,6 +275,10 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let sharing = memory::threads(workload).div_ceil(plan.devices.groups());
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
+        Workload::Transfer(TransferWorkload {
+            open_loop: Some(open_loop),
+            ..
+        }) => 1.0 / f64::from(open_loop.rate),
         Workload::Transfer(transfer) => {
             let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);
             match transfer.direction {

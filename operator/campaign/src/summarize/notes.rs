@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::record::WarningReason;
 
 use super::endpoints::EndpointIndex;
-use super::{device_pairs, offload, windows};
+use super::{device_pairs, load, offload, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 use crate::stopping::Progress;
@@ -89,6 +89,7 @@ pub(super) fn warnings(
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
             .chain(windows::warnings(plan, reports))
+            .chain(load::warnings(plan, reports))
             .chain(worker_warnings)
             .chain(device_pairs::warnings(plan, endpoints))
             .chain(more),

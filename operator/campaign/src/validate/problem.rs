@@ -77,6 +77,14 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
+    /// Every transfer of an open loop has its own intended start.
+    #[snafu(display(
+        "{batch} transfers cannot be posted together at the intended starts of load. Remove batch or load"
+    ))]
+    BatchInOpenLoop {
+        /// The given batch.
+        batch: u32,
+    },
     /// Two entries in a list have the same name.
     #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
     DuplicateName {

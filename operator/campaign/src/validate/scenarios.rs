@@ -7,7 +7,7 @@ use crds::assignment::{
     Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
 };
 use crds::units::{self, Size};
-use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
+use crds::v1alpha1::{BenchmarkRunSpec, Load, Metric, PingPong, Scenario, Transfer};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -70,6 +70,9 @@ impl Scope<'_> {
     fn expand(&mut self, scenario: &Scenario) -> Option<ValidatedScenario> {
         let (field, workload, fallback) = match (&scenario.ping_pong, &scenario.transfer) {
             (Some(ping_pong), _) => ("pingPong", self.ping_pong(ping_pong), Metric::LatencyP50),
+            (None, Some(transfer)) if transfer.load.is_some() => {
+                ("transfer", self.transfer(transfer), Metric::LatencyP99)
+            }
             (None, Some(transfer)) => ("transfer", self.transfer(transfer), Metric::Throughput),
             (None, None) => return None,
         };
@@ -133,6 +136,12 @@ impl Scope<'_> {
     }
 
     fn transfer(&mut self, given: &Transfer) -> Workload {
+        if given.load.is_some() && given.batch != 1 {
+            self.add(
+                "transfer.batch",
+                ProblemKind::BatchInOpenLoop { batch: given.batch },
+            );
+        }
         Workload::Transfer(TransferWorkload {
             operation: given.operation,
             window: given.window,
@@ -140,6 +149,7 @@ impl Scope<'_> {
             threads: given.threads,
             direction: given.direction,
             buffers: given.buffers,
+            open_loop: given.load.map(|Load::OpenLoop(open_loop)| open_loop),
             measured: self.measured("transfer", given.iterations, given.duration),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })
@@ -220,8 +230,9 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse
-/// of its latency.
+/// of its latency. The rates of an open loop are given.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
-    !(rate && matches!(workload, Workload::PingPong(_)))
+    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
+    !rate || has_rate
 }

@@ -21,6 +21,21 @@ impl<T: Transport> Engine<'_, T> {
     /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
+        let timed = self.timed;
+        self.post_from(transfers, || if timed { clock::now() } else { 0 })
+    }
+
+    /// Posts one transfer, whose sample begins at `start`; the transfer needs a free slot.
+    ///
+    /// # Errors
+    /// Those of [`Engine::post_burst`].
+    pub fn post_transfer(&mut self, start: u64) -> Result<(), CaseFailure> {
+        self.post_from(1, || start)
+    }
+
+    /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next one begins.
+    #[inline]
+    fn post_from(&mut self, transfers: u32, start: impl Fn() -> u64) -> Result<(), CaseFailure> {
         self.burst
             .plan(transfers, self.geometry.stripes, &mut self.rotation);
         self.posting.record_burst(&self.burst);
@@ -28,8 +43,9 @@ impl<T: Transport> Engine<'_, T> {
         for index in 0..self.burst.len() {
             let planned = self.burst.post(index);
             if planned.chunk == 0 {
-                let now = if self.timed { clock::now() } else { 0 };
-                assigned = self.outgoing.assign_slot(self.geometry.stripes.rails as u32, now);
+                assigned = self
+                    .outgoing
+                    .assign_slot(self.geometry.stripes.rails as u32, start());
             }
             let Some(assigned) = assigned else {
                 let message =

@@ -57,6 +57,7 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         threads: 1,
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
+        open_loop: None,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }

@@ -2,7 +2,7 @@
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
-use crds::record::{ChainWriter, ExclusiveQuantiles, Posted, PostingCounters, Record};
+use crds::record::{ChainWriter, ExclusiveQuantiles, OpenLoopReport, Posted, PostingCounters, Record};
 
 use super::super::fit;
 use super::*;
@@ -49,6 +49,10 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 p50_nanos: 12_345.678_9,
                 p95_nanos: 12_345.678_9,
                 p99_nanos: 12_345.678_9,
+            }),
+            open_loop: Some(OpenLoopReport {
+                intended_nanos: number,
+                late: number,
             }),
             counters: PostingCounters {
                 posts: number,
