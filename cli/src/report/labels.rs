@@ -1,5 +1,6 @@
 //! Names and formatted values that the report formats share.
 
+use crds::assignment::Workload;
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 
 use campaign::compare::{ExpectationAnswer, metric_name};
@@ -17,18 +18,20 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Name of `metric` with the kind of latency that the workload measures: ping-pong reports half the round-trip time as
-/// one-way latency.
-pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
+/// Name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the round-trip time as
+/// one-way latency, and an open loop measures from the intended start of a transfer.
+pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
         Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
     );
-    match (latency, ping_pong) {
-        (true, true) => format!("one-way {}", metric_name(metric)),
-        (true, false) => format!("post-to-completion {}", metric_name(metric)),
-        (false, _) => metric_name(metric).to_owned(),
-    }
+    let kind = match workload {
+        _ if !latency => return metric_name(metric).to_owned(),
+        Workload::PingPong(_) => "one-way",
+        Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
+        Workload::Transfer(_) => "post-to-completion",
+    };
+    format!("{kind} {}", metric_name(metric))
 }
 
 /// Outcome of an expectation.

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use campaign::format;
 use campaign::plan::PlannedScenario;
-use crds::assignment::Workload;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::{Report, labels, overview, stopping};
@@ -69,14 +68,13 @@ fn head(text: &mut String, report: &Report<'_>) {
 fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
     let plan = report.plan;
     let variants: Vec<_> = report.variants().collect();
-    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
     let baseline = plan.arms.get(plan.baseline).map_or("", |arm| arm.name.as_str());
     line(
         text,
         &format!(
             "\n**{}**: {}, change from {} [simultaneous {} % interval], margin {} %\n",
             escaped(&scenario.assignment.name),
-            labels::metric_title(ping_pong, scenario.primary),
+            labels::metric_title(&scenario.assignment.workload, scenario.primary),
             escaped(baseline),
             plan.sampling.confidence_percent,
             plan.sampling.margin_percent

@@ -6,7 +6,6 @@ mod table;
 use std::fmt::Write;
 
 use campaign::format;
-use crds::assignment::Workload;
 
 use super::{Report, labels, overview, stopping};
 
@@ -97,11 +96,10 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return;
     };
-    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
     let baseline = report.plan.arms.get(report.plan.baseline);
     let description = format!(
         "{}, change from {} [simultaneous {} % interval], margin {} %",
-        labels::metric_title(ping_pong, scenario.primary),
+        labels::metric_title(&scenario.assignment.workload, scenario.primary),
         baseline.map_or("the baseline", |arm| arm.name.as_str()),
         report.plan.sampling.confidence_percent,
         report.plan.sampling.margin_percent

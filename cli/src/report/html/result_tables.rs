@@ -19,17 +19,19 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         .cells
         .iter()
         .filter(|cell| cell.scenario == index);
-    let ping_pong = report
-        .plan
-        .scenarios
-        .get(index)
-        .is_some_and(|scenario| matches!(scenario.assignment.workload, Workload::PingPong(_)));
+    let scenario = report.plan.scenarios.get(index);
+    let latency = match scenario.map(|scenario| &scenario.assignment.workload) {
+        Some(Workload::PingPong(_)) => "half the round-trip time",
+        Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
+            "the time from the intended start to completion"
+        }
+        Some(Workload::Transfer(_)) | None => "the time from post to completion",
+    };
     html! {
         details {
             summary { "Results of every arm and size" }
             p.note {
-                "Latency is " @if ping_pong { "half the round-trip time" } @else { "the time from post to completion" }
-                ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
+                "Latency is " (latency) ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
                 "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
                 "the window: 100 is one CPU. A value in brackets is the median, over the rounds, of the quantile computed from "
                 "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were kept."

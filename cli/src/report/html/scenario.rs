@@ -3,7 +3,6 @@
 use campaign::format;
 use campaign::plan::{PlannedScenario, Role};
 use campaign::summarize::CellSummary;
-use crds::assignment::Workload;
 use crds::v1alpha1::{Metric, Optimization};
 use maud::{Markup, html};
 
@@ -23,7 +22,6 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
         return Ok(html! {});
     };
     let name = scenario.assignment.name.as_str();
-    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
     let effect = plot_markup(name, effect_plot(report, index, scenario))?;
     let latency = plot_markup(name, curve_plot(report, index, scenario, Metric::LatencyP50))?;
     let throughput = plot_markup(name, curve_plot(report, index, scenario, Metric::Throughput))?;
@@ -42,7 +40,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             div.plots {
                 figure {
                     figcaption {
-                        "Change in " (labels::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
+                        "Change in " (labels::metric_title(&scenario.assignment.workload, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
                         "Hollow dots have no verdict. "
                         "Noise floor: " (overview::noise_floor(report, Some(index))) "."
@@ -50,7 +48,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     (effect)
                 }
                 figure {
-                    figcaption { (labels::metric_title(ping_pong, Metric::LatencyP50)) " by size" }
+                    figcaption { (labels::metric_title(&scenario.assignment.workload, Metric::LatencyP50)) " by size" }
                     (latency)
                 }
                 figure {

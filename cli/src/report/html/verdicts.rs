@@ -1,7 +1,6 @@
 //! Verdict tables and expectations.
 
 use campaign::format;
-use crds::assignment::Workload;
 use crds::v1alpha1::ExpectationOutcome;
 use maud::{Markup, html};
 
@@ -43,8 +42,7 @@ pub(super) fn verdicts(report: &Report<'_>) -> Markup {
         section #verdicts aria-labelledby="verdicts-title" {
             h2 #verdicts-title { "Verdicts" }
             @for (index, scenario) in plan.scenarios.iter().enumerate() {
-                @let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
-                @let title = labels::metric_title(ping_pong, scenario.primary);
+                @let title = labels::metric_title(&scenario.assignment.workload, scenario.primary);
                 @let label = format!("Verdicts for {}", scenario.assignment.name);
                 h3 { a href={ "#scenario-" (index) } { (scenario.assignment.name) } ": " (title) }
                 p.note {

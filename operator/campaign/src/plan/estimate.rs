@@ -315,7 +315,7 @@ mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
         CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
-        Posted, PostingCounters, Record, SideReport,
+        OpenLoopReport, Posted, PostingCounters, Record, SideReport,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -375,6 +375,10 @@ mod tests {
                 p99_nanos: 12_345.678_9,
             }),
             counters,
+            open_loop: Some(OpenLoopReport {
+                intended_nanos: many,
+                late: many,
+            }),
         };
         let record = Record::Case(Box::new(CaseRecord {
             block: 100_000,
