@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::record::FabricFacts;
-use crds::v1alpha1::TransportSpec;
+use crds::v1alpha1::{TransferOperation, TransportSpec};
 use fabricbench_runner::cli;
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::select::{
     ArmRank, BuiltInTransports, TransportSelector, TransportVisitor,
 };
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport,
-    TransportError,
+    Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey,
+    RemoteRegion, Transport, TransportError,
 };
 
 fn main() -> ExitCode {
@@ -71,6 +71,12 @@ struct SlowerTransport<T, const PERCENT: u32> {
 impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT> {
     type Region = T::Region;
 
+    const SUPPORTS_MORE: bool = T::SUPPORTS_MORE;
+
+    fn load(config: &OpenConfig) -> Result<(), TransportError> {
+        T::load(config)
+    }
+
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         Ok(Self {
             inner: T::open(config)?,
@@ -92,6 +98,14 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
 
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
         self.inner.connect(peer)
+    }
+
+    fn import(&mut self, peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
+        self.inner.import(peer, region)
+    }
+
+    fn check_operation(&self, operation: TransferOperation) -> Result<(), TransportError> {
+        self.inner.check_operation(operation)
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<T::Region, TransportError> {
