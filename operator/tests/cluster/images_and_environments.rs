@@ -1,9 +1,11 @@
-//! Tests variants with different images, which run in alternating gangs, and variants with different environments,
-//! which are interleaved in one gang.
+//! Tests variants with different images, which run in alternating gangs, and variants with different environments or
+//! transports, which are interleaved in one gang.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::v1alpha1::{BenchmarkRunStatus, EnvVar, Variant, Verdict};
+use crds::v1alpha1::{
+    BenchmarkRunStatus, EnvVar, TransportSpec, Ucx, UcxEmulation, UcxTransport, Variant, Verdict,
+};
 
 use super::test_namespace::{TestNamespace, planned, reports, with_rounds};
 use super::testbed::image_of;
@@ -86,6 +88,41 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
         "the workers ran for {} s",
         status.execution.as_ref().unwrap().active_seconds
     );
+    namespace.delete().await;
+}
+
+#[tokio::test]
+async fn ucx_and_libfabric_are_interleaved_in_one_gang() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let mut run = with_rounds("libraries", 3);
+    run.spec.variants[1] = Variant {
+        name: "ucx".to_owned(),
+        transport: Some(TransportSpec::Ucx(Ucx {
+            emulation: UcxEmulation::Allow,
+            ..Ucx::new(vec![UcxTransport::Tcp], run.spec.transport.rails())
+        })),
+        ..Variant::default()
+    };
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("libraries").await;
+    assert_eq!(status.execution.as_ref().unwrap().attempts.len(), 1);
+    let run = namespace.runs.get("libraries").await.unwrap();
+    let (plan, lines) = (planned(&run), namespace.lines(&run).await);
+    let of_ucx = reports(&run, &plan, &lines).endpoints;
+    let of_ucx = of_ucx.iter().filter(|from| from.record.arm == "ucx");
+    let lanes: BTreeSet<String> = of_ucx
+        .filter_map(|from| from.record.fabric.as_ref())
+        .flat_map(|facts| facts.rails.iter().flat_map(|rail| rail.lanes.clone()))
+        .collect();
+    println!("lanes: {lanes:?}");
+    assert!(
+        !lanes.is_empty() && lanes.iter().all(|lane| lane.starts_with("tcp/")),
+        "{lanes:?}"
+    );
+    for result in &status.results {
+        assert_eq!(result.valid_rounds, 3, "{result:?}");
+    }
     namespace.delete().await;
 }
 
