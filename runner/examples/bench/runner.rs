@@ -11,8 +11,7 @@ use crds::assignment::{
 use crds::record::Record;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, PingPongOperation, Polling,
-    TransferBuffers, TransferOperation, TransportSpec,
+    Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers, TransferOperation,
 };
 
 use crate::Setting;
@@ -23,7 +22,7 @@ const ARM: &str = "arm";
 /// this value, so both tools inject the same default sizes.
 const INJECT_MAX_BYTES: u64 = 2048;
 
-/// Number of writes in flight.
+/// Number of writes or reads in flight.
 pub const WINDOW: u32 = 64;
 
 /// What is measured.
@@ -33,6 +32,8 @@ pub enum Case {
     PingPong,
     /// Throughput of writes.
     Writes,
+    /// Throughput of reads.
+    Reads,
 }
 
 /// Result of one measurement of the runner.
@@ -58,16 +59,10 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
             min_chunk_bytes: 1,
         },
     };
-    let rails = match setting.provider {
-        LibfabricProvider::Shm => Vec::new(),
-        _ => vec!["127.0.0.1".to_owned()],
-    };
+    let rails = setting.fabric.rails();
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_910),
-        transport: TransportSpec::Libfabric(Libfabric {
-            provider: setting.provider,
-            rails: 1,
-        }),
+        transport: setting.fabric.spec(),
         devices: Devices::default(),
         bindings: (0..2)
             .map(|cpu| RankBinding {
@@ -100,7 +95,7 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
     Measured {
         value: match case {
             Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
-            Case::Writes => posted.payload_bytes as f64 / elapsed_micros,
+            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
         },
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
@@ -115,8 +110,11 @@ fn workload(case: Case, iterations: u32) -> Workload {
             measured,
             warmup: Extent::Iterations(10),
         }),
-        Case::Writes => Workload::Transfer(TransferWorkload {
-            operation: TransferOperation::Write,
+        Case::Writes | Case::Reads => Workload::Transfer(TransferWorkload {
+            operation: match case {
+                Case::Reads => TransferOperation::Read,
+                _ => TransferOperation::Write,
+            },
             window: WINDOW,
             batch: 1,
             threads: 1,

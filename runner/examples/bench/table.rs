@@ -10,6 +10,13 @@ pub const LATENCY_HEADER: &str =
 pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/s | fi_rma_bw, MB/s | ratio |
 |---|---|---|---|---|---|";
 
+/// Header of a table that compares the runner with the test `test` of ucx_perftest.
+pub fn ucx_header(test: &str, unit: &str) -> String {
+    format!(
+        "| UCX | transport | size | runner, {unit} | ucx_perftest {test}, {unit} | ratio |\n|---|---|---|---|---|---|"
+    )
+}
+
 /// Results for one size with one library and provider; index `i` of each list contains the result of repetition `i`.
 pub struct Row {
     version: String,

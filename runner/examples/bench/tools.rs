@@ -1,7 +1,7 @@
-//! Runs fi_pingpong and fabtests. Each measurement starts a server and a client, and the client prints the result.
+//! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints the result.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,19 +12,37 @@ use crate::runner::{Case, WINDOW};
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A tool, with the directory that contains it if it belongs to the fabtests.
+/// A tool.
 pub enum Tool<'a> {
+    Fabtest(Fabtest<'a>),
+    /// A test of ucx_perftest.
+    UcxPerftest {
+        test: &'static str,
+    },
+}
+
+impl Tool<'_> {
+    /// Mean one-way latency in microseconds, or throughput in MB/s. `provider` is the name that the library uses.
+    ///
+    /// # Errors
+    /// If the tool cannot be started, does not listen, or prints no result.
+    pub fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
+        match self {
+            Self::Fabtest(tool) => tool.measure(setting, case, provider),
+            Self::UcxPerftest { test } => ucx_perftest(setting, case, provider, test),
+        }
+    }
+}
+
+/// A tool of libfabric, with the directory that contains it if it belongs to the fabtests.
+pub enum Fabtest<'a> {
     FiPingpong,
     TaggedPingpong(&'a Path),
     RmaBandwidth(&'a Path),
 }
 
-impl Tool<'_> {
-    /// Mean one-way latency in microseconds, or throughput in MB/s.
-    ///
-    /// # Errors
-    /// If the tool cannot be started, does not listen, or prints no result.
-    pub fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
+impl Fabtest<'_> {
+    fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
         let (binary, column) = match self {
             Self::FiPingpong => ("fi_pingpong".to_owned(), "usec/xfer"),
             Self::TaggedPingpong(directory) => {
@@ -53,9 +71,51 @@ impl Tool<'_> {
             client.args(["-P", &PORT.to_string()]);
         }
         client.arg("127.0.0.1");
-        run(server, client, column)
-            .map_err(|error| format!("{binary}, {provider}, {} bytes: {error}", setting.size))
+        let text = run(server, client);
+        let value = text.and_then(|text| column_of(&text, column));
+        value.map_err(|error| format!("{binary}, {provider}, {} bytes: {error}", setting.size))
     }
+}
+
+/// Runs `test` of ucx_perftest, from the directory next to the library if there is one.
+fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) -> Result<f64, String> {
+    let next_to_library = |directory: &PathBuf| directory.with_file_name("bin").join("ucx_perftest");
+    let binary = setting
+        .library
+        .map_or(PathBuf::from("ucx_perftest"), next_to_library);
+    let side = |cpu: u32| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu.to_string()]).arg(&binary);
+        command.args(["-p", &PORT.to_string()]);
+        command.env("UCX_TLS", format!("{transport},self"));
+        if transport == "tcp" {
+            command.env("UCX_NET_DEVICES", "lo");
+        }
+        if let Some(directory) = setting.library {
+            command.env("LD_LIBRARY_PATH", directory);
+        }
+        command
+    };
+    let mut client = side(1);
+    client.args(["-t", test, "-f", "-v", "-w", "100"]);
+    client.args(["-n", &setting.iterations(case).to_string()]);
+    client.args(["-s", &setting.size.to_string()]);
+    if case != Case::PingPong {
+        client.args(["-O", &WINDOW.to_string()]);
+    }
+    client.arg("127.0.0.1");
+    let text = run(side(0), client);
+    let value = text.and_then(|text| match case {
+        Case::PingPong => field_of(&text, "overall_lat"),
+        // The bandwidth is printed in MiB/s.
+        Case::Writes | Case::Reads => Ok(field_of(&text, "overall_mr")? * setting.size as f64 / 1e6),
+    });
+    value.map_err(|error| {
+        format!(
+            "ucx_perftest -t {test}, {transport}, {} bytes: {error}",
+            setting.size
+        )
+    })
 }
 
 fn in_directory(directory: &Path, name: &str) -> String {
@@ -78,8 +138,8 @@ fn common(binary: &str, cpu: u32, setting: &Setting<'_>, case: Case, provider: &
     command
 }
 
-/// Runs both sides and returns the value in the column `name` of the client's last line.
-fn run(mut server: Command, mut client: Command, name: &str) -> Result<f64, String> {
+/// Runs both sides and returns what the client prints.
+fn run(mut server: Command, client: Command) -> Result<String, String> {
     let silent = server.stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = Server(silent.spawn().map_err(|error| error.to_string())?);
     server.wait_until_listening()?;
@@ -89,24 +149,45 @@ fn run(mut server: Command, mut client: Command, name: &str) -> Result<f64, Stri
         .arg(client.get_program())
         .args(client.get_args());
     timed.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    client = timed;
-    let output = client.output().map_err(|error| error.to_string())?;
+    let output = timed.output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    column(&text, name).ok_or_else(|| {
+    if text.trim().is_empty() || !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        format!(
-            "no result ({}): {}",
-            output.status,
-            errors.lines().next().unwrap_or("no message")
-        )
-    })
+        let first = errors.lines().next().unwrap_or("no message");
+        return Err(format!("no result ({}): {first}", output.status));
+    }
+    Ok(text.into_owned())
 }
 
 /// Value of the column `name` in the last line.
-fn column(text: &str, name: &str) -> Option<f64> {
-    let header = text.lines().find(|line| line.contains(name))?;
-    let index = header.split_whitespace().position(|word| word == name)?;
-    text.lines().last()?.split_whitespace().nth(index)?.parse().ok()
+fn column_of(text: &str, name: &str) -> Result<f64, String> {
+    let header = text.lines().find(|line| line.contains(name));
+    let index = header.and_then(|header| header.split_whitespace().position(|word| word == name));
+    value(
+        index,
+        text.lines().last(),
+        |line| line.split_whitespace().collect(),
+        name,
+    )
+}
+
+/// Value of the field `name` in the last line of comma-separated values.
+fn field_of(text: &str, name: &str) -> Result<f64, String> {
+    let header = text.lines().find(|line| line.contains(name));
+    let index = header.and_then(|header| header.split(',').position(|word| word == name));
+    value(index, text.lines().last(), |line| line.split(',').collect(), name)
+}
+
+fn value(
+    index: Option<usize>,
+    line: Option<&str>,
+    split: impl Fn(&str) -> Vec<&str>,
+    name: &str,
+) -> Result<f64, String> {
+    let found = index
+        .zip(line)
+        .and_then(|(index, line)| split(line).get(index)?.parse().ok());
+    found.ok_or_else(|| format!("the output has no value {name}"))
 }
 
 struct Server(Child);
