@@ -192,6 +192,14 @@ pub struct TransferWorkload {
     /// Intended start times of the measured transfers; unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
+    /// Whether a flush of the endpoint follows every transfer and is part of its sample, if the library has flushes.
+    /// Requires a window of 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush: bool,
+    /// Whether the initiator sends pings beside its transfers, and also before them, while the fabric is idle. Requires
+    /// a single thread.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ping: bool,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.
@@ -422,6 +430,16 @@ impl Assignment {
                     bounded,
                     "scenarios[].workload",
                     "window, batch or threads is out of bounds",
+                )?;
+                require(
+                    !transfer.flush || transfer.window == 1,
+                    "scenarios[].workload.flush",
+                    "requires a window of 1",
+                )?;
+                require(
+                    !transfer.ping || transfer.threads == 1,
+                    "scenarios[].workload.ping",
+                    "requires a single thread",
                 )?;
             }
         }

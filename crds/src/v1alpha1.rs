@@ -16,6 +16,7 @@ mod run;
 mod run_policy;
 mod sampling;
 mod scenario;
+mod starway;
 mod status;
 mod transport;
 mod variant;
@@ -35,9 +36,10 @@ pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, Stop};
 pub use scenario::{
-    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, SizeOperations, Transfer,
+    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload, SizeOperations, Transfer,
     TransferBuffers, TransferOperation,
 };
+pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition, EndReason,
     Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary,

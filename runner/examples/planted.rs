@@ -127,6 +127,14 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         self.inner.post_receive(rail, region, offset, length, token)
     }
 
+    fn post_flush(&mut self, peer: Peer) -> Result<bool, PostError> {
+        self.inner.post_flush(peer)
+    }
+
+    fn flushes_in_flight(&self) -> u32 {
+        self.inner.flushes_in_flight()
+    }
+
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         let count = self.inner.poll(completions)?;
         let is_message = |completion: &Completion| !matches!(completion.kind, CompletionKind::Posted { .. });

@@ -51,6 +51,10 @@ pub enum Message {
     Signal(Signal),
     /// Consumes a receive posted for an earlier case.
     DrainReceive,
+    /// Requests a [`Message::PingReply`].
+    Ping,
+    /// Reply to a [`Message::Ping`].
+    PingReply,
 }
 
 /// A step of a case that one side signals to the other.
@@ -72,6 +76,8 @@ pub enum Signal {
     Prepared,
     /// Integrity pass: all transfers of the group are complete.
     Posted,
+    /// The initiator has sampled the idle fabric, so that the warm-up may begin.
+    IdleSampled,
     /// The sender has abandoned the case.
     Abort(FailureReason),
 }
@@ -122,6 +128,7 @@ impl Signal {
                 let code = REASONS.iter().position(|known| *known == reason);
                 (8, code.unwrap_or(REASONS.len() - 1) as u64)
             }
+            Self::IdleSampled => (9, 0),
         }
     }
 
@@ -136,6 +143,7 @@ impl Signal {
             6 => Self::Prepared,
             7 => Self::Posted,
             8 => Self::Abort(*REASONS.get(argument as usize)?),
+            9 => Self::IdleSampled,
             _ => return None,
         })
     }
@@ -154,6 +162,8 @@ impl Immediate {
                 (3, signal, argument)
             }
             Message::DrainReceive => (4, 0, 0),
+            Message::Ping => (5, 0, 0),
+            Message::PingReply => (6, 0, 0),
         };
         let case = u64::from(self.case.0);
         kind << KIND_SHIFT | case << CASE_SHIFT | (chunk & CHUNK_MASK) << CHUNK_SHIFT | value & VALUE_MASK
@@ -173,6 +183,8 @@ impl Immediate {
             2 => Message::CreditRequest(value),
             3 => Message::Signal(Signal::decode(chunk, value)?),
             4 => Message::DrainReceive,
+            5 => Message::Ping,
+            6 => Message::PingReply,
             _ => return None,
         };
         let case = CaseTag((immediate >> CASE_SHIFT & CASE_MASK) as u8);
@@ -198,7 +210,9 @@ mod tests {
 
     #[test]
     fn messages_are_unchanged_after_encoding_and_decoding() {
-        assert_round_trip(Message::DrainReceive);
+        for message in [Message::DrainReceive, Message::Ping, Message::PingReply] {
+            assert_round_trip(message);
+        }
         assert_round_trip(Message::Credit(32_767));
         assert_round_trip(Message::CreditRequest(0));
         let signals = [
@@ -210,6 +224,7 @@ mod tests {
             Signal::Stopped,
             Signal::Prepared,
             Signal::Posted,
+            Signal::IdleSampled,
         ];
         let aborts = REASONS.map(Signal::Abort);
         for signal in signals.into_iter().chain(aborts) {

@@ -35,6 +35,8 @@ pub struct Faults {
     pub stall_at: Option<(u64, Duration)>,
     /// Number of polls by which the completions of local posts are delayed.
     pub delay_polls: u64,
+    /// Number of polls that a flush takes; `None` for a transport without flushes.
+    pub flush_polls: Option<u64>,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
 }
@@ -91,6 +93,8 @@ pub struct TestTransport {
     offered: u64,
     delivered: u64,
     polls: u64,
+    /// Polls at which the flushes in flight complete.
+    flushes_due: VecDeque<u64>,
     again_returned: bool,
 }
 
@@ -289,6 +293,7 @@ impl Transport for TestTransport {
             delivered: 0,
             polls: 0,
             again_returned: false,
+            flushes_due: VecDeque::new(),
         })
     }
 
@@ -405,8 +410,19 @@ impl Transport for TestTransport {
         Ok(())
     }
 
+    fn post_flush(&mut self, _: Peer) -> Result<bool, PostError> {
+        self.flushes_due
+            .extend(self.faults.flush_polls.map(|polls| self.polls + polls));
+        Ok(self.faults.flush_polls.is_some())
+    }
+
+    fn flushes_in_flight(&self) -> u32 {
+        self.flushes_due.len() as u32
+    }
+
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         self.polls += 1;
+        self.flushes_due.retain(|due| *due > self.polls);
         let mut count = 0;
         while count < completions.len() && self.delayed.front().is_some_and(|(due, _)| *due <= self.polls) {
             let Some((_, completion)) = self.delayed.pop_front() else {

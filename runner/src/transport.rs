@@ -362,6 +362,21 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
+    /// Posts a flush of the endpoint to `peer` on every rail, which completes when all earlier operations have completed
+    /// at the peer. Returns false, without a flush, if the library has none.
+    ///
+    /// # Errors
+    /// See [`PostError`].
+    fn post_flush(&mut self, _peer: Peer) -> Result<bool, PostError> {
+        Ok(false)
+    }
+
+    /// Number of flushes posted by [`Transport::post_flush`] that no poll has completed yet. A flush that fails makes
+    /// the poll fail.
+    fn flushes_in_flight(&self) -> u32 {
+        0
+    }
+
     /// Drives progress, writes completions from all rails to `completions` until the buffer is full or no completions
     /// are left, and returns the number written.
     ///

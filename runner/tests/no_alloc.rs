@@ -68,6 +68,8 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
         open_loop: None,
+        flush: false,
+        ping: false,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
     }))
@@ -86,6 +88,24 @@ fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignmen
     scenario
 }
 
+/// One message at a time, each followed by a flush where the library has flushes.
+fn flushed(iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer(Send, iterations);
+    if let Workload::Transfer(transfer) = &mut scenario.workload {
+        (transfer.window, transfer.batch, transfer.flush) = (1, 1, true);
+    }
+    scenario
+}
+
+/// Messages in both directions with pings beside them.
+fn with_pings(iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer(Send, iterations);
+    if let Workload::Transfer(transfer) = &mut scenario.workload {
+        (transfer.direction, transfer.ping) = (Direction::Bidirectional, true);
+    }
+    scenario
+}
+
 /// This must be the only test in the binary, because the allocations of the whole process are counted.
 #[test]
 fn additional_operations_do_not_allocate() {
@@ -95,6 +115,7 @@ fn additional_operations_do_not_allocate() {
         let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
         let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
         let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
+        let all = all.chain([flushed(iterations), with_pings(iterations)]);
         all.collect::<Vec<_>>()
     };
     let (few, many) = (scenarios(200), scenarios(1200));

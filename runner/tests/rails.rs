@@ -96,6 +96,8 @@ fn leg(
                 direction: Direction::Unidirectional,
                 buffers: TransferBuffers::Separate,
                 open_loop: None,
+                flush: false,
+                ping: false,
                 measured,
                 // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),

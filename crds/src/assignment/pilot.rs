@@ -156,6 +156,8 @@ mod tests {
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Separate,
             open_loop: None,
+            flush: false,
+            ping: false,
             measured,
             warmup: Extent::Iterations(0),
         })

@@ -113,6 +113,37 @@ pub struct Posted {
     /// Start times of the transfers in an open loop. Unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoopReport>,
+    /// Time from the local completion of a transfer to the completion of the flush that follows it. Unset if the
+    /// transfers are not followed by flushes, or if the library has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Durations>,
+    /// Round-trip times of pings. Unset if this worker sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ping: Option<PingReport>,
+}
+
+/// Distribution of durations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Durations {
+    /// Distribution of the durations, in nanoseconds.
+    pub histogram: Histogram,
+    /// Exact minimum, in nanoseconds.
+    pub min_nanos: u64,
+    /// Exact maximum, in nanoseconds.
+    pub max_nanos: u64,
+}
+
+/// Round-trip times of pings, which are messages of 8 bytes. One ping is in flight at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PingReport {
+    /// Before the transfers, while the fabric is idle.
+    pub idle: Durations,
+    /// Beside the transfers.
+    pub loaded: Durations,
 }
 
 /// Start times of the transfers in an open loop.

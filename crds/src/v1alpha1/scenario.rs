@@ -1,17 +1,18 @@
-//! Scenarios: ping-pong latency or transfer throughput, measured at given sizes with one kind of memory.
+//! Scenarios: workloads that are measured at given sizes with one kind of memory.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Load;
+use super::starway::FLAG_SIZES;
+use super::{LargeArray, Load, PingpongFlag, SmallMessages, StreamingDuplex};
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("has(self.pingPong) != has(self.transfer)").message("exactly one of pingPong and transfer must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag and streamingDuplex must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -31,16 +32,28 @@ pub struct Scenario {
     /// number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// Metric on which verdicts are based. Defaults to LatencyP50 for pingPong, Throughput for transfer, and LatencyP99
-    /// for transfer with load.
+    /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong and
+    /// pingpongFlag, to CompletionRate for smallMessages, and to Throughput for the other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
-    /// Ping-pong workload, which measures latency. Exactly one of pingPong and transfer must be set.
+    /// Ping-pong workload, which measures latency. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping_pong: Option<PingPong>,
-    /// Transfer workload, which measures throughput. Exactly one of pingPong and transfer must be set.
+    /// Transfer workload, which measures throughput. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
+    /// Workload of one large message at a time. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_array: Option<LargeArray>,
+    /// Workload of small messages in batches. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_messages: Option<SmallMessages>,
+    /// Workload of a flag that is sent back and forth. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pingpong_flag: Option<PingpongFlag>,
+    /// Workload of chunks in both directions at the same time. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming_duplex: Option<StreamingDuplex>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario. fabricbench replay copies the numbers from a finished run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -252,13 +265,77 @@ impl fmt::Display for Metric {
     }
 }
 
+/// The workload of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScenarioWorkload<'a> {
+    /// `pingPong`.
+    PingPong(&'a PingPong),
+    /// `transfer`.
+    Transfer(&'a Transfer),
+    /// `largeArray`.
+    LargeArray(&'a LargeArray),
+    /// `smallMessages`.
+    SmallMessages(&'a SmallMessages),
+    /// `pingpongFlag`.
+    PingpongFlag(&'a PingpongFlag),
+    /// `streamingDuplex`.
+    StreamingDuplex(&'a StreamingDuplex),
+}
+
 impl Scenario {
-    /// Sizes of the workload, in the order of the spec.
-    pub fn sizes(&self) -> &[Size] {
-        match (&self.ping_pong, &self.transfer) {
-            (Some(ping_pong), _) => &ping_pong.sizes,
-            (None, Some(transfer)) => &transfer.sizes,
-            (None, None) => &[],
+    /// The workload; `None` if none is set, which the schema rejects.
+    pub fn workload(&self) -> Option<ScenarioWorkload<'_>> {
+        let ping_pong = self.ping_pong.as_ref().map(ScenarioWorkload::PingPong);
+        ping_pong
+            .or(self.transfer.as_ref().map(ScenarioWorkload::Transfer))
+            .or(self.large_array.as_ref().map(ScenarioWorkload::LargeArray))
+            .or(self.small_messages.as_ref().map(ScenarioWorkload::SmallMessages))
+            .or(self.pingpong_flag.as_ref().map(ScenarioWorkload::PingpongFlag))
+            .or(self.streaming_duplex.as_ref().map(ScenarioWorkload::StreamingDuplex))
+    }
+}
+
+impl<'a> ScenarioWorkload<'a> {
+    /// Name of the field that contains the workload.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::PingPong(_) => "pingPong",
+            Self::Transfer(_) => "transfer",
+            Self::LargeArray(_) => "largeArray",
+            Self::SmallMessages(_) => "smallMessages",
+            Self::PingpongFlag(_) => "pingpongFlag",
+            Self::StreamingDuplex(_) => "streamingDuplex",
+        }
+    }
+
+    /// Message or transfer sizes, in the order of the spec.
+    pub fn sizes(self) -> &'a [Size] {
+        match self {
+            Self::PingPong(given) => &given.sizes,
+            Self::Transfer(given) => &given.sizes,
+            Self::LargeArray(given) => &given.sizes,
+            Self::SmallMessages(given) => &given.sizes,
+            Self::PingpongFlag(_) => &FLAG_SIZES,
+            Self::StreamingDuplex(given) => &given.sizes,
+        }
+    }
+
+    /// When operations start; `None` for a closed loop.
+    pub fn load(self) -> Option<Load> {
+        match self {
+            Self::Transfer(given) => given.load,
+            Self::SmallMessages(given) => given.load,
+            Self::PingPong(_) | Self::LargeArray(_) | Self::PingpongFlag(_) | Self::StreamingDuplex(_) => None,
+        }
+    }
+
+    /// Metric on which verdicts are based by default.
+    pub fn default_metric(self) -> Metric {
+        match self {
+            _ if self.load().is_some() => Metric::LatencyP99,
+            Self::PingPong(_) | Self::PingpongFlag(_) => Metric::LatencyP50,
+            Self::SmallMessages(_) => Metric::CompletionRate,
+            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) => Metric::Throughput,
         }
     }
 }

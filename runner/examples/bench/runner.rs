@@ -121,6 +121,8 @@ fn workload(case: Case, iterations: u32) -> Workload {
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Shared,
             open_loop: None,
+            flush: false,
+            ping: false,
             measured,
             warmup: Extent::Iterations(100),
         }),

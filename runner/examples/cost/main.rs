@@ -47,6 +47,8 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
         open_loop: None,
+        flush: false,
+        ping: false,
         measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
     }))

@@ -9,6 +9,7 @@ use crds::record::{CaseFailure, OpenLoopReport, PostingCounters, RailFacts, Side
 
 use super::case::Role;
 use super::engine::Engine;
+use super::ping::PingRecorders;
 use crate::immediate::Signal;
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
@@ -55,6 +56,10 @@ pub struct ThreadMeasurement {
     pub recorder: Recorder,
     /// Start times of the transfers in an open loop; `None` in a closed loop.
     pub open_loop: Option<OpenLoopReport>,
+    /// Durations of the flushes that follow the transfers; `None` if transfers are not followed by flushes.
+    pub flushes: Option<Recorder>,
+    /// Round-trip times of pings; `None` if this thread sends none.
+    pub pings: Option<PingRecorders>,
 }
 
 /// Report of one thread in a measured case.

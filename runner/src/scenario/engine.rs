@@ -19,6 +19,7 @@ use super::geometry::Geometry;
 use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
+use super::ping::Pings;
 use super::waiting::Waiting;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::immediate::CaseTag;
@@ -51,6 +52,7 @@ pub struct Engine<'a, T: Transport> {
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
+    pub(super) pings: Pings,
     pub(super) waiting: Waiting,
     /// Whether the thread must not sleep in any polling mode, because no completion would wake it.
     pub(super) awake: bool,
@@ -82,7 +84,8 @@ impl<T: Transport> Engine<'_, T> {
     /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.
     #[inline]
     pub fn idle(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
-        let unfinished = self.incoming.owes_credit() || self.thread.receives.has_deferred();
+        let unfinished =
+            self.incoming.owes_credit() || self.thread.receives.has_deferred() || self.pings.has_work();
         self.pause(activity, !self.awake && !unfinished)
     }
 

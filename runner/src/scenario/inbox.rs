@@ -20,6 +20,8 @@ pub struct Inbox {
     pub stop: bool,
     /// Whether the target has closed its window.
     pub stopped: bool,
+    /// Whether the other side has sampled the idle fabric.
+    pub idle_sampled: bool,
     /// Number of groups that the other side has prepared.
     pub prepared: u64,
     /// Number of groups that the other side has posted.
@@ -48,6 +50,7 @@ impl Inbox {
             Signal::Started => self.started = true,
             Signal::Stop => self.stop = true,
             Signal::Stopped => self.stopped = true,
+            Signal::IdleSampled => self.idle_sampled = true,
             Signal::Prepared => self.prepared += 1,
             Signal::Posted => self.posted += 1,
             Signal::Abort(reason) => self.aborted = Some(reason),

@@ -80,6 +80,12 @@ impl Outgoing {
         self.slots.len() - self.free.len()
     }
 
+    /// Whether all chunks of the transfers in flight are complete on this side, so that only credits are missing.
+    #[inline]
+    pub fn is_sent(&self) -> bool {
+        self.slots.iter().all(|slot| slot.pending == 0)
+    }
+
     /// Number of transfers posted since the start of the case.
     #[inline]
     pub fn posted(&self) -> u64 {

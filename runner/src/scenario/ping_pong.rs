@@ -96,6 +96,8 @@ impl<T: Transport> Work<T> for Initiator {
             last_completion,
             recorder,
             open_loop: None,
+            flushes: None,
+            pings: None,
         }))
     }
 }

@@ -8,6 +8,7 @@ use super::case::Case;
 use super::case_protocol::ThreadReport;
 use super::engine::failure;
 use super::geometry;
+use super::ping::{PingRecorders, durations};
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
@@ -25,6 +26,8 @@ pub(super) fn side_report(
     let mut posted: Option<Posted> = None;
     let (mut first_post, mut last_completion) = (u64::MAX, 0);
     let mut recorders = Vec::new();
+    let mut flushes = Vec::new();
+    let mut pings = None;
     let mut migrations = 0;
     for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
@@ -42,6 +45,8 @@ pub(super) fn side_report(
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
         recorders.push(measurement.recorder);
+        flushes.extend(measurement.flushes);
+        pings = pings.or(measurement.pings);
         if let Some(thread) = measurement.open_loop {
             let all = posted.open_loop.get_or_insert_default();
             all.intended_nanos = all.intended_nanos.max(thread.intended_nanos);
@@ -62,6 +67,8 @@ pub(super) fn side_report(
             min_nanos: latency.min_nanos,
             max_nanos: latency.max_nanos,
             exclusive_quantiles: latency.exclusive_quantiles,
+            flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
+            ping: pings.map(PingRecorders::report),
             ..posted
         }
     });

@@ -5,6 +5,7 @@ mod failures;
 mod fixture;
 mod geometry;
 mod integrity;
+mod observations;
 mod open_loop;
 mod ping_pong;
 mod pinning;

@@ -13,16 +13,22 @@
 //!   individually. At the end, the side that posts requests a final credit, which is the last message of the timed
 //!   region.
 //!
+//! A workload can ask for a flush after each transfer ([`flushed`]) and for pings beside the transfers
+//! ([`super::ping`]).
+//!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
 //! thread.
 
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
+use super::case::Role;
 use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
-use super::open_loop;
+use super::ping::PingRecorders;
 use super::schedule::Schedule;
+use super::{flushed, open_loop};
+use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
@@ -34,6 +40,10 @@ pub struct Poster {
     recorder: Option<Recorder>,
     /// Intended start times of the measured transfers; `None` in a closed loop.
     schedule: Option<Schedule>,
+    /// Durations of the flushes that follow the transfers; `None` if there are no flushes.
+    flushes: Option<Recorder>,
+    /// Round-trip times of pings; `None` if this side sends none.
+    pings: Option<PingRecorders>,
 }
 
 /// Work of one thread on a side that does not post.
@@ -41,13 +51,28 @@ pub struct Poster {
 pub struct PassiveTarget;
 
 impl Poster {
-    /// Creates the work of one thread and allocates the memory for its samples. Equal seeds give equal start times in an
-    /// open loop.
-    pub fn new(workload: &TransferWorkload, seed: u64) -> Self {
+    /// Creates the work of one thread on the side with this role, and allocates the memory for its samples. Equal seeds
+    /// give equal start times in an open loop.
+    pub fn new(workload: &TransferWorkload, role: Role, seed: u64) -> Self {
         Self {
+            flushes: workload.flush.then(|| Recorder::new(workload.measured)),
+            pings: (workload.ping && role == Role::Initiator).then(PingRecorders::new),
             recorder: Some(Recorder::new(workload.measured)),
             schedule: workload.open_loop.map(|load| Schedule::new(load, seed)),
             workload: workload.clone(),
+        }
+    }
+
+    /// Samples the idle fabric on the initiator. The target waits, so that its warm-up does not disturb the samples.
+    fn sample_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        match &mut self.pings {
+            Some(pings) => {
+                pings.measure_idle(engine)?;
+                engine.signal(Signal::IdleSampled)
+            }
+            None => engine.serve_until("waiting for the peer to sample the idle fabric", |engine| {
+                engine.inbox.idle_sampled
+            }),
         }
     }
 }
@@ -87,30 +112,53 @@ pub(crate) fn run_transfers<T: Transport>(
 
 impl<T: Transport> Work<T> for Poster {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        run_transfers(engine, self.workload.warmup, clock::now())
+        if self.workload.ping {
+            self.sample_idle(engine)?;
+        }
+        let now = clock::now();
+        if self.workload.flush {
+            flushed::run(engine, Budget::new(self.workload.warmup, now), now, None)?;
+            return Ok(());
+        }
+        run_transfers(engine, self.workload.warmup, now)
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let before = engine.outgoing.completed();
-        engine.outgoing.set_recorder(self.recorder.take());
+        if let Some(pings) = &mut self.pings {
+            pings.start(engine);
+        }
         let first_post = clock::now();
-        let open_loop = match self.schedule.take() {
-            Some(schedule) => {
-                let budget = Budget::new(self.workload.measured, first_post);
-                Some(open_loop::run(engine, budget, first_post, schedule)?)
+        let budget = Budget::new(self.workload.measured, first_post);
+        let mut open_loop = None;
+        let last_completion = match (&mut self.recorder, &mut self.flushes) {
+            (Some(transfers), Some(flushes)) => {
+                let samples = flushed::Samples { transfers, flushes };
+                flushed::run(engine, budget, first_post, Some(samples))?
             }
-            None => {
-                run_transfers(engine, self.workload.measured, first_post)?;
-                None
+            (recorder, _) => {
+                engine.outgoing.set_recorder(recorder.take());
+                match self.schedule.take() {
+                    Some(schedule) => {
+                        open_loop = Some(open_loop::run(engine, budget, first_post, schedule)?);
+                    }
+                    None => run_transfers(engine, self.workload.measured, first_post)?,
+                }
+                *recorder = engine.outgoing.set_recorder(None);
+                engine.outgoing.last_completion().max(first_post)
             }
         };
-        let recorder = engine.outgoing.set_recorder(None);
-        Ok(recorder.map(|recorder| ThreadMeasurement {
+        if let Some(pings) = &mut self.pings {
+            pings.stop(engine)?;
+        }
+        Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
             operations: engine.outgoing.completed() - before,
             first_post,
-            last_completion: engine.outgoing.last_completion().max(first_post),
+            last_completion,
             recorder,
             open_loop,
+            flushes: self.flushes.take(),
+            pings: self.pings.take(),
         }))
     }
 }

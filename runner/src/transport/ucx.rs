@@ -121,6 +121,15 @@ impl Transport for Ucx {
         posting::post_receive(self, rail, region, offset, length, token)
     }
 
+    fn post_flush(&mut self, peer: Peer) -> Result<bool, PostError> {
+        posting::post_flush(self, peer).map(|()| true)
+    }
+
+    #[inline]
+    fn flushes_in_flight(&self) -> u32 {
+        self.rails.iter().map(ffi::Rail::requested_flushes).sum()
+    }
+
     #[inline]
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         completion::poll(self, completions)

@@ -137,6 +137,8 @@ fn transfer() -> ScenarioAssignment {
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Separate,
             open_loop: None,
+            flush: false,
+            ping: false,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

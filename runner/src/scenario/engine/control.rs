@@ -7,6 +7,7 @@ use super::{Engine, failure};
 use crate::arm_endpoints::layout::CONTROL_BYTES;
 use crate::arm_endpoints::tokens::PostOwner;
 use crate::immediate::{Immediate, Message, Signal};
+use crate::measure::clock;
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
 /// Rail on which control messages are sent.
@@ -66,6 +67,54 @@ impl<T: Transport> Engine<'_, T> {
             self.incoming.record_credit_sent();
         }
         Ok(())
+    }
+
+    /// Sends a ping, after waiting for queue space if necessary.
+    pub fn send_ping(&mut self) -> Result<(), CaseFailure> {
+        self.pings.record_sent(clock::now());
+        self.send(CONTROL_RAIL, Message::Ping)
+    }
+
+    /// Tries to send the reply to a ping and the next ping, if they are due. If there is no queue space, the next poll
+    /// tries again.
+    pub(super) fn try_pings(&mut self) -> Result<(), CaseFailure> {
+        if self.pings.owes_reply() && self.try_send(CONTROL_RAIL, Message::PingReply)? {
+            self.pings.record_reply_sent();
+        }
+        if self.pings.has_work() {
+            let now = clock::now();
+            if self.try_send(CONTROL_RAIL, Message::Ping)? {
+                self.pings.record_sent(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Posts a flush of the endpoint on every rail. Returns whether the library has flushes.
+    ///
+    /// # Errors
+    /// Fails if the flush fails or is rejected, or if the deadline passes while the library accepts no flush.
+    pub fn flush(&mut self) -> Result<bool, CaseFailure> {
+        loop {
+            match self.thread.transport.post_flush(self.peer) {
+                Ok(is_posted) => return Ok(is_posted),
+                Err(PostError::Again) => {
+                    if !self.poll()? {
+                        self.idle_awake("waiting for queue space to post a flush")?;
+                    }
+                }
+                Err(PostError::Refused(errno)) => {
+                    let message = format!("the library rejected a flush (errno {errno})");
+                    return Err(failure(FailureReason::OperationRejected, message));
+                }
+                Err(PostError::Failed(errno)) => return Err(self.rail_failed(CONTROL_RAIL, errno)),
+            }
+        }
+    }
+
+    /// Whether a flush is in flight.
+    pub fn is_flushing(&self) -> bool {
+        self.thread.transport.flushes_in_flight() > 0
     }
 
     fn try_send(&mut self, rail: Rail, message: Message) -> Result<bool, CaseFailure> {

@@ -55,6 +55,9 @@ impl<T: Transport> Engine<'_, T> {
         if owes_credit {
             self.try_credit()?;
         }
+        if self.pings.has_work() {
+            self.try_pings()?;
+        }
         Ok(count > 0)
     }
 
@@ -129,6 +132,8 @@ impl<T: Transport> Engine<'_, T> {
             Message::Data { chunk, transfer } => self.handle_chunk(rail, chunk, transfer, received)?,
             Message::Credit(count) => self.outgoing.record_credit(count, now),
             Message::CreditRequest(count) => self.incoming.request_credit(count),
+            Message::Ping => self.pings.record_ping(),
+            Message::PingReply => self.pings.record_reply(now),
             Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
             Message::Signal(signal) => self.inbox.record(signal),
         }

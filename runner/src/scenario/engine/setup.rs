@@ -20,6 +20,7 @@ use crate::scenario::geometry::Geometry;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
+use crate::scenario::ping::Pings;
 use crate::scenario::waiting::Waiting;
 use crate::transport::Transport;
 
@@ -118,6 +119,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             outgoing: Outgoing::new(geometry.window, credits),
             incoming: Incoming::new(stripes.rails, geometry.window, geometry.batch, credits),
             inbox,
+            pings: Pings::default(),
             waiting: Waiting::new(setup.polling, case.deadline),
             awake: false,
             control_in_flight: 0,

@@ -58,6 +58,8 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         direction: Direction::Unidirectional,
         buffers: TransferBuffers::Separate,
         open_loop: None,
+        flush: false,
+        ping: false,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }

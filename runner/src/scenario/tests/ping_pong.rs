@@ -45,8 +45,16 @@ fn replies_do_not_wait_for_receives_whatever_the_number_of_chunks() {
         let log = pair.take_log();
         let messages = log.chunks(chunks).rev().take(ROUND_TRIPS);
         let posted: Vec<usize> = messages.map(|message| message[0].receives).collect();
-        // The receives of the previous echo are posted again only after the next message.
-        assert_eq!(posted, [all - chunks; ROUND_TRIPS], "{size}");
+        // The receives of the previous echo are posted again only after the next message. They stay missing for another
+        // round trip if the echo arrives before the first poll after the message, for example because another process
+        // has interrupted the thread.
+        let expected = all - chunks;
+        assert!(
+            posted.iter().all(|receives| *receives <= expected),
+            "{size}: {posted:?}"
+        );
+        let usual = posted.iter().filter(|receives| **receives == expected).count();
+        assert!(usual > ROUND_TRIPS / 2, "{size}: {posted:?}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! Posts operations and receives. Does not allocate, lock or log.
 
 use super::Ucx;
-use super::ffi::RemoteTarget;
+use super::ffi::{self, RemoteTarget};
 use super::memory::UcxRegion;
-use crate::transport::{Operation, Post, PostError, Rail, RemoteKey};
+use crate::transport::{Operation, Peer, Post, PostError, Rail, RemoteKey};
 
 #[inline]
 pub(super) fn post(transport: &mut Ucx, post: &Post<'_, UcxRegion>) -> Result<(), PostError> {
@@ -59,4 +59,15 @@ pub(super) fn post_receive(
         .get_mut(rail)
         .ok_or(PostError::Refused(libc::EINVAL))?
         .receive(range, token)
+}
+
+/// Posts a flush on every rail, or on none.
+pub(super) fn post_flush(transport: &mut Ucx, peer: Peer) -> Result<(), PostError> {
+    if !transport.rails.iter().all(ffi::Rail::has_free_flush) {
+        return Err(PostError::Again);
+    }
+    transport
+        .rails
+        .iter_mut()
+        .try_for_each(|rail| rail.post_flush(peer))
 }

@@ -2,7 +2,9 @@
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
-use crds::record::{ChainWriter, ExclusiveQuantiles, OpenLoopReport, Posted, PostingCounters, Record};
+use crds::record::{
+    ChainWriter, Durations, ExclusiveQuantiles, OpenLoopReport, PingReport, Posted, PostingCounters, Record,
+};
 
 use super::super::fit;
 use super::*;
@@ -54,6 +56,8 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 intended_nanos: number,
                 late: number,
             }),
+            flush: None,
+            ping: None,
             counters: PostingCounters {
                 posts: number,
                 injected: number,
@@ -73,6 +77,19 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
 
 fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
     let report = side(rails, latency, number);
+    let mut initiator = report.clone();
+    let durations = Durations {
+        histogram: latency.clone(),
+        min_nanos: number,
+        max_nanos: number,
+    };
+    // Only the initiator sends pings, and a workload with pings has no flushes.
+    if let Some(posted) = &mut initiator.posted {
+        posted.ping = Some(PingReport {
+            idle: durations.clone(),
+            loaded: durations,
+        });
+    }
     Record::Case(Box::new(CaseRecord {
         block: u32::MAX,
         round: u32::MAX,
@@ -85,7 +102,7 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
         target: u32::MAX,
         started_nanos: number,
         result: CaseResult::Measured(Box::new(Measurement {
-            initiator: report.clone(),
+            initiator,
             target: report,
         })),
     }))

@@ -97,6 +97,8 @@ pub(in crate::transport::ucx) struct Rail {
     /// States of flushes, by slot.
     pub(super) flushes: Box<[FlushState]>,
     pub(super) free_flushes: Vec<u32>,
+    /// Number of flushes in flight that [`Rail::post_flush`] posted.
+    pub(super) requested_flushes: u32,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -125,6 +127,7 @@ impl Rail {
             receives: vec![ReceiveState::Idle; config.depth].into(),
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
+            requested_flushes: 0,
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,
@@ -136,6 +139,17 @@ impl Rail {
     /// Packed worker address, which peers use to connect.
     pub(in crate::transport::ucx) fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    /// Whether another flush can be posted now.
+    pub(in crate::transport::ucx) fn has_free_flush(&self) -> bool {
+        !self.free_flushes.is_empty()
+    }
+
+    /// Number of flushes in flight that [`Rail::post_flush`] posted.
+    #[inline]
+    pub(in crate::transport::ucx) fn requested_flushes(&self) -> u32 {
+        self.requested_flushes
     }
 
     /// Drives progress once. Returns the number of events that the library handled.

@@ -6,7 +6,7 @@
 
 use super::callbacks::completed;
 use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
-use crate::transport::Peer;
+use crate::transport::{Peer, PostError};
 use crate::transport::ucx::rules::errors::post_error;
 use std::collections::VecDeque;
 use ucx_sys::bindings::{
@@ -36,6 +36,8 @@ pub(super) struct FlushState {
     peer: Peer,
     /// Number of the first put that the flush does not cover.
     end: u64,
+    /// Whether the caller posted the flush, rather than a write.
+    is_requested: bool,
 }
 
 impl PeerWrites {
@@ -75,18 +77,33 @@ impl Rail {
                 return;
             };
             if let Some(peer) = self.unflushed.pop() {
-                self.flush(peer, slot);
+                self.flush(peer, slot, false);
             }
         }
     }
 
-    fn flush(&mut self, peer: Peer, slot: u32) {
+    /// Flushes the endpoint to `peer`, whether or not it has puts since its last flush.
+    pub(in crate::transport::ucx) fn post_flush(&mut self, peer: Peer) -> Result<(), PostError> {
+        if peer >= self.endpoints.len() {
+            return Err(PostError::Refused(libc::EINVAL));
+        }
+        let slot = self.free_flushes.pop().ok_or(PostError::Again)?;
+        self.requested_flushes += 1;
+        self.flush(peer, slot, true);
+        Ok(())
+    }
+
+    fn flush(&mut self, peer: Peer, slot: u32, is_requested: bool) {
         let endpoint = &mut self.endpoints[peer];
         endpoint.writes.is_unflushed = false;
         endpoint.writes.unflushed_bytes = 0;
         let end = endpoint.writes.next;
         let handle = endpoint.handle;
-        self.flushes[slot as usize] = FlushState { peer, end };
+        self.flushes[slot as usize] = FlushState {
+            peer,
+            end,
+            is_requested,
+        };
         let origin = &self.objects.origins[2 * self.config.depth + slot as usize];
         let mut param = super::posting::empty_param();
         param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -105,11 +122,16 @@ impl Rail {
     pub(super) fn flushed(&mut self, slot: u32, status: ucs_status_t) {
         debug_assert!(self.free_flushes.len() < MAX_FLUSHES);
         self.free_flushes.push(slot);
+        let FlushState {
+            peer,
+            end,
+            is_requested,
+        } = self.flushes[slot as usize];
+        self.requested_flushes -= u32::from(is_requested);
         if status < 0 {
-            self.record_failure("completion", status, format_args!("a flush of writes"));
+            self.record_failure("completion", status, format_args!("a flush"));
             return;
         }
-        let FlushState { peer, end } = self.flushes[slot as usize];
         while let Some((number, token)) = self.endpoints[peer].writes.pending.front().copied()
             && number < end
         {

@@ -1,0 +1,54 @@
+//! Transfers one at a time, each followed by a flush of the endpoint if the library has flushes.
+//!
+//! A sample begins before the transfer is posted. It ends when the transfer is complete, as in other transfers, and its
+//! flush has completed. The duration of the flush counts from the local completion of the transfer, which only allows
+//! the application to reuse the memory.
+
+use crds::record::CaseFailure;
+
+use super::case_protocol::Budget;
+use super::engine::Engine;
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::transport::Transport;
+
+/// Recorders of the measured transfers.
+#[derive(Debug)]
+pub(super) struct Samples<'a> {
+    /// Durations of transfers.
+    pub transfers: &'a mut Recorder,
+    /// Durations of flushes. Stays empty if the library has no flushes.
+    pub flushes: &'a mut Recorder,
+}
+
+/// Runs as many transfers as `budget` allows, the first from `start`. Returns the end time of the last one.
+pub(super) fn run<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    mut budget: Budget,
+    mut start: u64,
+    mut samples: Option<Samples<'_>>,
+) -> Result<u64, CaseFailure> {
+    while budget.available(1, start) > 0 {
+        budget.spend(1);
+        engine.post_transfer(start)?;
+        engine.serve_until("waiting for the local completion of a transfer", |engine| {
+            engine.outgoing.is_sent()
+        })?;
+        let sent = clock::now();
+        if engine.flush()? {
+            engine.serve_until("waiting for a flush", |engine| !engine.is_flushing())?;
+            if let Some(samples) = &mut samples {
+                samples.flushes.record(clock::now() - sent);
+            }
+        }
+        engine.serve_until("waiting for the credit of a transfer", |engine| {
+            engine.outgoing.in_flight() == 0
+        })?;
+        let end = clock::now();
+        if let Some(samples) = &mut samples {
+            samples.transfers.record(end - start);
+        }
+        start = end;
+    }
+    Ok(start)
+}

@@ -1,0 +1,153 @@
+//! Pings: control messages, to each of which the other side replies at its next poll.
+//!
+//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings beside transfers use
+//! the same endpoint, on the rail of the control messages, so their delay shows how long a small message waits behind
+//! the transfers (head-of-line blocking) compared with an idle fabric.
+
+use crds::assignment::Extent;
+use crds::record::{CaseFailure, Durations, PingReport};
+
+use super::engine::Engine;
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::transport::Transport;
+
+/// Number of pings before the samples on the idle fabric.
+const WARMUP_PINGS: u32 = 100;
+/// Maximum number of samples on the idle fabric: enough for a 99th percentile with ten samples above it.
+const IDLE_PINGS: u32 = 1000;
+/// Duration after which the idle fabric is no longer sampled.
+const IDLE_NANOS: u64 = 200_000_000;
+
+/// State of the pings of one thread in one case.
+#[derive(Debug, Default)]
+pub struct Pings {
+    /// Samples; `None` while pings are not recorded.
+    recorder: Option<Recorder>,
+    /// Whether a ping is sent as soon as the previous one has returned.
+    is_repeating: bool,
+    /// Time at which the ping in flight was sent.
+    sent_at: Option<u64>,
+    /// Whether the other side's ping has not been answered yet.
+    owes_reply: bool,
+}
+
+impl Pings {
+    /// Whether a ping or a reply must be sent.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.owes_reply || (self.is_repeating && self.sent_at.is_none())
+    }
+
+    pub(super) fn owes_reply(&self) -> bool {
+        self.owes_reply
+    }
+
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.sent_at.is_some()
+    }
+
+    pub(super) fn record_sent(&mut self, now: u64) {
+        self.sent_at = Some(now);
+    }
+
+    pub(super) fn record_reply_sent(&mut self) {
+        self.owes_reply = false;
+    }
+
+    /// Records that a ping from the other side arrived.
+    pub(super) fn record_ping(&mut self) {
+        self.owes_reply = true;
+    }
+
+    /// Records that the reply to the ping in flight arrived.
+    pub(super) fn record_reply(&mut self, now: u64) {
+        if let (Some(sent_at), Some(recorder)) = (self.sent_at.take(), &mut self.recorder) {
+            recorder.record(now.saturating_sub(sent_at));
+        }
+    }
+}
+
+/// Recorders of pings on the idle fabric and beside transfers.
+#[derive(Debug)]
+pub struct PingRecorders {
+    idle: Option<Recorder>,
+    loaded: Option<Recorder>,
+}
+
+impl PingRecorders {
+    /// Allocates memory for the samples.
+    pub fn new() -> Self {
+        Self {
+            idle: Some(Recorder::new(Extent::Iterations(IDLE_PINGS))),
+            // Their number is not known in advance.
+            loaded: Some(Recorder::new(Extent::DurationNanos(u64::MAX))),
+        }
+    }
+
+    /// Samples pings while neither side sends transfers.
+    ///
+    /// # Errors
+    /// Fails if a ping cannot be sent, or if its reply does not arrive before the deadline.
+    pub fn measure_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        for _ in 0..WARMUP_PINGS {
+            round_trip(engine)?;
+        }
+        engine.pings.recorder = self.idle.take();
+        let end = clock::now().saturating_add(IDLE_NANOS);
+        for _ in 0..IDLE_PINGS {
+            if clock::now() >= end {
+                break;
+            }
+            round_trip(engine)?;
+        }
+        self.idle = engine.pings.recorder.take();
+        Ok(())
+    }
+
+    /// Starts to send pings beside transfers.
+    pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
+        engine.pings.recorder = self.loaded.take();
+        engine.pings.is_repeating = true;
+    }
+
+    /// Stops sending pings, and waits for the reply to the last one.
+    ///
+    /// # Errors
+    /// Fails if the reply does not arrive before the deadline.
+    pub fn stop<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        engine.pings.is_repeating = false;
+        wait_for_reply(engine)?;
+        self.loaded = engine.pings.recorder.take();
+        Ok(())
+    }
+
+    /// The distributions of the samples.
+    pub fn report(self) -> PingReport {
+        PingReport {
+            idle: durations(self.idle),
+            loaded: durations(self.loaded),
+        }
+    }
+}
+
+/// Distribution of the samples of `recorders`.
+pub(super) fn durations(recorders: impl IntoIterator<Item = Recorder>) -> Durations {
+    let latency = Recorder::finish(recorders);
+    Durations {
+        histogram: latency.histogram,
+        min_nanos: latency.min_nanos,
+        max_nanos: latency.max_nanos,
+    }
+}
+
+fn round_trip<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+    engine.send_ping()?;
+    wait_for_reply(engine)
+}
+
+fn wait_for_reply<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+    engine.serve_until("waiting for the reply to a ping", |engine| {
+        !engine.pings.is_in_flight()
+    })
+}

@@ -1,0 +1,72 @@
+//! Tests of the observations beside transfers: flushes and pings.
+
+use std::time::Duration;
+
+use crds::assignment::{TransferWorkload, Workload};
+use crds::v1alpha1::{Direction, TransferOperation};
+
+use super::fixture::{BASELINE, Pair, transfer};
+use crate::scenario::Role;
+use crate::test_transport::Faults;
+
+const STALL: Duration = Duration::from_millis(100);
+
+fn with_pings(iterations: u32) -> Pair {
+    let workload = Workload::Transfer(TransferWorkload {
+        direction: Direction::Bidirectional,
+        ping: true,
+        ..transfer(TransferOperation::Send, 4, 1, iterations)
+    });
+    Pair::new(workload, BASELINE, 1, 4096)
+}
+
+fn flushed(iterations: u32) -> Pair {
+    let workload = Workload::Transfer(TransferWorkload {
+        flush: true,
+        ..transfer(TransferOperation::Send, 1, 1, iterations)
+    });
+    Pair::new(workload, BASELINE, 1, 4096)
+}
+
+#[test]
+fn initiator_samples_pings_on_the_idle_fabric_and_beside_transfers() {
+    let (initiator, target) = with_pings(2000).measure(4096);
+    let (initiator, target) = (initiator.posted.unwrap(), target.posted.unwrap());
+    assert_eq!((initiator.operations, target.operations), (2000, 2000));
+    let pings = initiator.ping.unwrap();
+    assert!(pings.idle.histogram.count() >= 100, "{:?}", pings.idle);
+    assert!(pings.loaded.histogram.count() > 0, "{:?}", pings.loaded);
+    assert_eq!(target.ping, None);
+}
+
+#[test]
+fn only_pings_beside_transfers_are_delayed_by_a_stall_of_the_transfers() {
+    let mut pair = with_pings(2000);
+    let faults = Faults {
+        stall_at: Some((100, STALL)),
+        ..Faults::default()
+    };
+    pair.set_faults(Role::Initiator, &faults);
+    let pings = pair.measure(4096).0.posted.unwrap().ping.unwrap();
+    assert!(Duration::from_nanos(pings.loaded.max_nanos) >= STALL, "{pings:?}");
+    assert!(Duration::from_nanos(pings.idle.max_nanos) < STALL, "{pings:?}");
+}
+
+#[test]
+fn each_transfer_is_followed_by_a_flush_if_the_transport_has_flushes() {
+    let mut pair = flushed(50);
+    let without = pair.measure(4096).0.posted.unwrap();
+    assert_eq!((without.operations, without.flush), (50, None));
+
+    let faults = Faults {
+        flush_polls: Some(20),
+        ..Faults::default()
+    };
+    pair.set_faults(Role::Initiator, &faults);
+    let posted = pair.measure(4096).0.posted.unwrap();
+    let flush = posted.flush.as_ref().unwrap();
+    assert_eq!((posted.operations, flush.histogram.count()), (50, 50));
+    // The sample of a transfer contains its flush.
+    assert!(posted.min_nanos >= flush.min_nanos, "{posted:?}");
+    assert_eq!(posted.latency.count(), 50);
+}
