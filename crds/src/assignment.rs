@@ -5,11 +5,14 @@
 
 pub mod memory;
 pub mod pilot;
+mod starway;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
+
+pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{

@@ -14,8 +14,8 @@ mod line;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason, IntegrityReport, InterfaceDelta,
-    Measurement, Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport,
+    CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason, IntegrityReport,
+    InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

@@ -36,8 +36,8 @@ pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, Stop};
 pub use scenario::{
-    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload, SizeOperations, Transfer,
-    TransferBuffers, TransferOperation,
+    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
+    SizeOperations, Transfer, TransferBuffers, TransferOperation,
 };
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{

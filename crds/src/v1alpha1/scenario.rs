@@ -291,7 +291,10 @@ impl Scenario {
             .or(self.large_array.as_ref().map(ScenarioWorkload::LargeArray))
             .or(self.small_messages.as_ref().map(ScenarioWorkload::SmallMessages))
             .or(self.pingpong_flag.as_ref().map(ScenarioWorkload::PingpongFlag))
-            .or(self.streaming_duplex.as_ref().map(ScenarioWorkload::StreamingDuplex))
+            .or(self
+                .streaming_duplex
+                .as_ref()
+                .map(ScenarioWorkload::StreamingDuplex))
     }
 }
 
@@ -325,7 +328,9 @@ impl<'a> ScenarioWorkload<'a> {
         match self {
             Self::Transfer(given) => given.load,
             Self::SmallMessages(given) => given.load,
-            Self::PingPong(_) | Self::LargeArray(_) | Self::PingpongFlag(_) | Self::StreamingDuplex(_) => None,
+            Self::PingPong(_) | Self::LargeArray(_) | Self::PingpongFlag(_) | Self::StreamingDuplex(_) => {
+                None
+            }
         }
     }
 

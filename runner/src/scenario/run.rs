@@ -189,9 +189,11 @@ fn run_pass<T: Transport>(
     match (&setup.case.scenario.workload, side.role) {
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
-        (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => {
-            measure(engine, Poster::new(workload, role, thread_seed(setup.case, side)), side)
-        }
+        (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
+            engine,
+            Poster::new(workload, role, thread_seed(setup.case, side)),
+            side,
+        ),
         (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
     }
 }

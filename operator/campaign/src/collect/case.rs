@@ -2,7 +2,7 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, OpenLoopReport,
+    CaseFailure, CaseResult, Durations, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, OpenLoopReport,
     PostingCounters, SideReport,
 };
 
@@ -98,6 +98,16 @@ pub struct SidePosts {
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     pub counters: PostingCounters,
     pub open_loop: Option<OpenLoopReport>,
+    pub flush: Option<Distribution>,
+    pub ping: Option<PingTimes>,
+}
+
+/// Round-trip times of pings. The fields are those of [`crds::record::PingReport`].
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "documented on the record type")]
+pub struct PingTimes {
+    pub idle: Distribution,
+    pub loaded: Distribution,
 }
 
 impl From<CaseResult> for CaseOutcome {
@@ -131,8 +141,17 @@ impl From<SideReport> for Side {
                 exclusive_quantiles: posted.exclusive_quantiles,
                 counters: posted.counters,
                 open_loop: posted.open_loop,
+                flush: posted.flush.map(|durations| distribution(&durations)),
+                ping: posted.ping.map(|ping| PingTimes {
+                    idle: distribution(&ping.idle),
+                    loaded: distribution(&ping.loaded),
+                }),
             }),
             interfaces: report.interfaces,
         }
     }
+}
+
+fn distribution(durations: &Durations) -> Distribution {
+    Distribution::with_maximum(&durations.histogram, durations.max_nanos)
 }

@@ -379,6 +379,8 @@ mod tests {
                 intended_nanos: many,
                 late: many,
             }),
+            flush: None,
+            ping: None,
         };
         let record = Record::Case(Box::new(CaseRecord {
             block: 100_000,

@@ -1,13 +1,14 @@
-//! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight.
+//! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight. Turns every workload of the
+//! spec into a ping-pong or a transfer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
+    CountedWorkload, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
 };
 use crds::units::{self, Size};
-use crds::v1alpha1::{BenchmarkRunSpec, Load, Metric, PingPong, Scenario, Transfer};
+use crds::v1alpha1::{BenchmarkRunSpec, Load, Metric, PingPong, Scenario, ScenarioWorkload, Transfer};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -27,8 +28,8 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 /// Maximum of `sampling.minWindow`. It is also limited by the case deadline.
 const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
 
-/// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios that are neither a ping-pong nor a
-/// transfer, which the schema rejects, are omitted.
+/// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios without a workload, which
+/// the schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
     report.unique_names(
         "spec.scenarios",
@@ -68,19 +69,21 @@ struct Scope<'a> {
 
 impl Scope<'_> {
     fn expand(&mut self, scenario: &Scenario) -> Option<ValidatedScenario> {
-        let (field, workload, fallback) = match (&scenario.ping_pong, &scenario.transfer) {
-            (Some(ping_pong), _) => ("pingPong", self.ping_pong(ping_pong), Metric::LatencyP50),
-            (None, Some(transfer)) if transfer.load.is_some() => {
-                ("transfer", self.transfer(transfer), Metric::LatencyP99)
-            }
-            (None, Some(transfer)) => ("transfer", self.transfer(transfer), Metric::Throughput),
-            (None, None) => return None,
+        let given = scenario.workload()?;
+        let field = given.field();
+        let workload = match given {
+            ScenarioWorkload::PingPong(given) => self.ping_pong(given),
+            ScenarioWorkload::Transfer(given) => self.transfer(given),
+            ScenarioWorkload::LargeArray(given) => self.counted(given),
+            ScenarioWorkload::SmallMessages(given) => self.counted(given),
+            ScenarioWorkload::PingpongFlag(given) => self.counted(given),
+            ScenarioWorkload::StreamingDuplex(given) => self.counted(given),
         };
-        let primary = scenario.primary_metric.unwrap_or(fallback);
+        let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
             self.add("primaryMetric", ProblemKind::MetricDoesNotFit { metric: primary });
         }
-        let sizes = self.sizes(field, scenario.sizes());
+        let sizes = self.sizes(field, given.sizes());
         let assignment = ScenarioAssignment {
             name: scenario.name.clone(),
             memory: scenario.memory,
@@ -150,9 +153,15 @@ impl Scope<'_> {
             direction: given.direction,
             buffers: given.buffers,
             open_loop: given.load.map(|Load::OpenLoop(open_loop)| open_loop),
+            flush: false,
+            ping: false,
             measured: self.measured("transfer", given.iterations, given.duration),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })
+    }
+
+    fn counted(&self, given: &impl CountedWorkload) -> Workload {
+        given.workload(self.at_least(given.iterations()))
     }
 
     fn measured(
@@ -168,11 +177,19 @@ impl Scope<'_> {
             self.add(&name, ProblemKind::ShorterThanMinWindow { given, min_window });
         }
         match extent(iterations, duration, DEFAULT_ITERATIONS) {
-            Extent::Iterations(min_iterations) if !self.min_window.is_zero() => Extent::FillWindow {
-                min_iterations,
-                min_window_nanos: nanos(self.min_window),
-            },
+            Extent::Iterations(iterations) => self.at_least(iterations),
             extent => extent,
+        }
+    }
+
+    /// The given number of operations, or more if they would take less time than the minimum window.
+    fn at_least(&self, iterations: u32) -> Extent {
+        if self.min_window.is_zero() {
+            return Extent::Iterations(iterations);
+        }
+        Extent::FillWindow {
+            min_iterations: iterations,
+            min_window_nanos: nanos(self.min_window),
         }
     }
 

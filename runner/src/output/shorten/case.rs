@@ -62,7 +62,10 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
         return false;
     };
     posted.latency = posted.latency.coarse(digits);
-    let pings = posted.ping.iter_mut().flat_map(|ping| [&mut ping.idle, &mut ping.loaded]);
+    let pings = posted
+        .ping
+        .iter_mut()
+        .flat_map(|ping| [&mut ping.idle, &mut ping.loaded]);
     for durations in posted.flush.iter_mut().chain(pings) {
         durations.histogram = durations.histogram.coarse(digits);
     }

@@ -6,8 +6,8 @@
 
 use super::callbacks::completed;
 use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
-use crate::transport::{Peer, PostError};
 use crate::transport::ucx::rules::errors::post_error;
+use crate::transport::{Peer, PostError};
 use std::collections::VecDeque;
 use ucx_sys::bindings::{
     UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_FLAGS, UCP_OP_ATTR_FIELD_USER_DATA,

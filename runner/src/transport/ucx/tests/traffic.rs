@@ -313,17 +313,15 @@ fn flush_completes_after_the_message_that_it_follows() {
         receive(&mut pair, 0, 500_000, 1);
         pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 300_000));
         assert!(pair.initiator.transport.post_flush(0).unwrap(), "{setup:?}");
+        pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
         let start = Instant::now();
-        let mut received = false;
         while pair.initiator.transport.flushes_in_flight() > 0 {
-            assert!(start.elapsed() < Duration::from_secs(10), "{setup:?}: the flush does not complete");
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "{setup:?}: the flush does not complete"
+            );
             pair.initiator.poll().unwrap();
-            received |= !pair.target.poll().unwrap().is_empty();
-        }
-        while !received {
-            assert!(start.elapsed() < Duration::from_secs(10), "{setup:?}: the message does not arrive");
-            pair.initiator.poll().unwrap();
-            received = !pair.target.poll().unwrap().is_empty();
+            pair.target.poll().unwrap();
         }
         assert_eq!(pair.target.bytes(0, 300_000), pattern(300_000, 3), "{setup:?}");
     }

@@ -1,0 +1,94 @@
+//! Workloads of the scenarios of the Starway benchmark suite.
+
+use super::{Extent, PingPongWorkload, TransferWorkload, Workload};
+use crate::v1alpha1::{
+    Direction, LargeArray, Load, PingPongOperation, PingpongFlag, SmallMessages, StreamingDuplex,
+    TransferBuffers, TransferOperation,
+};
+
+/// A workload whose measured extent is a number of operations.
+pub trait CountedWorkload {
+    /// Number of measured operations per thread.
+    fn iterations(&self) -> u32;
+
+    /// The workload with the measured extent `measured`.
+    fn workload(&self, measured: Extent) -> Workload;
+}
+
+impl CountedWorkload for LargeArray {
+    fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    fn workload(&self, measured: Extent) -> Workload {
+        Workload::Transfer(TransferWorkload {
+            window: 1,
+            flush: true,
+            warmup: Extent::Iterations(self.warmup),
+            ..sends(measured)
+        })
+    }
+}
+
+impl CountedWorkload for SmallMessages {
+    fn iterations(&self) -> u32 {
+        self.batches.saturating_mul(self.concurrency)
+    }
+
+    fn workload(&self, measured: Extent) -> Workload {
+        Workload::Transfer(TransferWorkload {
+            window: self.concurrency,
+            batch: if self.load.is_some() { 1 } else { self.concurrency },
+            open_loop: self.load.map(|Load::OpenLoop(open_loop)| open_loop),
+            warmup: Extent::Iterations(self.warmup_batches.saturating_mul(self.concurrency)),
+            ..sends(measured)
+        })
+    }
+}
+
+impl CountedWorkload for PingpongFlag {
+    fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    fn workload(&self, measured: Extent) -> Workload {
+        Workload::PingPong(PingPongWorkload {
+            operation: PingPongOperation::Send,
+            measured,
+            warmup: Extent::Iterations(self.warmup),
+        })
+    }
+}
+
+impl CountedWorkload for StreamingDuplex {
+    fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    fn workload(&self, measured: Extent) -> Workload {
+        Workload::Transfer(TransferWorkload {
+            window: self.window,
+            direction: Direction::Bidirectional,
+            ping: true,
+            warmup: Extent::Iterations(self.warmup),
+            ..sends(measured)
+        })
+    }
+}
+
+/// Sends by one thread in one direction, one at a time.
+fn sends(measured: Extent) -> TransferWorkload {
+    TransferWorkload {
+        operation: TransferOperation::Send,
+        window: 1,
+        batch: 1,
+        threads: 1,
+        direction: Direction::Unidirectional,
+        buffers: TransferBuffers::Separate,
+        open_loop: None,
+        flush: false,
+        ping: false,
+        measured,
+        warmup: Extent::Iterations(0),
+    }
+}
