@@ -12,6 +12,7 @@ pub mod json;
 pub mod junit;
 pub mod labels;
 pub mod markdown;
+pub mod observations;
 pub mod openmetrics;
 pub mod overview;
 pub mod plan;

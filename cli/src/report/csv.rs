@@ -7,7 +7,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 34] = [
     "run",
     "scenario",
     "size_bytes",
@@ -35,6 +35,13 @@ const COLUMNS: [&str; 27] = [
     "fabric",
     "emulated",
     "cpu_percent",
+    "mean_round_trip_ns",
+    "initiator_bytes_per_second",
+    "target_bytes_per_second",
+    "flush_p50_ns",
+    "flush_max_ns",
+    "ping_idle_p99_ns",
+    "ping_loaded_p99_ns",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -63,7 +70,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 27] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 34] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -72,6 +79,8 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 27] 
     let text = comparison.map(ComparisonText::from);
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
+    let observed = &cell.observations;
+    let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
         let optimization = labels::optimization(evidence.optimization);
         format!("{optimization}={:?}", evidence.engagement)
@@ -125,6 +134,13 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 27] 
             .map(|answer| format!("{answer:?}"))
             .unwrap_or_default(),
         number(cell.cpu_percent),
+        number(observed.mean_round_trip_nanos),
+        number(observed.directions.map(|directions| directions.from_initiator)),
+        number(observed.directions.map(|directions| directions.from_target)),
+        nanos(observed.flushes.quantile(0.5)),
+        nanos(observed.longest_flush()),
+        nanos(observed.idle_pings.tail_quantile(0.99)),
+        nanos(observed.loaded_pings.tail_quantile(0.99)),
     ]
 }
 

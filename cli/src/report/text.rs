@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use campaign::format;
 
+use super::observations::{self, ObservationKind};
 use super::{Report, labels, overview, stopping};
 
 /// Width in columns if the output is not a terminal.
@@ -113,7 +114,30 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     if let Some(variance) = overview::variance(report, index) {
         push_line(text, "variance", &variance, width);
     }
+    observations(text, report, index, width);
     evidence::render(text, report, index, width);
+}
+
+/// Appends a line for each observation of an arm that is not a control. Round trips are omitted if the scenario has
+/// several sizes, because they are twice the latencies in the table.
+fn observations(text: &mut String, report: &Report<'_>, index: usize, width: u16) {
+    let plan = report.plan;
+    let has_several_sizes = plan
+        .scenarios
+        .get(index)
+        .is_some_and(|scenario| scenario.sizes.len() > 1);
+    for observation in observations::of_scenario(report, index) {
+        let arm = plan.arms.get(observation.cell.arm);
+        let Some(arm) = arm.filter(|arm| arm.control.is_none()) else {
+            continue;
+        };
+        if observation.kind == ObservationKind::RoundTrip && has_several_sizes {
+            continue;
+        }
+        let size = format::size(observation.cell.size_bytes);
+        let line = format!("{} at {size}: {}", arm.name, observation.text);
+        push_line(text, observation.kind.heading(), &line, width);
+    }
 }
 
 fn expectations(text: &mut String, report: &Report<'_>, width: u16) {

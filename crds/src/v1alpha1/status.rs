@@ -320,6 +320,19 @@ pub struct ArmResult {
     /// Median CPU usage of both workers in the measured window over all rounds, in percent of one CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u32>,
+    /// Mean round-trip time of a ping-pong, in nanoseconds: the median over all rounds. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_round_trip_nanos: Option<u64>,
+    /// Throughput of each direction. Unset unless both workers send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directions: Option<DirectionsResult>,
+    /// Durations of the flushes that follow the messages of largeArray. Unset for other workloads, and if the library
+    /// has no flush.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<FlushResult>,
+    /// Round-trip times of the pings of streamingDuplex. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ping: Option<PingResult>,
     /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,
@@ -330,6 +343,47 @@ pub struct ArmResult {
     /// neither is possible: for other operations on host memory, or with a transport without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
+}
+
+/// Throughput of the two directions between the workers of a pair, each timed by its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DirectionsResult {
+    /// Median payload bytes per second from the initiator to the target over all rounds.
+    pub initiator_bytes_per_second: u64,
+    /// Median payload bytes per second from the target to the initiator over all rounds.
+    pub target_bytes_per_second: u64,
+    /// Throughput from the initiator divided by the throughput from the target, in parts per million: the median over
+    /// all rounds. With fair directions, it is 1,000,000.
+    pub fairness_ppm: u64,
+}
+
+/// Time from the local completion of a message to the completion of the flush that follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FlushResult {
+    /// Median, in nanoseconds.
+    pub p50_nanos: u64,
+    /// Maximum, in nanoseconds.
+    pub max_nanos: u64,
+}
+
+/// Round-trip times of pings of 8 bytes. A percentile is unset if there are too few samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PingResult {
+    /// 99th percentile while the fabric is idle, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_p99_nanos: Option<u64>,
+    /// 99th percentile beside the messages in both directions, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_p99_nanos: Option<u64>,
+    /// Head-of-line blocking: loadedP99Nanos divided by idleP99Nanos, in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocking_ppm: Option<u64>,
 }
 
 /// Verdict of a comparison.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, WarningRecord};
 
-pub use case::{Case, CaseOutcome, Measured, Side, SidePosts};
+pub use case::{Case, CaseOutcome, Measured, PingTimes, Side, SidePosts};
 pub use collector::Collector;
 pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 

@@ -3,7 +3,7 @@
 import collections
 import math
 
-from . import histogram, proof
+from . import histogram, observations, proof
 from .tally import ROUNDING
 
 MEDIANS = {
@@ -30,6 +30,7 @@ def check(run, key, stored, tally):
         tally.compare("engagement", f"{where} other optimizations", stated, {})
     check_latencies(where, valid, stored, tally)
     check_iterations(run, key, valid, stored, tally)
+    observations.check(run, key, valid, stored, tally)
     load = run.median(key, lambda case: case.cpu_percent())
     tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)
     for field, (metric, factor) in MEDIANS.items():

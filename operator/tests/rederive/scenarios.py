@@ -3,6 +3,7 @@
 import math
 
 from .quantities import nanos, size
+from .workloads import workload
 
 DEFAULT_ITERATIONS = 1000
 MAX_ITERATIONS = 10_000_000
@@ -14,8 +15,7 @@ class Scenario:
     def __init__(self, spec, sampling, deadline):
         self.name = spec["name"]
         self.deadline = deadline
-        self.kind = "pingPong" if spec.get("pingPong") else "transfer"
-        work = spec[self.kind]
+        self.kind, work, default = workload(spec)
         self.sizes = [size(one) for one in work["sizes"]]
         self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
@@ -32,8 +32,6 @@ class Scenario:
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
         self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
-        of_transfer = "LatencyP99" if work.get("load") else "Throughput"
-        default = "LatencyP50" if self.kind == "pingPong" else of_transfer
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::verdicts::{arm_name, cell as comparison_cell};
 use crate::report::comparison::{ComparisonText, change};
-use crate::report::{Report, labels};
+use crate::report::{Report, labels, observations};
 
 /// Results of each arm at each size.
 pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
@@ -96,6 +96,39 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (cell.cpu_percent.map_or_else(|| "no valid case".to_owned(), |percent| format!("{percent:.0}"))) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
+        }
+    }
+}
+
+/// Round trips, directions, flushes and pings; empty without any.
+pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
+    let observations = observations::of_scenario(report, index);
+    html! {
+        @if !observations.is_empty() {
+            details {
+                summary { "Round trips, directions, flushes and pings" }
+                p.note {
+                    "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
+                    "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes and pings" {
+                    table.numbers {
+                        thead {
+                            tr { @for head in ["size", "arm", "observation", "values"] { th scope="col" { (head) } } }
+                        }
+                        tbody {
+                            @for one in &observations {
+                                tr {
+                                    th scope="row" { (format::size(one.cell.size_bytes)) }
+                                    td { (arm_name(report, one.cell.arm)) }
+                                    td.text { (one.kind.heading()) }
+                                    td.text { (one.text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -86,6 +86,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             @if let Some(variance) = overview::variance(report, index) {
                 p.note { "Variance: " (variance) "." }
             }
+            (result_tables::observations(report, index))
             (result_tables::rails(report, index))
             (result_tables::other_metrics(report, index))
             (evidence(report, index))

@@ -52,7 +52,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}{}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}",
                 work.operation,
                 work.direction,
                 work.window,
@@ -67,6 +67,8 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                     format!("{:?}", load.arrivals).to_lowercase(),
                     load.rate
                 )),
+                if work.flush { " · a flush after each transfer" } else { "" },
+                if work.ping { " · pings beside the transfers" } else { "" },
             ),
             work.measured,
             work.warmup,

@@ -106,8 +106,15 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.bytes_per_second,
         result.completions_per_second,
         result.cpu_nanos_per_gib,
+        result.mean_round_trip_nanos,
+        result.ping.and_then(|ping| ping.idle_p99_nanos),
+        result.ping.and_then(|ping| ping.loaded_p99_nanos),
+        result.ping.and_then(|ping| ping.blocking_ppm),
     ];
-    let counts = usize::from(result.cpu_percent.is_some()) + usize::from(result.iterations.is_some());
+    let counts = usize::from(result.cpu_percent.is_some())
+        + usize::from(result.iterations.is_some())
+        + 3 * usize::from(result.directions.is_some())
+        + 2 * usize::from(result.flush.is_some());
     (numbers.iter().flatten().count() + counts) as u32
 }
 
@@ -208,6 +215,10 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             completions_per_second,
             cpu_nanos_per_gib,
             cpu_percent,
+            mean_round_trip_nanos,
+            directions,
+            flush,
+            ping,
             optimizations: _,
             fabric: _,
             emulated: _,
@@ -219,10 +230,12 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             max_nanos,
             completions_per_second,
             cpu_nanos_per_gib,
+            mean_round_trip_nanos,
         ] {
             *number = None;
         }
         *cpu_percent = None;
+        (*directions, *flush, *ping) = (None, None, None);
     }
 }
 

@@ -2,8 +2,8 @@
 //! names contain the unit.
 
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, ExpectationResult, Metric, NodeResult,
-    OptimizationResult, PairResult, WithheldReason,
+    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult, FlushResult,
+    Metric, NodeResult, OptimizationResult, PairResult, PingResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -12,8 +12,10 @@ use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
-use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
+use crate::summarize::{CellSummary, Directions, NodeDeviation, Observations, PairDeviation, Summary};
 
+/// Parts per million in one.
+const PPM: f64 = 1e6;
 /// Parts per million in one percent.
 const PPM_PER_PERCENT: f64 = 1e4;
 /// Maximum length of a node name, in characters: the Kubernetes limit for object names.
@@ -100,12 +102,43 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             completions_per_second: median(Metric::CompletionRate, 1.0),
             cpu_nanos_per_gib: median(Metric::CpuSecondsPerGib, 1e9),
             cpu_percent: cell.cpu_percent.map(|percent| percent.round() as u32),
+            mean_round_trip_nanos: cell
+                .observations
+                .mean_round_trip_nanos
+                .map(|nanos| nanos.round() as u64),
+            directions: cell.observations.directions.as_ref().map(directions),
+            flush: flush(&cell.observations),
+            ping: ping(&cell.observations),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
             emulated: cell.emulated,
         }
     };
     Bounded::new(measured.map(result).collect(), count_result_values)
+}
+
+fn directions(found: &Directions) -> DirectionsResult {
+    DirectionsResult {
+        initiator_bytes_per_second: found.from_initiator.round() as u64,
+        target_bytes_per_second: found.from_target.round() as u64,
+        fairness_ppm: (found.fairness * PPM).round() as u64,
+    }
+}
+
+fn flush(found: &Observations) -> Option<FlushResult> {
+    Some(FlushResult {
+        p50_nanos: found.flushes.quantile(0.5)?,
+        max_nanos: found.longest_flush()?,
+    })
+}
+
+/// The result of the pings; `None` if there were none.
+fn ping(found: &Observations) -> Option<PingResult> {
+    (found.idle_pings.count() + found.loaded_pings.count() > 0).then(|| PingResult {
+        idle_p99_nanos: found.idle_pings.tail_quantile(0.99),
+        loaded_p99_nanos: found.loaded_pings.tail_quantile(0.99),
+        blocking_ppm: found.blocking().map(|ratio| (ratio * PPM).round() as u64),
+    })
 }
 
 /// Comparisons of primary metrics and of metrics with an expectation.

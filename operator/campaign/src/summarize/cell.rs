@@ -7,9 +7,10 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::{Answer, FabricProof, Metric};
 use serde::Serialize;
 
+use super::observations::observations;
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, offload, statistic,
+    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload, statistic,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -51,6 +52,8 @@ pub struct CellSummary {
     /// Total CPU use of both workers, in percent of one CPU: the median over the rounds, where the value of a round is
     /// the median over its pairs.
     pub cpu_percent: Option<f64>,
+    /// Mean round trip, directions, flushes and pings.
+    pub observations: Observations,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
@@ -235,6 +238,7 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
         )
     };
     cell.cpu_percent = median_of(&mut rounds.values().filter_map(cpu_of_round).collect::<Vec<_>>());
+    cell.observations = observations(workload, &rounds);
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {
         let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {

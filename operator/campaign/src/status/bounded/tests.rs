@@ -1,8 +1,8 @@
 //! Tests the size limit with the largest possible run, in which every string has its maximum length.
 
 use crds::v1alpha1::{
-    AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
-    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PairResult,
+    AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary, ExecutionStatus,
+    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PairResult, PingResult,
     PlacementStatus,
 };
 
@@ -51,6 +51,18 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         ]
         .map(optimization)
         .into(),
+        mean_round_trip_nanos: None,
+        directions: Some(DirectionsResult {
+            initiator_bytes_per_second: 12_345_678_901,
+            target_bytes_per_second: 12_345_678_901,
+            fairness_ppm: 1_234_567,
+        }),
+        flush: None,
+        ping: Some(PingResult {
+            idle_p99_nanos: Some(123_456_789),
+            loaded_p99_nanos: Some(123_456_789),
+            blocking_ppm: Some(123_456_789),
+        }),
         fabric: None,
         emulated: None,
     }

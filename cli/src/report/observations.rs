@@ -1,0 +1,128 @@
+//! What was observed besides the metrics: round trips, directions, flushes and pings, as text.
+
+use campaign::format;
+use campaign::summarize::{CellSummary, Directions};
+
+use super::Report;
+
+/// Kind of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservationKind {
+    /// Round trips of a ping-pong.
+    RoundTrip,
+    /// The two directions of a bidirectional transfer.
+    Directions,
+    /// Flushes after transfers.
+    Flush,
+    /// Pings on the idle fabric and beside transfers.
+    Pings,
+}
+
+impl ObservationKind {
+    /// Heading of a line or row.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "rtt",
+            Self::Directions => "duplex",
+            Self::Flush => "flush",
+            Self::Pings => "pings",
+        }
+    }
+}
+
+/// One observation of one arm at one size.
+pub struct Observation<'a> {
+    /// Kind of the observation.
+    pub kind: ObservationKind,
+    /// The results of the arm at the size.
+    pub cell: &'a CellSummary,
+    /// The observed values.
+    pub text: String,
+}
+
+/// Observations in the scenario with index `scenario`, by size and arm.
+pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<'a>> {
+    let cells = report.evaluation.summary.cells.iter();
+    cells
+        .filter(|cell| cell.scenario == scenario)
+        .flat_map(of_cell)
+        .collect()
+}
+
+fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
+    let texts = [
+        (ObservationKind::RoundTrip, round_trip(cell)),
+        (
+            ObservationKind::Directions,
+            cell.observations.directions.as_ref().map(directions),
+        ),
+        (ObservationKind::Flush, flush(cell)),
+        (ObservationKind::Pings, pings(cell)),
+    ];
+    let texts = texts.into_iter();
+    texts
+        .filter_map(|(kind, text)| {
+            Some(Observation {
+                kind,
+                cell,
+                text: text?,
+            })
+        })
+        .collect()
+}
+
+fn nanos(value: u64) -> String {
+    format::nanos(value as f64)
+}
+
+fn round_trip(cell: &CellSummary) -> Option<String> {
+    let mean = cell.observations.mean_round_trip_nanos?;
+    Some(format!(
+        "mean {}, min {}, max {}; one way, mean {}",
+        format::nanos(mean),
+        nanos(cell.min_nanos? * 2),
+        nanos(cell.max_nanos? * 2),
+        format::nanos(mean / 2.0)
+    ))
+}
+
+fn directions(found: &Directions) -> String {
+    format!(
+        "{} from the initiator, {} from the target, ratio {:.2}",
+        format::bytes_per_second(found.from_initiator),
+        format::bytes_per_second(found.from_target),
+        found.fairness
+    )
+}
+
+fn flush(cell: &CellSummary) -> Option<String> {
+    let found = &cell.observations;
+    Some(format!(
+        "p50 {}, max {} after the local completion of a message ({} flushes)",
+        nanos(found.flushes.quantile(0.5)?),
+        nanos(found.longest_flush()?),
+        found.flushes.count()
+    ))
+}
+
+fn pings(cell: &CellSummary) -> Option<String> {
+    let found = &cell.observations;
+    let (idle, loaded) = (&found.idle_pings, &found.loaded_pings);
+    if idle.count() + loaded.count() == 0 {
+        return None;
+    }
+    let p99 = |pings: &campaign::stats::Distribution| match pings.tail_quantile(0.99) {
+        Some(value) => nanos(value),
+        None => "unknown (too few samples)".to_owned(),
+    };
+    let ratio = found
+        .blocking()
+        .map_or_else(String::new, |ratio| format!(", {ratio:.1} times as long"));
+    Some(format!(
+        "p99 {} idle ({} pings), {} beside the messages ({} pings){ratio}",
+        p99(idle),
+        idle.count(),
+        p99(loaded),
+        loaded.count()
+    ))
+}

@@ -1,0 +1,205 @@
+//! What was observed besides the latencies and rates of the operations: the mean round trip of a ping-pong, the two
+//! directions of a bidirectional transfer, flushes and pings.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Workload;
+use serde::Serialize;
+
+use crate::collect::{Measured, SidePosts};
+use crate::stats::{Distribution, median_of};
+
+/// Observations of one arm at one size, over all rounds and pairs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observations {
+    /// Mean round-trip time of a ping-pong, in nanoseconds: the median over the rounds, where the value of a round is the
+    /// median over its pairs. `None` for transfers.
+    pub mean_round_trip_nanos: Option<f64>,
+    /// The two directions of a bidirectional transfer; `None` for other workloads.
+    pub directions: Option<Directions>,
+    /// Durations of flushes, in nanoseconds. Empty if no flushes were measured.
+    pub flushes: Distribution,
+    /// Round-trip times of pings on the idle fabric, in nanoseconds. Empty if no pings were measured.
+    pub idle_pings: Distribution,
+    /// Round-trip times of pings beside transfers, in nanoseconds. Empty if no pings were measured.
+    pub loaded_pings: Distribution,
+}
+
+/// Throughput of the two directions of a bidirectional transfer, each timed by its sender. The values are medians over
+/// the rounds, where the value of a round is the median over its pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Directions {
+    /// Bytes per second from the initiator to the target.
+    pub from_initiator: f64,
+    /// Bytes per second from the target to the initiator.
+    pub from_target: f64,
+    /// Fairness: `from_initiator` of a case divided by its `from_target`.
+    pub fairness: f64,
+}
+
+impl Observations {
+    /// Longest flush, in nanoseconds; `None` if no flushes were measured.
+    pub fn longest_flush(&self) -> Option<u64> {
+        self.flushes.quantile(1.0)
+    }
+
+    /// Ratio of the 99th percentiles of pings beside transfers and on the idle fabric, which shows head-of-line blocking;
+    /// `None` if one of them has too few samples.
+    pub fn blocking(&self) -> Option<f64> {
+        let loaded = self.loaded_pings.tail_quantile(0.99)?;
+        let idle = self.idle_pings.tail_quantile(0.99).filter(|nanos| *nanos > 0)?;
+        Some(loaded as f64 / idle as f64)
+    }
+}
+
+/// Summarizes the valid cases of an arm at one size, by round.
+pub(super) fn observations(
+    workload: &Workload,
+    rounds: &BTreeMap<u32, Vec<&Measured>>,
+) -> Observations {
+    let mut observations = Observations::default();
+    for posted in rounds.values().flatten().filter_map(|case| case.initiator.posted.as_ref()) {
+        if let Some(flush) = &posted.flush {
+            observations.flushes.merge(flush);
+        }
+        if let Some(ping) = &posted.ping {
+            observations.idle_pings.merge(&ping.idle);
+            observations.loaded_pings.merge(&ping.loaded);
+        }
+    }
+    if matches!(workload, Workload::PingPong(_)) {
+        observations.mean_round_trip_nanos = median_of_rounds(rounds, mean_round_trip_nanos);
+    }
+    if workload.is_bidirectional() {
+        observations.directions = directions(rounds);
+    }
+    observations
+}
+
+fn directions(rounds: &BTreeMap<u32, Vec<&Measured>>) -> Option<Directions> {
+    let from_initiator = |case: &Measured| rate(case.initiator.posted.as_ref()?);
+    let from_target = |case: &Measured| rate(case.target.posted.as_ref()?);
+    let ratio = |case: &Measured| Some(from_initiator(case)? / from_target(case)?);
+    Some(Directions {
+        from_initiator: median_of_rounds(rounds, from_initiator)?,
+        from_target: median_of_rounds(rounds, from_target)?,
+        fairness: median_of_rounds(rounds, ratio)?,
+    })
+}
+
+/// Payload bytes per second of one side, according to its own clock; `None` unless it is above 0.
+fn rate(posted: &SidePosts) -> Option<f64> {
+    let rate = posted.payload_bytes as f64 / (posted.elapsed_nanos as f64 / 1e9);
+    Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0)
+}
+
+fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
+    let posted = case.initiator.posted.as_ref()?;
+    let mean = posted.elapsed_nanos as f64 / posted.operations as f64;
+    Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0)
+}
+
+/// Median over the rounds of the median over the pairs of `value`.
+fn median_of_rounds(
+    rounds: &BTreeMap<u32, Vec<&Measured>>,
+    value: impl Fn(&Measured) -> Option<f64>,
+) -> Option<f64> {
+    let of_round = |pairs: &Vec<&Measured>| {
+        let mut values: Vec<f64> = pairs.iter().filter_map(|case| value(case)).collect();
+        median_of(&mut values)
+    };
+    let mut medians: Vec<f64> = rounds.values().filter_map(of_round).collect();
+    median_of(&mut medians)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::histogram::Histogram;
+
+    use super::*;
+    use crate::collect::{PingTimes, Side};
+
+    fn side(payload_bytes: u64, elapsed_nanos: u64) -> Side {
+        Side {
+            posted: Some(SidePosts {
+                operations: 10,
+                payload_bytes,
+                elapsed_nanos,
+                ..SidePosts::default()
+            }),
+            ..Side::default()
+        }
+    }
+
+    fn case(initiator: Side, target: Side) -> Measured {
+        Measured { initiator, target }
+    }
+
+    fn distribution(nanos: u64, samples: u64) -> Distribution {
+        let mut histogram = Histogram::new();
+        (0..samples).for_each(|_| histogram.record(nanos));
+        histogram.record(10 * nanos);
+        Distribution::with_maximum(&histogram, 10 * nanos)
+    }
+
+    #[test]
+    fn fairness_is_the_ratio_of_directions_that_have_their_own_clocks() {
+        let cases = [
+            case(side(3000, 1_000), side(1000, 1_000)),
+            case(side(1000, 1_000), side(1000, 500)),
+            case(side(2000, 1_000), side(2000, 2_000)),
+        ];
+        let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
+        let found = directions(&rounds).unwrap();
+        assert_eq!((found.from_initiator, found.from_target), (2e9, 1e9));
+        // The ratios of the rounds are 3, 0.5 and 2.
+        assert_eq!(found.fairness, 2.0);
+    }
+
+    #[test]
+    fn mean_round_trip_is_the_window_divided_by_the_round_trips() {
+        let cases = [case(side(0, 50_000), Side::default())];
+        let rounds = BTreeMap::from([(1, cases.iter().collect())]);
+        assert_eq!(median_of_rounds(&rounds, mean_round_trip_nanos), Some(5000.0));
+    }
+
+    #[test]
+    fn blocking_needs_enough_samples_in_both_states() {
+        let pings = |idle, loaded| Observations {
+            idle_pings: distribution(1000, idle),
+            loaded_pings: distribution(200_000, loaded),
+            ..Observations::default()
+        };
+        let ratio = pings(1000, 150).blocking().unwrap();
+        assert!((ratio - 200.0).abs() < 1.0, "{ratio}");
+        assert_eq!(pings(1000, 50).blocking(), None);
+        assert_eq!(pings(0, 150).blocking(), None);
+    }
+
+    #[test]
+    fn pings_and_flushes_of_all_rounds_are_merged() {
+        let observed = || {
+            let mut side = side(1000, 1000);
+            if let Some(posted) = &mut side.posted {
+                posted.flush = Some(distribution(10, 1));
+                posted.ping = Some(PingTimes {
+                    idle: distribution(20, 2),
+                    loaded: distribution(30, 3),
+                });
+            }
+            case(side, Side::default())
+        };
+        let cases = [observed(), observed()];
+        let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
+        let workload = crds::assignment::CountedWorkload::workload(
+            &crds::v1alpha1::LargeArray::default(),
+            crds::assignment::Extent::Iterations(1),
+        );
+        let found = observations(&workload, &rounds);
+        let counts = [&found.flushes, &found.idle_pings, &found.loaded_pings].map(Distribution::count);
+        assert_eq!(counts, [4, 6, 8]);
+        assert_eq!((found.mean_round_trip_nanos, found.directions), (None, None));
+    }
+}

@@ -1,0 +1,79 @@
+"""Checks the mean round trip, the directions, the flushes and the pings of one arm at one size."""
+
+import collections
+import math
+
+from . import histogram
+from .tally import ROUNDING
+
+PPM = 10**6
+
+
+def check(run, key, valid, stored, tally):
+    """Compares the observations in the status with the valid cases."""
+    where, scenario = f"results {key}", run.plan.scenario(key[0])
+    trip = run.median(key, mean_round_trip) if scenario.kind == "pingPong" else None
+    compare(tally, "median", f"{where} meanRoundTripNanos", stored, "meanRoundTripNanos", trip)
+    directions = stored.get("directions") or {}
+    values = {
+        "initiatorBytesPerSecond": (lambda case: rate(case, 0), 1),
+        "targetBytesPerSecond": (lambda case: rate(case, 1), 1),
+        "fairnessPpm": (lambda case: rate(case, 0) / rate(case, 1), PPM),
+    }
+    for field, (value, factor) in values.items():
+        derived = run.median(key, value) if scenario.both_post else None
+        derived = None if derived is None else derived * factor
+        compare(tally, "direction", f"{where} directions.{field}", directions, field, derived)
+    check_flushes(where, valid, stored.get("flush") or {}, tally)
+    check_pings(where, valid, stored.get("ping") or {}, tally)
+
+
+def check_flushes(where, valid, stored, tally):
+    flushes = merged(one.get("flush") for one in initiators(valid))
+    for field, fraction in (("p50Nanos", 0.5), ("maxNanos", 1)):
+        tally.compare("flush", f"{where} flush.{field}", stored.get(field), histogram.quantile(flushes, fraction))
+
+
+def check_pings(where, valid, stored, tally):
+    pings = [one.get("ping") or {} for one in initiators(valid)]
+    idle, loaded = (tail(merged(one.get(state) for one in pings)) for state in ("idle", "loaded"))
+    tally.compare("ping", f"{where} ping.idleP99Nanos", stored.get("idleP99Nanos"), idle)
+    tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
+    ratio = loaded / idle * PPM if idle and loaded is not None else None
+    compare(tally, "ping", f"{where} ping.blockingPpm", stored, "blockingPpm", ratio)
+
+
+def initiators(valid):
+    """What the initiator of each case posted."""
+    return [case.sides[0]["posted"] for case in valid if case.sides[0].get("posted")]
+
+
+def merged(durations):
+    """The merged samples of distributions, some of which may be absent."""
+    buckets = collections.Counter()
+    for one in durations:
+        if one:
+            buckets.update(histogram.decode(one["histogram"], one["maxNanos"]))
+    return buckets
+
+
+def tail(buckets):
+    """99th percentile; None if there are so few samples that it is the maximum."""
+    count = buckets.total()
+    return histogram.quantile(buckets, 0.99) if math.ceil(0.99 * count) < count else None
+
+
+def mean_round_trip(case):
+    posted = case.sides[0]["posted"]
+    return posted["elapsedNanos"] / posted["operations"]
+
+
+def rate(case, side):
+    posted = case.sides[side]["posted"]
+    return posted["payloadBytes"] / (posted["elapsedNanos"] / 1e9)
+
+
+def compare(tally, kind, where, stored, field, derived):
+    """Compares an integer in the status with a derived number."""
+    derived = None if derived is None else math.floor(derived + 0.5)
+    tally.compare(kind, where, stored.get(field), derived, ROUNDING)

@@ -1,0 +1,55 @@
+"""Expresses every workload of a spec as a ping-pong or a transfer."""
+
+
+def workload(spec):
+    """Returns (kind, fields, default metric). `kind` is "pingPong" or "transfer", and `fields` has its fields."""
+    for name, convert in CONVERSIONS.items():
+        if spec.get(name) is not None:
+            return convert(spec[name])
+    raise ValueError(f"scenario {spec.get('name')} has no known workload")
+
+
+def ping_pong(given):
+    return "pingPong", given, "LatencyP50"
+
+
+def transfer(given):
+    return "transfer", given, "LatencyP99" if given.get("load") else "Throughput"
+
+
+def large_array(given):
+    fields = {"sizes": ["1Gi"], "iterations": 3, **given, "operation": "Send", "window": 1}
+    return "transfer", fields, "Throughput"
+
+
+def small_messages(given):
+    given = {"sizes": ["1Ki"], "concurrency": 64, "batches": 10, **given}
+    window = given["concurrency"]
+    fields = {
+        "sizes": given["sizes"],
+        "operation": "Send",
+        "window": window,
+        "batch": 1 if given.get("load") else window,
+        "iterations": given["batches"] * window,
+        "load": given.get("load"),
+    }
+    return "transfer", fields, "LatencyP99" if given.get("load") else "CompletionRate"
+
+
+def pingpong_flag(given):
+    return "pingPong", {"sizes": [1], "iterations": 1000, **given}, "LatencyP50"
+
+
+def streaming_duplex(given):
+    fields = {"sizes": ["4Mi"], "window": 4, "iterations": 64, **given, "operation": "Send", "direction": "Bidirectional"}
+    return "transfer", fields, "Throughput"
+
+
+CONVERSIONS = {
+    "pingPong": ping_pong,
+    "transfer": transfer,
+    "largeArray": large_array,
+    "smallMessages": small_messages,
+    "pingpongFlag": pingpong_flag,
+    "streamingDuplex": streaming_duplex,
+}
