@@ -40,7 +40,12 @@ pub use scenario::{
     SizeOperations, Transfer, TransferBuffers, TransferOperation,
 };
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
-pub use status::{ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult, PlacementStatus, Progress, RecordsReference, State, Verdict, WithheldReason};
+pub use status::{
+    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
+    DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
+    FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
+    PairResult, PingResult, PlacementStatus, Progress, RecordsReference, State, Verdict, WithheldReason,
+};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxEmulation, UcxPreset,
     UcxSetting, UcxTransport, Verbs,

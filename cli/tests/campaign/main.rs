@@ -30,4 +30,5 @@ mod replay;
 mod resume;
 mod run_check;
 mod settled;
+mod starway;
 mod stored_run;

@@ -67,8 +67,16 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                     format!("{:?}", load.arrivals).to_lowercase(),
                     load.rate
                 )),
-                if work.flush { " · a flush after each transfer" } else { "" },
-                if work.ping { " · pings beside the transfers" } else { "" },
+                if work.flush {
+                    " · a flush after each transfer"
+                } else {
+                    ""
+                },
+                if work.ping {
+                    " · pings beside the transfers"
+                } else {
+                    ""
+                },
             ),
             work.measured,
             work.warmup,

@@ -1,6 +1,6 @@
 //! Describes how the timed regions of arms with different libraries differ. Performs no I/O.
 
-use crds::assignment::Workload;
+use crds::assignment::{TransferWorkload, Workload};
 use crds::v1alpha1::{TransferOperation, TransportSpec};
 
 use super::{Notes, Severity};
@@ -18,8 +18,8 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
         for arm in plan.arms.iter().filter(|arm| arm.control.is_none()) {
             let transport = plan.transport_of(arm);
             let (own, of_baseline) = (
-                end_of_sample(transport, transfer.operation),
-                end_of_sample(reference, transfer.operation),
+                end_of_sample(transport, transfer),
+                end_of_sample(reference, transfer),
             );
             if let (Some(own), Some(of_baseline)) = (own, of_baseline)
                 && own != of_baseline
@@ -37,9 +37,15 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
 }
 
 /// The event that ends a sample, if it differs between libraries. A `Send` or `WriteImmediate` ends with the credit of
-/// the target, and a `Read` when its data has arrived, with every library.
-fn end_of_sample(transport: &TransportSpec, operation: TransferOperation) -> Option<&'static str> {
-    if operation != TransferOperation::Write {
+/// the target, and a `Read` when its data has arrived, with every library. A flush follows only with UCX.
+fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Option<&'static str> {
+    if transfer.flush {
+        return Some(match transport {
+            TransportSpec::Ucx(_) => "when the target has confirmed the message and a flush has completed",
+            _ => "when the target has confirmed the message, without a flush",
+        });
+    }
+    if transfer.operation != TransferOperation::Write {
         return None;
     }
     match transport {

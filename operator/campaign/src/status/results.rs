@@ -2,8 +2,8 @@
 //! names contain the unit.
 
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult, FlushResult,
-    Metric, NodeResult, OptimizationResult, PairResult, PingResult, WithheldReason,
+    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
+    FlushResult, Metric, NodeResult, OptimizationResult, PairResult, PingResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};

@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::observations::observations;
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload, statistic,
+    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload,
+    statistic,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;

@@ -55,12 +55,13 @@ impl Observations {
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
-pub(super) fn observations(
-    workload: &Workload,
-    rounds: &BTreeMap<u32, Vec<&Measured>>,
-) -> Observations {
+pub(super) fn observations(workload: &Workload, rounds: &BTreeMap<u32, Vec<&Measured>>) -> Observations {
     let mut observations = Observations::default();
-    for posted in rounds.values().flatten().filter_map(|case| case.initiator.posted.as_ref()) {
+    for posted in rounds
+        .values()
+        .flatten()
+        .filter_map(|case| case.initiator.posted.as_ref())
+    {
         if let Some(flush) = &posted.flush {
             observations.flushes.merge(flush);
         }

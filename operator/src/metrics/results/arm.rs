@@ -18,7 +18,7 @@ const ENGAGEMENTS: [Engagement; 4] = [
 ];
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 7] = [
+pub(super) const METRICS: [ResultMetric; 10] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -59,6 +59,66 @@ pub(super) const METRICS: [ResultMetric; 7] = [
         "CPU time of both workers per GiB (2^30 bytes) of payload, median of the rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| single(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
+    ),
+    metric(
+        "fabricbench_arm_direction_bytes_per_second",
+        "bytes_per_second",
+        "Payload bytes per second of each direction if both workers send, median of the rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("sender", "initiator, target"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(directions) = arm.observed.as_ref().and_then(|observed| observed.directions) {
+                emit(&["initiator"], directions.initiator_bytes_per_second as f64);
+                emit(&["target"], directions.target_bytes_per_second as f64);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_flush_seconds",
+        "seconds",
+        "Time from the local completion of a message to the completion of the flush that follows it, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("quantile", "0.5, 1"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(flush) = arm.observed.as_ref().and_then(|observed| observed.flush) {
+                emit(&["0.5"], flush.p50_nanos as f64 / NANOS);
+                emit(&["1"], flush.max_nanos as f64 / NANOS);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_ping_p99_seconds",
+        "seconds",
+        "99th percentile of the round-trip time of pings on the idle fabric and beside the messages, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("fabric", "idle, loaded"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(ping) = arm.observed.as_ref().and_then(|observed| observed.ping) {
+                for (fabric, nanos) in [("idle", ping.idle_p99_nanos), ("loaded", ping.loaded_p99_nanos)] {
+                    if let Some(nanos) = nanos {
+                        emit(&[fabric], nanos as f64 / NANOS);
+                    }
+                }
+            }
+        }),
     ),
     metric(
         "fabricbench_arm_valid_rounds",

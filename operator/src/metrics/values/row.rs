@@ -1,8 +1,8 @@
 //! Values of one arm, comparison or pair at one size, as integers.
 
 use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Engagement, Metric, Optimization,
-    PairResult, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, DirectionsResult, Engagement, FlushResult,
+    Metric, Optimization, PairResult, PingResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -34,6 +34,17 @@ pub struct ArmValues {
     pub valid: bool,
     /// Engagement of each optimization in [`OPTIMIZATIONS`].
     pub engagements: [Option<Engagement>; 3],
+    /// What was observed besides the operations. Boxed, because most arms have none.
+    pub observed: Option<Box<ObservedValues>>,
+}
+
+/// Directions, flushes and pings of an arm. Units are those of [`ArmResult`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "documented in the status")]
+pub struct ObservedValues {
+    pub directions: Option<DirectionsResult>,
+    pub flush: Option<FlushResult>,
+    pub ping: Option<PingResult>,
 }
 
 /// Quantiles of latency as label values: minimum, percentiles, maximum.
@@ -135,6 +146,15 @@ impl<'a> NamedRow<'a> {
     }
 }
 
+fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
+    let observed = ObservedValues {
+        directions: result.directions,
+        flush: result.flush,
+        ping: result.ping,
+    };
+    (observed != ObservedValues::default()).then(|| Box::new(observed))
+}
+
 fn arm(result: &ArmResult) -> NamedRow<'_> {
     let engagement = |optimization| {
         let mut all = result.optimizations.iter();
@@ -159,6 +179,7 @@ fn arm(result: &ArmResult) -> NamedRow<'_> {
             bytes_per_second: result.bytes_per_second,
             completions_per_second: result.completions_per_second,
             cpu_nanos_per_gib: result.cpu_nanos_per_gib,
+            observed: observed(result),
             valid_rounds: result.valid_rounds,
             valid: result.validity == CaseValidity::Valid,
             engagements: OPTIMIZATIONS.map(engagement),

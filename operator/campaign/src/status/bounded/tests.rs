@@ -1,9 +1,9 @@
 //! Tests the size limit with the largest possible run, in which every string has its maximum length.
 
 use crds::v1alpha1::{
-    AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary, ExecutionStatus,
-    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PairResult, PingResult,
-    PlacementStatus,
+    AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary,
+    ExecutionStatus, ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult,
+    PairResult, PingResult, PlacementStatus,
 };
 
 use super::*;

@@ -1,0 +1,113 @@
+//! The scenarios of the Starway benchmark suite, over UCX and libfabric.
+
+use crds::v1alpha1::ArmResult;
+
+use super::harness::{RunningCommand, TestDir, workspace};
+use super::stored_run::StoredRun;
+
+/// Minimum number of rounds for a simultaneous 95 percent interval of one comparison.
+const ROUNDS: &str = "6";
+
+/// Runs an example with `sizes` in place of its size, if given, and returns the result of each variant.
+fn run(name: &str, sizes: Option<&str>) -> (StoredRun, ArmResult, ArmResult) {
+    let text = std::fs::read_to_string(workspace().join(format!("examples/starway-{name}.yaml"))).unwrap();
+    let text = match sizes {
+        Some(sizes) => {
+            let shorter = text.replace(": {}\n", &format!(": {{sizes: [{sizes}]}}\n"));
+            assert_ne!(shorter, text);
+            shorter
+        }
+        None => text,
+    };
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&text));
+    command.args(["--rounds", ROUNDS]);
+    let output = RunningCommand::start(command).wait();
+    // The test does not depend on the verdict or on the noise of this machine.
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    let stored = StoredRun::read(&dir.run_dir(&format!("starway-{name}")));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    let result = |arm: &str| {
+        let mut results = stored.status().results.iter();
+        results.find(|one| one.arm == arm).unwrap().clone()
+    };
+    let (ucx, libfabric) = (result("ucx"), result("libfabric"));
+    (stored, ucx, libfabric)
+}
+
+#[test]
+fn large_array_is_followed_by_a_flush_only_over_ucx() {
+    let (_, ucx, libfabric) = run("large-array", Some("8Mi"));
+    let flush = ucx.flush.unwrap();
+    assert!(
+        flush.p50_nanos > 0 && flush.p50_nanos <= flush.max_nanos,
+        "{flush:?}"
+    );
+    // The flush is part of the sample.
+    assert!(flush.p50_nanos < ucx.max_nanos.unwrap(), "{flush:?} {ucx:?}");
+    assert_eq!(libfabric.flush, None);
+    assert!(libfabric.bytes_per_second.is_some());
+}
+
+#[test]
+fn small_messages_are_sent_in_batches_and_timed_one_by_one() {
+    let (stored, ucx, libfabric) = run("small-messages", None);
+    for result in [&ucx, &libfabric] {
+        assert!(result.completions_per_second.is_some(), "{result:?}");
+        assert!(result.iterations.unwrap() >= 640, "{result:?}");
+        // The messages of a batch do not complete at the same time.
+        assert!(result.min_nanos < result.p99_nanos, "{result:?}");
+    }
+    let measured = stored.cases().into_iter().filter_map(|case| match &case.result {
+        crds::record::CaseResult::Measured(measured) => measured.initiator.posted.as_ref(),
+        _ => None,
+    });
+    for posted in measured {
+        assert_eq!(posted.latency.count(), posted.operations);
+        assert_eq!(posted.counters.posts_per_burst, 64);
+    }
+}
+
+#[test]
+fn flag_has_a_round_trip_and_a_one_way_time() {
+    let (_, ucx, libfabric) = run("pingpong-flag", None);
+    for result in [&ucx, &libfabric] {
+        assert_eq!(result.size_bytes, 1);
+        let mean = result.mean_round_trip_nanos.unwrap();
+        let (min, max) = (result.min_nanos.unwrap(), result.max_nanos.unwrap());
+        assert!((2 * min..=2 * max).contains(&mean), "{result:?}");
+    }
+}
+
+#[test]
+fn duplex_streams_have_their_own_clocks_and_delay_pings() {
+    let (stored, ucx, libfabric) = run("streaming-duplex", Some("1Mi"));
+    for result in [&ucx, &libfabric] {
+        let directions = result.directions.unwrap();
+        assert!(directions.initiator_bytes_per_second > 0, "{result:?}");
+        assert!(directions.target_bytes_per_second > 0, "{result:?}");
+        assert!(
+            (200_000..5_000_000).contains(&directions.fairness_ppm),
+            "{directions:?}"
+        );
+        let ping = result.ping.unwrap();
+        let (idle, loaded) = (ping.idle_p99_nanos.unwrap(), ping.loaded_p99_nanos.unwrap());
+        assert!(loaded > idle, "{ping:?}");
+        assert_eq!(
+            ping.blocking_ppm,
+            Some(((loaded as f64 / idle as f64) * 1e6).round() as u64)
+        );
+    }
+    let clocks = stored.cases().into_iter().filter_map(|case| match &case.result {
+        crds::record::CaseResult::Measured(measured) => Some((
+            measured.initiator.posted.as_ref().unwrap().elapsed_nanos,
+            measured.target.posted.as_ref().unwrap().elapsed_nanos,
+        )),
+        _ => None,
+    });
+    assert!(
+        clocks.into_iter().any(|(one, other)| one != other),
+        "both directions share a clock"
+    );
+}
