@@ -25,5 +25,6 @@ mod queued;
 mod rbac;
 mod settled;
 mod start;
+mod starway;
 mod test_namespace;
 mod testbed;

@@ -1,0 +1,86 @@
+//! The examples of the Starway scenarios between pods, over UCX and libfabric.
+
+use std::path::Path;
+
+use crds::units::Size;
+use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
+
+use super::test_namespace::TestNamespace;
+
+/// All scenarios of the examples in one run with two rounds. The array is smaller than in the example, so that the pods
+/// need less memory.
+fn suite() -> BenchmarkRun {
+    let mut runs = [
+        "pingpong-flag",
+        "small-messages",
+        "streaming-duplex",
+        "large-array",
+    ]
+    .map(example);
+    let scenarios = runs.each_mut().map(|run| run.spec.scenarios.remove(0));
+    let [mut suite, ..] = runs;
+    suite.metadata.name = Some("starway".to_owned());
+    suite.spec.scenarios = scenarios.into();
+    for scenario in &mut suite.spec.scenarios {
+        if let Some(large_array) = &mut scenario.large_array {
+            large_array.sizes = vec![Size(32 << 20)];
+        }
+        assert_eq!(scenario.memory, MemoryKind::Heap);
+    }
+    suite.spec.sampling.rounds = Some(2);
+    suite
+}
+
+fn example(name: &str) -> BenchmarkRun {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/starway-{name}.yaml"));
+    serde_yaml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn starway_scenarios_run_between_pods() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let run = suite();
+    let kinds: Vec<_> = run
+        .spec
+        .scenarios
+        .iter()
+        .filter_map(|one| one.workload())
+        .collect();
+    let kinds: Vec<_> = kinds.into_iter().map(ScenarioWorkload::field).collect();
+    assert_eq!(
+        kinds,
+        ["pingpongFlag", "smallMessages", "streamingDuplex", "largeArray"]
+    );
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("starway").await;
+    let result = |scenario: &str, arm: &str| -> ArmResult {
+        let mut results = status.results.iter();
+        let found = results.find(|one| (one.scenario.as_str(), one.arm.as_str()) == (scenario, arm));
+        found
+            .cloned()
+            .unwrap_or_else(|| panic!("no result of {scenario} {arm}: {status:#?}"))
+    };
+    for arm in ["ucx", "libfabric"] {
+        let flag = result("pingpong-flag", arm);
+        println!("{arm}: flag {:?} ns", flag.mean_round_trip_nanos);
+        assert!(flag.mean_round_trip_nanos.is_some(), "{flag:?}");
+        let messages = result("small-messages", arm);
+        println!("{arm}: {:?} messages/s", messages.completions_per_second);
+        assert!(messages.completions_per_second.is_some(), "{messages:?}");
+        let duplex = result("streaming-duplex", arm);
+        println!("{arm}: {:?} {:?}", duplex.directions, duplex.ping);
+        assert!(duplex.directions.is_some() && duplex.ping.is_some(), "{duplex:?}");
+        let array = result("large-array", arm);
+        println!("{arm}: {:?} B/s, flush {:?}", array.bytes_per_second, array.flush);
+        assert_eq!(array.flush.is_some(), arm == "ucx", "{array:?}");
+    }
+    for result in &status.results {
+        assert_eq!(
+            (result.valid_rounds, result.fabric),
+            (2, Some(FabricProof::Verified)),
+            "{result:?}"
+        );
+    }
+    namespace.delete().await;
+}
