@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario};
+use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario, ScenarioWorkload};
 use manifest::load;
 
 use super::harness::{RunningCommand, TestDir, workspace};
@@ -112,7 +112,8 @@ fn assert_every_size_has_results(stored: &StoredRun) {
 }
 
 fn sizes(scenario: &Scenario) -> Vec<u64> {
-    let ping_pong = scenario.ping_pong.iter().flat_map(|workload| &workload.sizes);
-    let transfer = scenario.transfer.iter().flat_map(|workload| &workload.sizes);
-    ping_pong.chain(transfer).map(|size| size.0).collect()
+    let sizes = scenario
+        .workload()
+        .map_or_else(Default::default, ScenarioWorkload::sizes);
+    sizes.iter().map(|size| size.0).collect()
 }

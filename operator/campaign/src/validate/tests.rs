@@ -2,7 +2,7 @@
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
-use crds::v1alpha1::{BenchmarkRun, Metric};
+use crds::v1alpha1::{BenchmarkRun, Direction, Metric};
 
 use super::*;
 
@@ -47,6 +47,61 @@ fn defaults_are_filled_in() {
         valid.variants[0].tuning.striping.threshold_bytes,
         NIXL_THRESHOLD_BYTES
     );
+}
+
+#[test]
+fn starway_scenarios_have_the_defaults_of_the_suite() {
+    let scenarios = "scenarios: [{name: a, largeArray: {}}, {name: b, smallMessages: {}}, {name: c, pingpongFlag: {}}, \
+                     {name: d, streamingDuplex: {}}, \
+                     {name: e, smallMessages: {load: {openLoop: {rate: 1000}}}}]";
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}]\nsampling: {{minWindow: 0s}}\n{TCP}{scenarios}"
+    )))
+    .unwrap();
+    let summaries: Vec<_> = valid
+        .scenarios
+        .iter()
+        .map(|scenario| {
+            let workload = &scenario.assignment.workload;
+            (
+                scenario.sizes[0],
+                workload.measured(),
+                workload.warmup(),
+                scenario.primary,
+            )
+        })
+        .collect();
+    let counts = Extent::Iterations;
+    let expected = [
+        (1 << 30, counts(3), counts(1), Metric::Throughput),
+        (1 << 10, counts(640), counts(128), Metric::CompletionRate),
+        (1, counts(1000), counts(100), Metric::LatencyP50),
+        (4 << 20, counts(64), counts(8), Metric::Throughput),
+        (1 << 10, counts(640), counts(128), Metric::LatencyP99),
+    ];
+    assert_eq!(summaries, expected);
+    let transfers: Vec<_> = valid
+        .scenarios
+        .iter()
+        .filter_map(|scenario| match &scenario.assignment.workload {
+            Workload::Transfer(transfer) => Some((
+                transfer.window,
+                transfer.batch,
+                transfer.flush,
+                transfer.ping,
+                transfer.direction,
+            )),
+            Workload::PingPong(_) => None,
+        })
+        .collect();
+    let one_way = Direction::Unidirectional;
+    let expected = [
+        (1, 1, true, false, one_way),
+        (64, 64, false, false, one_way),
+        (4, 1, false, true, Direction::Bidirectional),
+        (64, 1, false, false, one_way),
+    ];
+    assert_eq!(transfers, expected);
 }
 
 #[test]
