@@ -83,7 +83,10 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxPreset::Plain => String::new(),
                 preset => format!(" as in {}", preset.name()),
             };
-            format!("ucx {}{preset}", transports.join(","))
+            let mode = ucx
+                .error_handling
+                .map(|mode| format!(", error handling {}", mode.name()));
+            format!("ucx {}{preset}{}", transports.join(","), mode.unwrap_or_default())
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };

@@ -163,6 +163,10 @@ pub struct Ucx {
     /// Whether UCX may emulate RMA operations with messages. Defaults to `Deny`.
     #[serde(default, skip_serializing_if = "UcxEmulation::is_default")]
     pub emulation: UcxEmulation,
+    /// Error handling mode of the endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`. UCX
+    /// selects other protocols in each mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_handling: Option<UcxErrorHandling>,
 }
 
 impl Ucx {
@@ -174,7 +178,18 @@ impl Ucx {
             preset: UcxPreset::default(),
             settings: Vec::new(),
             emulation: UcxEmulation::default(),
+            error_handling: None,
         }
+    }
+
+    /// Error handling mode of the endpoints. Shared memory does not support `Peer` by default: UCX would refuse the
+    /// endpoint, or emulate RMA over another transport.
+    pub fn error_handling(&self) -> UcxErrorHandling {
+        self.error_handling.unwrap_or(if self.uses(UcxTransport::Sm) {
+            UcxErrorHandling::None
+        } else {
+            UcxErrorHandling::Peer
+        })
     }
 
     /// Whether UCX may use `transport`.
@@ -267,6 +282,27 @@ pub enum UcxEmulation {
 impl UcxEmulation {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Error handling mode of UCX's endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxErrorHandling {
+    /// UCX reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`). UCX 1.22 then emulates writes over tcp.
+    Peer,
+    /// UCX does not report the loss of a peer (`UCP_ERR_HANDLING_MODE_NONE`), so the case of a lost peer ends at its
+    /// deadline.
+    None,
+}
+
+impl UcxErrorHandling {
+    /// Name of the mode in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::None => "none",
+        }
     }
 }
 

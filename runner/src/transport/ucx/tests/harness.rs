@@ -2,7 +2,7 @@
 
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
-use crds::v1alpha1::{TransportSpec, Ucx as Spec, UcxEmulation, UcxTransport};
+use crds::v1alpha1::{TransportSpec, Ucx as Spec, UcxEmulation, UcxErrorHandling, UcxTransport};
 use std::path::PathBuf;
 
 pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
@@ -23,12 +23,18 @@ pub(super) struct Setup {
 }
 
 /// All setups that every machine supports.
-pub(super) fn setups() -> [Setup; 2] {
-    [tcp(), shared_memory()]
+pub(super) fn setups() -> [Setup; 3] {
+    [tcp(), tcp_without_error_handling(), shared_memory()]
 }
 
 pub(super) fn tcp() -> Setup {
     setup(UcxTransport::Tcp, &["127.0.0.1"])
+}
+
+pub(super) fn tcp_without_error_handling() -> Setup {
+    let mut setup = tcp();
+    setup.spec.error_handling = Some(UcxErrorHandling::None);
+    setup
 }
 
 pub(super) fn shared_memory() -> Setup {
