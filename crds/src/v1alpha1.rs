@@ -45,7 +45,7 @@ pub use status::{
     RecordsReference, State, Verdict, WithheldReason,
 };
 pub use transport::{
-    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxEmulation,
-    UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,
+    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
+    UcxEmulation, UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

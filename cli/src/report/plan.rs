@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxPreset};
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxPreset};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -86,7 +86,15 @@ fn format_transport(transport: &TransportSpec) -> String {
             let mode = ucx
                 .error_handling
                 .map(|mode| format!(", error handling {}", mode.name()));
-            format!("ucx {}{preset}{}", transports.join(","), mode.unwrap_or_default())
+            let memory = match ucx.allocation {
+                UcxAllocation::Caller => "",
+                UcxAllocation::Library => ", memory allocated by UCX",
+            };
+            format!(
+                "ucx {}{preset}{}{memory}",
+                transports.join(","),
+                mode.unwrap_or_default()
+            )
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };

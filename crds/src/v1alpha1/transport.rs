@@ -42,6 +42,11 @@ impl TransportSpec {
         }
     }
 
+    /// Whether the library allocates the memory of the payload.
+    pub fn allocates_memory(&self) -> bool {
+        matches!(self, Self::Ucx(ucx) if ucx.allocation == UcxAllocation::Library)
+    }
+
     /// Whether each rail uses an EFA device.
     pub fn uses_efa(&self) -> bool {
         use LibfabricProvider::{Efa, EfaDirect};
@@ -167,6 +172,9 @@ pub struct Ucx {
     /// selects other protocols in each mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_handling: Option<UcxErrorHandling>,
+    /// Who allocates the memory of the payload. Defaults to `Caller`.
+    #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
+    pub allocation: UcxAllocation,
 }
 
 impl Ucx {
@@ -179,6 +187,7 @@ impl Ucx {
             settings: Vec::new(),
             emulation: UcxEmulation::default(),
             error_handling: None,
+            allocation: UcxAllocation::default(),
         }
     }
 
@@ -280,6 +289,24 @@ pub enum UcxEmulation {
 }
 
 impl UcxEmulation {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Who allocates the memory of the payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxAllocation {
+    /// The runner allocates the memory, and UCX registers it.
+    #[default]
+    Caller,
+    /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
+    /// it directly. Each arm has memory of its own. Requires `rails: 1` and scenarios with `memory: Heap`.
+    Library,
+}
+
+impl UcxAllocation {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -5,11 +5,11 @@ use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Rail, RailConfig};
 use super::rules::configuration::comparable;
-use super::rules::emulation::Protocols;
+use super::rules::emulation::{Conditions, Protocols};
 use super::rules::{devices, lanes};
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
-use crds::v1alpha1::{Answer, UcxErrorHandling};
+use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use ucx_sys::Library;
@@ -78,8 +78,11 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         rails: opened,
         version: library.identity().version,
         devices: names,
-        protocols: Protocols::from_configuration(&configuration),
-        reports_peer_loss: rail_config.reports_peer_loss,
+        emulation_conditions: Conditions {
+            protocols: Protocols::from_configuration(&configuration),
+            reports_peer_loss: rail_config.reports_peer_loss,
+            library_memory: spec.allocation == UcxAllocation::Library,
+        },
         spec,
         addresses,
         facts,

@@ -72,12 +72,7 @@ fn record_emulation(transport: &mut Ucx) {
     let answer = |operation| {
         let of_rail = |rail| {
             let lanes = lanes_of(transport, rail);
-            emulation(
-                transport.protocols,
-                &lanes,
-                operation,
-                transport.reports_peer_loss,
-            )
+            emulation(transport.emulation_conditions, &lanes, operation)
         };
         (0..transport.rails.len()).map(of_rail).reduce(Answer::or)
     };

@@ -2,7 +2,9 @@
 
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
-use crds::v1alpha1::{TransportSpec, Ucx as Spec, UcxEmulation, UcxErrorHandling, UcxTransport};
+use crds::v1alpha1::{
+    TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxTransport,
+};
 use std::path::PathBuf;
 
 pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
@@ -23,8 +25,20 @@ pub(super) struct Setup {
 }
 
 /// All setups that every machine supports.
-pub(super) fn setups() -> [Setup; 3] {
-    [tcp(), tcp_without_error_handling(), shared_memory()]
+pub(super) fn setups() -> [Setup; 5] {
+    [
+        tcp(),
+        tcp_without_error_handling(),
+        shared_memory(),
+        with_library_memory(tcp()),
+        with_library_memory(shared_memory()),
+    ]
+}
+
+/// The setup with memory that UCX allocates.
+pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
+    setup.spec.allocation = UcxAllocation::Library;
+    setup
 }
 
 pub(super) fn tcp() -> Setup {

@@ -1,7 +1,7 @@
 //! Tests that each operation transfers the correct bytes.
 
-use super::harness::{Pair, PostRequest, pattern, setups, tcp};
-use crate::transport::{CompletionKind, Operation, Transport};
+use super::harness::{LENGTH, Pair, PostRequest, pattern, setups, shared_memory, tcp, with_library_memory};
+use crate::transport::{CompletionKind, Operation, Region, Transport};
 use crds::v1alpha1::UcxPreset;
 use std::time::{Duration, Instant};
 
@@ -190,6 +190,25 @@ fn every_write_of_a_burst_completes_once() {
         tokens.dedup();
         assert_eq!(tokens.len(), BURST as usize, "{setup:?}: a token completed twice");
         assert_eq!(pair.target.bytes(0, bytes), pattern(bytes, 7), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn memory_of_the_library_outlives_its_transport() {
+    for setup in [tcp(), shared_memory()].map(with_library_memory) {
+        let pair = setup.pair();
+        let region = &pair.initiator.region;
+        assert_eq!(region.registration_method(), "ucp_mem_map (allocated by UCX)");
+        assert_eq!(region.memory().length(), LENGTH);
+        assert_eq!(pair.initiator.bytes(0, LENGTH), vec![0; LENGTH], "{setup:?}");
+        let memory = std::sync::Arc::clone(region.memory());
+        drop(pair);
+        memory.write_from(LENGTH - 4, &[1, 2, 3, 4]).unwrap();
+        let mut last = [0; 4];
+        memory.read_into(LENGTH - 4, &mut last).unwrap();
+        assert_eq!(last, [1, 2, 3, 4], "{setup:?}");
+        assert!(memory.write_from(LENGTH - 3, &[0; 4]).is_err());
     }
 }
 
