@@ -47,7 +47,7 @@ pub use status::{
     PairResult, PingResult, PlacementStatus, Progress, RecordsReference, State, Verdict, WithheldReason,
 };
 pub use transport::{
-    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxEmulation, UcxPreset,
-    UcxSetting, UcxTransport, Verbs,
+    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
+    UcxEmulation, UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

@@ -5,7 +5,7 @@
 //! so no slice of it is ever borrowed: bytes are copied in and out, outside measured windows. A copy that races with a
 //! transfer may contain some bytes from before and some from after the transfer; the race has no other effect.
 //!
-//! Memory of every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed
+//! Memory of every kind that the runner allocates starts at a page boundary, so that the chunks of a striped transfer start at the computed
 //! offsets and no transfer shares a page with the allocator's own data. The allocating thread touches the pages before
 //! [`Memory::allocate`] returns, so a thread that was pinned before the call gets memory on its own NUMA node.
 
@@ -29,6 +29,7 @@ use snafu::ensure;
 pub use error::MemoryError;
 use error::{EmptySnafu, OutOfRangeSnafu};
 use ffi::device::DeviceMemory;
+pub(crate) use ffi::library::LibraryMemory;
 use ffi::mapping::{Mapping, Span};
 
 /// A range of memory of one kind.
@@ -46,6 +47,7 @@ enum Backing {
     Private(Mapping),
     Shared(Mapping, File),
     Device(DeviceMemory),
+    Library(LibraryMemory),
 }
 
 impl Memory {
@@ -86,6 +88,31 @@ impl Memory {
         }))
     }
 
+    /// Wraps ordinary host memory that a fabric library allocated. The calling thread sets every byte to 0, and thereby
+    /// touches the pages.
+    pub(crate) fn from_library(memory: LibraryMemory) -> Arc<Self> {
+        let length = memory.length();
+        if let Some(span) = memory.span(0, length) {
+            span.fill(0);
+        }
+        Arc::new(Self {
+            kind: MemoryKind::Heap,
+            length,
+            backing: Backing::Library(memory),
+        })
+    }
+
+    /// Checks that a fabric library can allocate `bytes` bytes of ordinary memory.
+    ///
+    /// # Errors
+    /// [`MemoryError::Unavailable`] if the machine or the cgroup has less available memory. [`MemoryError::Empty`] if
+    /// `bytes` is 0.
+    pub(crate) fn check_available(bytes: usize) -> Result<(), MemoryError> {
+        let kind = MemoryKind::Heap;
+        ensure!(bytes > 0, EmptySnafu { kind });
+        available::check(kind, bytes)
+    }
+
     /// Kind of memory, as requested and verified.
     pub fn kind(&self) -> MemoryKind {
         self.kind
@@ -96,11 +123,12 @@ impl Memory {
         self.length
     }
 
-    /// Address of the first byte, at a page boundary. Must not be dereferenced if [`Memory::is_device`] returns true.
+    /// Address of the first byte, at a page boundary unless a library allocated the memory. Must not be dereferenced if [`Memory::is_device`] returns true.
     pub fn address(&self) -> *mut u8 {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => mapping.address(),
             Backing::Device(memory) => memory.address(),
+            Backing::Library(memory) => memory.address(),
         }
     }
 
@@ -113,7 +141,7 @@ impl Memory {
     pub fn pci(&self) -> Option<&str> {
         match &self.backing {
             Backing::Device(memory) => Some(memory.pci()),
-            Backing::Private(_) | Backing::Shared(..) => None,
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => None,
         }
     }
 
@@ -121,7 +149,7 @@ impl Memory {
     pub fn gpu(&self) -> Option<i32> {
         match &self.backing {
             Backing::Device(memory) => Some(memory.ordinal()),
-            Backing::Private(_) | Backing::Shared(..) => None,
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => None,
         }
     }
 
@@ -129,7 +157,7 @@ impl Memory {
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
             Backing::Shared(_, file) => Some(file.as_fd()),
-            Backing::Private(_) | Backing::Device(_) => None,
+            Backing::Private(_) | Backing::Device(_) | Backing::Library(_) => None,
         }
     }
 
@@ -143,10 +171,11 @@ impl Memory {
 
     /// NUMA nodes that hold the pages, according to the kernel's memory map of this process.
     ///
-    /// Empty if the kernel does not report them, and for GPU memory.
+    /// Empty if the kernel does not report them for exactly these pages, and for GPU memory.
     pub fn numa_nodes(&self) -> BTreeSet<u32> {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_nodes(mapping.range()),
+            Backing::Library(memory) => maps::numa_nodes(memory.range()),
             Backing::Device(_) => BTreeSet::new(),
         }
     }
@@ -164,7 +193,9 @@ impl Memory {
     /// [`MemoryError::Copy`] if the GPU driver fails.
     pub fn fill(&self, value: u8) -> Result<(), MemoryError> {
         match &self.backing {
-            Backing::Private(_) | Backing::Shared(..) => self.span(0, self.length)?.fill(value),
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
+                self.span(0, self.length)?.fill(value)
+            }
             Backing::Device(memory) => cuda::fill(memory, value)?,
         }
         Ok(())
@@ -177,7 +208,9 @@ impl Memory {
     /// fails.
     pub fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match &self.backing {
-            Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.write_from(bytes),
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
+                self.span(offset, bytes.len())?.write_from(bytes)
+            }
             Backing::Device(memory) => {
                 self.check(offset, bytes.len())?;
                 cuda::write_from(memory, offset, bytes)?;
@@ -193,7 +226,9 @@ impl Memory {
     /// fails.
     pub fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match &self.backing {
-            Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.read_into(bytes),
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
+                self.span(offset, bytes.len())?.read_into(bytes)
+            }
             Backing::Device(memory) => {
                 self.check(offset, bytes.len())?;
                 cuda::read_into(memory, offset, bytes)?;
@@ -211,6 +246,7 @@ impl Memory {
         self.check(offset, length)?;
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => mapping.span(offset, length),
+            Backing::Library(memory) => memory.span(offset, length),
             Backing::Device(_) => None,
         }
         .ok_or(MemoryError::OutOfRange {

@@ -22,11 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::record::{FabricFacts, FailureReason};
-use crds::v1alpha1::{TransferOperation, TransportSpec};
+use crds::v1alpha1::{MemoryKind, TransferOperation, TransportSpec};
 use serde::{Deserialize, Serialize};
 use snafu::Snafu;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryError};
 use crate::topology::Location;
 
 /// Index of a rail.
@@ -262,6 +262,16 @@ pub struct TransportError {
     pub message: String,
 }
 
+impl From<MemoryError> for TransportError {
+    fn from(error: MemoryError) -> Self {
+        Self {
+            reason: error.reason(),
+            operation: "allocate",
+            message: error.to_string(),
+        }
+    }
+}
+
 /// Memory that is registered on every rail of a transport. While the region exists, the memory stays allocated and the
 /// domains stay open.
 pub trait Region: Send {
@@ -342,6 +352,16 @@ pub trait Transport: Sized + Send {
     /// `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the
     /// memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
+
+    /// Allocates `bytes` bytes of zeroed host memory, touches its pages from the calling thread, and registers it on every
+    /// rail. The library allocates the memory if the spec requires it
+    /// ([`TransportSpec::allocates_memory`]).
+    ///
+    /// # Errors
+    /// `MemoryUnavailable`, and the errors of [`Transport::register`].
+    fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError> {
+        self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
+    }
 
     /// Posts one operation.
     ///

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxPreset};
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxPreset};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -83,7 +83,18 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxPreset::Plain => String::new(),
                 preset => format!(" as in {}", preset.name()),
             };
-            format!("ucx {}{preset}", transports.join(","))
+            let mode = ucx
+                .error_handling
+                .map(|mode| format!(", error handling {}", mode.name()));
+            let memory = match ucx.allocation {
+                UcxAllocation::Caller => "",
+                UcxAllocation::Library => ", memory allocated by UCX",
+            };
+            format!(
+                "ucx {}{preset}{}{memory}",
+                transports.join(","),
+                mode.unwrap_or_default()
+            )
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };

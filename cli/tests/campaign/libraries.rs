@@ -222,3 +222,62 @@ fn compares_two_versions_of_ucx_with_libfabric_in_one_run() {
     let changed = warnings.filter(|warning| warning.reason == WarningReason::EnvironmentChanged);
     assert_eq!(changed.count(), 0, "endpoints must not differ between rounds");
 }
+
+/// Returns the directory that contains UCX 1.21 or newer.
+fn newer_ucx() -> String {
+    env::var("FABRICBENCH_TEST_UCX_2").expect("FABRICBENCH_TEST_UCX_2 is set by .ci/test")
+}
+
+/// Variants of UCX that differ in the error handling mode and in who allocates the memory. Every byte is verified.
+#[test]
+fn compares_error_handling_and_allocation_of_ucx() {
+    let library = newer_ucx();
+    let variants = format!(
+        "[{{name: baseline, library: {library}}}, \
+         {{name: direct, library: {library}, transport: {{ucx: {{transports: [tcp], errorHandling: None}}}}}}, \
+         {{name: sm, library: {library}, transport: {{ucx: {{transports: [sm], allocation: Library}}}}}}, \
+         {{name: sm-old, transport: {{ucx: {{transports: [sm], allocation: Library}}}}}}]"
+    );
+    let transport = "{ucx: {transports: [tcp], emulation: Allow}}";
+    let scenarios = "[{name: put, transfer: {operation: Write, sizes: [64Ki], iterations: 100}}]";
+    let sampling = "sampling: {rounds: 2, minWindow: 5ms}";
+    let dir = TestDir::new();
+    let text = super::manifest::run(&variants, transport, scenarios, &[sampling]);
+    let output = RunningCommand::start(dir.run(&dir.manifest(&text))).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+
+    let stored = StoredRun::read(&dir.run_dir(super::manifest::NAME));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    for endpoints in stored.endpoints() {
+        let arm = endpoints.arm.as_str();
+        let facts = endpoints.fabric.as_ref().unwrap();
+        let mode = if arm == "direct" || arm.starts_with("sm") {
+            "none"
+        } else {
+            "peer"
+        };
+        assert_eq!(facts.error_handling.as_deref(), Some(mode), "{arm}");
+        let registration = match arm.starts_with("sm") {
+            true => "ucp_mem_map (allocated by UCX)",
+            false => "ucp_mem_map",
+        };
+        assert!(!facts.memory.is_empty(), "{arm}");
+        for memory in &facts.memory {
+            assert_eq!(memory.registration, registration, "{arm}");
+        }
+        let emulated = match arm {
+            "direct" | "sm" => Answer::False,
+            "sm-old" => Answer::Unknown,
+            _ => Answer::True,
+        };
+        assert_eq!(facts.offload.emulated_writes, Some(emulated), "{arm}");
+    }
+    let cases = stored.cases();
+    for arm in ["baseline", "direct", "sm", "sm-old"] {
+        let verified = cases
+            .iter()
+            .any(|case| case.arm == arm && case.pass == Pass::Integrity);
+        assert!(verified, "{arm}");
+    }
+}

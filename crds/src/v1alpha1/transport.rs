@@ -42,6 +42,11 @@ impl TransportSpec {
         }
     }
 
+    /// Whether the library allocates the memory of the payload.
+    pub fn allocates_memory(&self) -> bool {
+        matches!(self, Self::Ucx(ucx) if ucx.allocation == UcxAllocation::Library)
+    }
+
     /// Whether each rail uses an EFA device.
     pub fn uses_efa(&self) -> bool {
         use LibfabricProvider::{Efa, EfaDirect};
@@ -163,6 +168,13 @@ pub struct Ucx {
     /// Whether UCX may emulate RMA operations with messages. Defaults to `Deny`.
     #[serde(default, skip_serializing_if = "UcxEmulation::is_default")]
     pub emulation: UcxEmulation,
+    /// Error handling mode of the endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`. UCX
+    /// selects other protocols in each mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_handling: Option<UcxErrorHandling>,
+    /// Who allocates the memory of the payload. Defaults to `Caller`.
+    #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
+    pub allocation: UcxAllocation,
 }
 
 impl Ucx {
@@ -174,7 +186,19 @@ impl Ucx {
             preset: UcxPreset::default(),
             settings: Vec::new(),
             emulation: UcxEmulation::default(),
+            error_handling: None,
+            allocation: UcxAllocation::default(),
         }
+    }
+
+    /// Error handling mode of the endpoints. Shared memory does not support `Peer` by default: UCX would refuse the
+    /// endpoint, or emulate RMA over another transport.
+    pub fn error_handling(&self) -> UcxErrorHandling {
+        self.error_handling.unwrap_or(if self.uses(UcxTransport::Sm) {
+            UcxErrorHandling::None
+        } else {
+            UcxErrorHandling::Peer
+        })
     }
 
     /// Whether UCX may use `transport`.
@@ -267,6 +291,45 @@ pub enum UcxEmulation {
 impl UcxEmulation {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Who allocates the memory of the payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxAllocation {
+    /// The runner allocates the memory, and UCX registers it.
+    #[default]
+    Caller,
+    /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
+    /// it directly. Each arm has memory of its own. Requires `rails: 1` and scenarios with `memory: Heap`.
+    Library,
+}
+
+impl UcxAllocation {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Error handling mode of UCX's endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxErrorHandling {
+    /// UCX reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`). UCX 1.22 then emulates writes over tcp.
+    Peer,
+    /// UCX does not report the loss of a peer (`UCP_ERR_HANDLING_MODE_NONE`), so the case of a lost peer ends at its
+    /// deadline.
+    None,
+}
+
+impl UcxErrorHandling {
+    /// Name of the mode in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::None => "none",
+        }
     }
 }
 

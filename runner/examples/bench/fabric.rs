@@ -1,6 +1,8 @@
 //! Libraries and transports that are measured.
 
-use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxEmulation, UcxTransport};
+use crds::v1alpha1::{
+    Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxAllocation, UcxEmulation, UcxTransport,
+};
 
 /// A library with one transport on this machine.
 #[derive(Clone, Copy)]
@@ -22,6 +24,8 @@ impl Fabric {
             Self::Libfabric(provider) => TransportSpec::Libfabric(Libfabric { provider, rails: 1 }),
             Self::Ucx(transport) => TransportSpec::Ucx(Ucx {
                 emulation: UcxEmulation::Allow,
+                // ucx_perftest also uses memory that UCX allocates.
+                allocation: UcxAllocation::Library,
                 ..Ucx::new(vec![transport], 1)
             }),
         }

@@ -11,6 +11,8 @@
 //!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest
 //!   counts local completions of its puts, and flushes only at the end.
 //!
+//! UCX allocates the memory of both sides, as is the default in ucx_perftest.
+//!
 //! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
 
 #![allow(

@@ -1,4 +1,10 @@
-//! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints the result.
+//! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints the
+//! result.
+//!
+//! Over tcp, both sides of ucx_perftest get `-e`, which selects the error handling mode `peer`, because the runner uses
+//! this mode there. In the mode `none`, the default of the tool, UCX 1.22 writes directly to sockets; in the mode `peer`,
+//! it emulates writes with active messages. UCX refuses a connection whose sides use different modes. Over shared
+//! memory, both the runner and the tool use the mode `none`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,7 +95,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
         command.args(["-p", &PORT.to_string()]);
         command.env("UCX_TLS", format!("{transport},self"));
         if transport == "tcp" {
-            command.env("UCX_NET_DEVICES", "lo");
+            command.arg("-e").env("UCX_NET_DEVICES", "lo");
         }
         if let Some(directory) = setting.library {
             command.env("LD_LIBRARY_PATH", directory);

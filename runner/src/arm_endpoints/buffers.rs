@@ -9,6 +9,7 @@ use crds::v1alpha1::{Devices, MemoryKind};
 
 use super::layout::Layout;
 use crate::memory::{Memory, MemoryError};
+use crate::transport::{Region, Transport, TransportError};
 
 /// Result of allocating a buffer.
 type Buffer = Result<Arc<Memory>, MemoryError>;
@@ -45,6 +46,26 @@ impl Buffers {
         &self.layouts
     }
 
+    /// Size in bytes of the buffers of `kind`, an index into [`Buffers::layouts`].
+    fn bytes(&self, kind: usize) -> usize {
+        usize::try_from(self.layouts[kind].1.total_bytes()).unwrap_or(usize::MAX)
+    }
+
+    /// Makes the library of `transport` allocate memory of `kind`, an index into [`Buffers::layouts`], on the calling
+    /// thread. Such memory belongs to one transport, so arms do not share it.
+    ///
+    /// # Errors
+    /// If the library cannot allocate memory, or it is not on the NUMA node of the devices.
+    pub(super) fn allocate_with<T: Transport>(
+        &self,
+        transport: &mut T,
+        kind: usize,
+    ) -> Result<T::Region, TransportError> {
+        let region = transport.allocate(self.bytes(kind))?;
+        check_node(region.memory(), &self.devices)?;
+        Ok(region)
+    }
+
     /// PCI address of the GPU whose memory `thread` uses; `None` if it uses no GPU memory, or the memory cannot be
     /// allocated. Allocates the memory if necessary. Any thread may do so, because the location of GPU memory does not
     /// depend on the calling thread.
@@ -63,25 +84,34 @@ impl Buffers {
     /// # Errors
     /// If memory of this kind cannot be allocated, or host memory is not on the NUMA node of the devices.
     pub fn get(&mut self, kind: usize, thread: usize) -> Buffer {
-        let (memory_kind, layout) = self.layouts[kind];
-        let buffer = self.allocated.entry((kind, thread)).or_insert_with(|| {
-            let bytes = usize::try_from(layout.total_bytes()).unwrap_or(usize::MAX);
-            match memory_kind {
+        let (memory_kind, _) = self.layouts[kind];
+        let bytes = self.bytes(kind);
+        let buffer = self
+            .allocated
+            .entry((kind, thread))
+            .or_insert_with(|| match memory_kind {
                 MemoryKind::Cuda => Memory::allocate_on_gpu(self.devices.gpu(thread), bytes),
                 MemoryKind::Heap | MemoryKind::HugePages | MemoryKind::SharedMemory => {
                     let memory = Memory::allocate(memory_kind, bytes)?;
-                    match node_problem(&memory.numa_nodes(), self.devices.numa_node) {
-                        None => Ok(memory),
-                        Some(message) => Err(MemoryError::Unavailable {
-                            kind: memory_kind,
-                            bytes,
-                            message,
-                        }),
-                    }
+                    check_node(&memory, &self.devices).map(|()| memory)
                 }
-            }
-        });
+            });
         buffer.clone()
+    }
+}
+
+/// Checks that host memory is on the NUMA node of the devices.
+///
+/// # Errors
+/// If the kernel reports pages on another node.
+fn check_node(memory: &Memory, devices: &Devices) -> Result<(), MemoryError> {
+    match node_problem(&memory.numa_nodes(), devices.numa_node) {
+        None => Ok(()),
+        Some(message) => Err(MemoryError::Unavailable {
+            kind: memory.kind(),
+            bytes: memory.length(),
+            message,
+        }),
     }
 }
 

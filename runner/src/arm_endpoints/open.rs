@@ -123,7 +123,11 @@ fn open_on_thread<T: Transport>(
     // Memory is allocated first, because its location determines which devices the rails use, and because the
     // measurements below must cover only opening and registration.
     let kinds = buffers.layouts().len();
-    let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
+    // Memory that the library allocates exists only after the transport has been opened.
+    let allocated: Vec<_> = match config.spec.allocates_memory() {
+        true => Vec::new(),
+        false => (0..kinds).map(|kind| buffers.get(kind, number)).collect(),
+    };
     let near = near.unwrap_or_else(|| {
         let location = location(allocated.iter().flatten(), cpu.is_some());
         Near(location.or_else(|| config.location.clone()))
@@ -144,18 +148,16 @@ fn open_on_thread<T: Transport>(
     let control = transport.register(control_memory)?;
     let mut registered_bytes = control_bytes;
     let (mut data, mut memory_failures, mut memory) = (Vec::new(), Vec::new(), Vec::new());
-    for buffer in allocated {
-        let registered = buffer
-            .map_err(|error| CaseFailure {
+    let mut allocated = allocated.into_iter();
+    for kind in 0..kinds {
+        let registered = match allocated.next() {
+            None => buffers.allocate_with(&mut transport, kind).map_err(case_failure),
+            Some(Ok(buffer)) => transport.register(buffer).map_err(case_failure),
+            Some(Err(error)) => Err(CaseFailure {
                 reason: error.reason(),
                 message: error.to_string(),
-            })
-            .and_then(|buffer| {
-                transport.register(buffer).map_err(|error| CaseFailure {
-                    reason: error.reason,
-                    message: error.to_string(),
-                })
-            });
+            }),
+        };
         match registered {
             Ok(region) => {
                 registered_bytes += region.memory().length() as u64;
@@ -214,6 +216,13 @@ fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: b
     };
     gpu.map(|address| Location::Gpu(address.to_owned()))
         .or_else(|| node().map(Location::NumaNode))
+}
+
+fn case_failure(error: TransportError) -> CaseFailure {
+    CaseFailure {
+        reason: error.reason,
+        message: error.to_string(),
+    }
 }
 
 fn internal(operation: &'static str, message: String) -> TransportError {

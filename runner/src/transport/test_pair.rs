@@ -1,11 +1,9 @@
 //! Opens two connected transports in one process, and collects their completions, for tests of transports.
 
-use crate::memory::Memory;
 use crate::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
     TransportError,
 };
-use crds::v1alpha1::MemoryKind;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
@@ -23,7 +21,7 @@ pub(crate) struct Side<T: Transport> {
 impl<T: Transport> Side<T> {
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         let mut transport = T::open(config)?;
-        let region = transport.register(Memory::allocate(MemoryKind::Heap, LENGTH).unwrap())?;
+        let region = transport.allocate(LENGTH)?;
         Ok(Self { transport, region })
     }
 

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::memory::Memory;
 use crds::record::FabricFacts;
-use crds::v1alpha1::TransferOperation;
+use crds::v1alpha1::{MemoryKind, TransferOperation, UcxAllocation};
 use std::sync::Arc;
 use std::time::Duration;
 use ucx_sys::Version;
@@ -50,9 +50,7 @@ pub struct Ucx {
     version: Version,
     /// Device of each rail, as UCX names it; `None` if UCX chooses the devices.
     devices: Vec<Option<String>>,
-    protocols: rules::emulation::Protocols,
-    /// Whether endpoints use the error handling mode `peer`.
-    reports_peer_loss: bool,
+    emulation_conditions: rules::emulation::Conditions,
     addresses: EndpointAddresses,
     facts: FabricFacts,
     /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
@@ -102,6 +100,13 @@ impl Transport for Ucx {
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<UcxRegion, TransportError> {
         memory::register(&mut self.rails, memory)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<UcxRegion, TransportError> {
+        match self.spec.allocation {
+            UcxAllocation::Caller => self.register(Memory::allocate(MemoryKind::Heap, bytes)?),
+            UcxAllocation::Library => memory::allocate(&mut self.rails, bytes),
+        }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crds::units::{Duration, Size};
-use crds::v1alpha1::Metric;
+use crds::v1alpha1::{MemoryKind, Metric};
 use snafu::Snafu;
 
 /// A problem in the spec of a run.
@@ -107,6 +107,25 @@ pub enum ProblemKind {
     ReservedSetting {
         /// Name of the setting.
         name: String,
+    },
+    /// UCX allocates memory for one rail only.
+    #[snafu(display(
+        "allocation Library needs one rail, but there are {rails}: UCX allocates the memory of each rail separately. Set \
+         rails to 1, or remove allocation"
+    ))]
+    RailsOfLibraryMemory {
+        /// Number of rails.
+        rails: u32,
+    },
+    /// UCX allocates only ordinary host memory.
+    #[snafu(display(
+        "memory {kind:?} cannot be allocated by UCX, as {path}.allocation requires. Use memory Heap, or remove allocation"
+    ))]
+    KindOfLibraryMemory {
+        /// Memory kind of the scenario.
+        kind: MemoryKind,
+        /// Path of the transport whose library allocates the memory.
+        path: String,
     },
     /// A size is 0 or above the limit.
     #[snafu(display("{size} is not between 1 and {max} bytes. Choose another size"))]

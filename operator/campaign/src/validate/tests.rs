@@ -337,6 +337,22 @@ fn rejects_transports_that_cannot_be_compared() {
 }
 
 #[test]
+fn memory_of_ucx_is_host_memory_of_one_rail() {
+    let scenarios = "scenarios: [{name: a, pingPong: {sizes: [64]}}, {name: b, memory: SharedMemory, pingPong: {sizes: [64]}}]";
+    let transport = "transport: {ucx: {transports: [tcp], rails: 2, allocation: Library}}\n";
+    let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
+    assert_eq!(
+        problems(&format!("{variants}{transport}{scenarios}")),
+        [
+            "spec.transport.ucx.rails: allocation Library needs one rail, but there are 2: UCX allocates the memory of \
+             each rail separately. Set rails to 1, or remove allocation",
+            "spec.scenarios[1].memory: memory SharedMemory cannot be allocated by UCX, as spec.transport.ucx.allocation \
+             requires. Use memory Heap, or remove allocation",
+        ]
+    );
+}
+
+#[test]
 fn variant_that_repeats_the_transport_of_the_run_shares_its_process() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 64}}, transport: {{libfabric: {{provider: shm}}}}}}]\n\

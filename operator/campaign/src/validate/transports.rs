@@ -2,7 +2,7 @@
 //! and scenarios must use operations that mean the same over each of them.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{BenchmarkRunSpec, TransferOperation, TransportSpec};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -11,6 +11,7 @@ use super::{ProblemKind, ValidatedScenario};
 /// between the libraries of the variants.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     check_settings("spec.transport", &spec.transport, report);
+    check_allocation("spec.transport", &spec.transport, scenarios, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
         let Some(transport) = &variant.transport else {
@@ -18,6 +19,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         };
         let path = format!("spec.variants[{index}].transport");
         check_settings(&path, transport, report);
+        check_allocation(&path, transport, scenarios, report);
         let rails = transport.rails();
         if rails != expected {
             report.add(
@@ -59,6 +61,38 @@ fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) 
                 format!("{path}[{index}].name"),
                 ProblemKind::ReservedSetting {
                     name: setting.name.clone(),
+                },
+            );
+        }
+    }
+}
+
+/// Reports rails and memory kinds that cannot be combined with memory that UCX allocates.
+fn check_allocation(
+    path: &str,
+    transport: &TransportSpec,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    if !transport.allocates_memory() {
+        return;
+    }
+    let path = format!("{path}.{}", transport.library());
+    if transport.rails() > 1 {
+        let rails = transport.rails();
+        report.add(
+            format!("{path}.rails"),
+            ProblemKind::RailsOfLibraryMemory { rails },
+        );
+    }
+    for (index, scenario) in scenarios.iter().enumerate() {
+        let kind = scenario.assignment.memory;
+        if kind != MemoryKind::Heap {
+            report.add(
+                format!("spec.scenarios[{index}].memory"),
+                ProblemKind::KindOfLibraryMemory {
+                    kind,
+                    path: path.clone(),
                 },
             );
         }

@@ -139,11 +139,8 @@ impl Mapping {
 
     /// Span of `length` bytes at `offset`; `None` if the mapping is too short.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
-        let whole = Span {
-            start: self.address,
-            length: self.length,
-            mapping: PhantomData,
-        };
+        // SAFETY: The mapping has `length` readable and writable bytes, and `&self` keeps it mapped.
+        let whole = unsafe { Span::new(self.address, self.length) };
         whole.part(offset as u64, length as u64)
     }
 
@@ -224,7 +221,7 @@ impl Drop for Reserved {
     }
 }
 
-/// Bytes of a mapping.
+/// Bytes of a mapping, or of memory that a library allocated.
 ///
 /// Devices and other processes may write to them at any time, so the bytes are copied and never borrowed.
 ///
@@ -235,10 +232,22 @@ impl Drop for Reserved {
 pub(crate) struct Span<'a> {
     start: NonNull<u8>,
     length: usize,
-    mapping: PhantomData<&'a Mapping>,
+    owner: PhantomData<&'a ()>,
 }
 
 impl<'a> Span<'a> {
+    /// # Safety
+    ///
+    /// For the lifetime `'a`, the `length` bytes at `start` must be mapped, readable and writable, and no reference to
+    /// them may exist.
+    pub(super) unsafe fn new(start: NonNull<u8>, length: usize) -> Self {
+        Self {
+            start,
+            length,
+            owner: PhantomData,
+        }
+    }
+
     /// Span of `length` bytes at `offset` in this span; `None` if this span is too short.
     #[inline]
     pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
@@ -250,7 +259,7 @@ impl<'a> Span<'a> {
         Some(Self {
             start,
             length,
-            mapping: PhantomData,
+            owner: PhantomData,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Registers memory on every rail.
 
-use super::error::rail_refused;
-use super::ffi::{Rail, RailRegion, RegisteredRange};
+use super::error::{rail_refused, refused};
+use super::ffi::{CallError, Rail, RailRegion, RegisteredRange};
 use crate::memory::Memory;
 use crate::transport::{Region, RemoteRegion, TransportError};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub struct UcxRegion {
     memory: Arc<Memory>,
     rails: Vec<RailRegion>,
+    registration_method: &'static str,
 }
 
 impl UcxRegion {
@@ -36,7 +37,7 @@ impl Region for UcxRegion {
     }
 
     fn registration_method(&self) -> &'static str {
-        "ucp_mem_map"
+        self.registration_method
     }
 }
 
@@ -50,19 +51,46 @@ pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxReg
         .iter_mut()
         .enumerate()
         .map(|(number, rail)| {
-            rail.register(Arc::clone(&memory)).map_err(|e| {
-                let mut failure = rail_refused(number, &e);
-                failure.message += &format!(
-                    "; registering {} bytes may exceed the locked-memory limit (ulimit -l), which the container \
-                     runtime sets",
-                    memory.length()
-                );
-                failure
-            })
+            rail.register(Arc::clone(&memory))
+                .map_err(|error| mapping_failed(number, &error, memory.length()))
         })
         .collect::<Result<_, _>>()?;
     Ok(UcxRegion {
         memory,
         rails: regions,
+        registration_method: "ucp_mem_map",
     })
+}
+
+/// Makes UCX allocate and register zeroed memory on the only rail.
+///
+/// # Errors
+///
+/// `MemoryUnavailable` if the machine has too little memory, and `OperationRejected` if there are several rails or the
+/// library refuses.
+pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, TransportError> {
+    let [rail] = rails else {
+        let message = format!(
+            "UCX allocates memory for one rail, but there are {}: set rails to 1, or remove allocation",
+            rails.len()
+        );
+        return Err(refused("ucp_mem_map", message));
+    };
+    Memory::check_available(bytes)?;
+    let region = rail
+        .allocate(bytes)
+        .map_err(|error| mapping_failed(0, &error, bytes))?;
+    Ok(UcxRegion {
+        memory: Arc::clone(region.memory()),
+        rails: vec![region],
+        registration_method: "ucp_mem_map (allocated by UCX)",
+    })
+}
+
+fn mapping_failed(rail: usize, error: &CallError, bytes: usize) -> TransportError {
+    let mut failure = rail_refused(rail, error);
+    failure.message += &format!(
+        "; registering {bytes} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime sets"
+    );
+    failure
 }

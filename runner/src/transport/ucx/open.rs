@@ -5,11 +5,11 @@ use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Rail, RailConfig};
 use super::rules::configuration::comparable;
-use super::rules::emulation::Protocols;
+use super::rules::emulation::{Conditions, Protocols};
 use super::rules::{devices, lanes};
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
-use crds::v1alpha1::{Answer, UcxTransport};
+use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use ucx_sys::Library;
@@ -34,7 +34,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         depth: config.depth,
         peers: config.peers,
         uses_wait: config.uses_wait,
-        reports_peer_loss: reports_peer_loss(&spec),
+        reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
     };
     let configuration = rails.first().map(|rail| rail.config.print()).unwrap_or_default();
     let settings = rails.first().map(|rail| &rail.settings).into_iter().flatten();
@@ -68,14 +68,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
             staged: config.device_memory.then_some(Answer::Unknown),
             ..OffloadFacts::default()
         },
-        error_handling: Some(
-            if rail_config.reports_peer_loss {
-                "peer"
-            } else {
-                "none"
-            }
-            .to_owned(),
-        ),
+        error_handling: Some(spec.error_handling().name().to_owned()),
         settings,
         configuration_sha256: Some(hex(&Sha256::digest(comparable(&configuration)))),
         configuration_files: discovery::configuration_files(&library),
@@ -85,20 +78,17 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         rails: opened,
         version: library.identity().version,
         devices: names,
-        protocols: Protocols::from_configuration(&configuration),
-        reports_peer_loss: rail_config.reports_peer_loss,
+        emulation_conditions: Conditions {
+            protocols: Protocols::from_configuration(&configuration),
+            reports_peer_loss: rail_config.reports_peer_loss,
+            library_memory: spec.allocation == UcxAllocation::Library,
+        },
         spec,
         addresses,
         facts,
         next_rail: 0,
         failure: None,
     })
-}
-
-/// Whether endpoints use `UCP_ERR_HANDLING_MODE_PEER`. Shared memory does not support it by default: UCX would refuse
-/// the endpoint, or emulate RMA over another transport.
-fn reports_peer_loss(spec: &crds::v1alpha1::Ucx) -> bool {
-    !spec.uses(UcxTransport::Sm)
 }
 
 fn open_error(rail: usize, error: &super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {

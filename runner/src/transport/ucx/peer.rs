@@ -4,10 +4,11 @@ use super::Ucx;
 use super::error::{provider_mismatch, rail_refused, refused};
 use super::rules::emulation::{Rma, emulation};
 use super::rules::lanes::{self, Lane};
-use super::rules::{devices, packing};
+use super::rules::{devices, error_handling, packing};
 use crate::transport::{
     EndpointAddresses, MAX_ADDRESS_BYTES, MAX_KEY_BYTES, Peer, RemoteKey, RemoteRegion, TransportError,
 };
+use crds::record::FailureReason;
 use crds::v1alpha1::{Answer, TransferOperation, UcxEmulation};
 
 pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
@@ -19,6 +20,7 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
         );
         return Err(refused("ucp_ep_create", message));
     }
+    let unsupported = error_handling::unsupported(&transport.spec, |name| std::env::var_os(name).is_some());
     let mut number = 0;
     let mut connected = Vec::with_capacity(peer.rails.len());
     for (index, (rail, name)) in transport.rails.iter_mut().zip(&peer.rails).enumerate() {
@@ -26,6 +28,10 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
             .map_err(|message| refused("ucp_ep_create", message))?;
         let (peer, found) = rail.connect(address).map_err(|error| {
             let mut failure = rail_refused(index, &error);
+            if let Some(message) = unsupported {
+                failure.reason = FailureReason::OperationRejected;
+                failure.message += &format!("; {message}");
+            }
             failure.message += "; the peer cannot be reached over the transports of the spec. With shared memory, both \
                                 workers must be on the same host and share /dev/shm and the PID namespace";
             failure
@@ -66,12 +72,7 @@ fn record_emulation(transport: &mut Ucx) {
     let answer = |operation| {
         let of_rail = |rail| {
             let lanes = lanes_of(transport, rail);
-            emulation(
-                transport.protocols,
-                &lanes,
-                operation,
-                transport.reports_peer_loss,
-            )
+            emulation(transport.emulation_conditions, &lanes, operation)
         };
         (0..transport.rails.len()).map(of_rail).reduce(Answer::or)
     };

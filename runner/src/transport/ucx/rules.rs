@@ -5,6 +5,7 @@ pub(super) mod configuration;
 pub(super) mod devices;
 pub(super) mod emulation;
 pub(super) mod environment;
+pub(super) mod error_handling;
 pub(super) mod errors;
 pub(super) mod lanes;
 pub(super) mod packing;

@@ -10,35 +10,56 @@ mod traffic;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Variables that enable the error handling of shared memory.
+const SHARED_MEMORY_ERROR_HANDLING: [(&str, &str); 2] = [
+    ("UCX_POSIX_ERROR_HANDLING", "y"),
+    ("UCX_SYSV_ERROR_HANDLING", "y"),
+];
+
 /// Runs the ignored tests of this module with each library.
 #[test]
 fn every_library() {
-    let newer = std::env::var_os("FABRICBENCH_TEST_UCX_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it")
-    });
-    for library in [None, Some(PathBuf::from(newer))] {
-        let directory = tempfile::tempdir().unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--ignored", "--test-threads=1", "transport::ucx::tests::"])
-            .current_dir(directory.path())
-            .env_remove("HOME")
-            .env_remove(harness::LIBRARY)
-            .envs(super::required_environment());
-        if let Some(library) = &library {
-            command.env(harness::LIBRARY, library);
-        }
-        let output = command.output().unwrap();
-        let text = format!(
-            "{library:?}: {}\n{}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(output.status.success(), "{text}");
+    for library in libraries() {
+        let text = run_ignored("transport::ucx::tests::", library.as_ref(), &[]);
         assert!(
             !text.contains("not returned to mpool"),
             "an object of UCX was not released: {text}"
         );
+        let test = "transport::ucx::tests::rejections::shared_memory_with_error_handling";
+        run_ignored(test, library.as_ref(), &SHARED_MEMORY_ERROR_HANDLING);
     }
+}
+
+/// Directory of each library; `None` for the system's.
+fn libraries() -> [Option<PathBuf>; 2] {
+    let newer = std::env::var_os("FABRICBENCH_TEST_UCX_2").unwrap_or_else(|| {
+        panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it")
+    });
+    [None, Some(PathBuf::from(newer))]
+}
+
+/// Runs the ignored tests whose names contain `filter` in a process of their own, and returns its output.
+fn run_ignored(filter: &str, library: Option<&PathBuf>, variables: &[(&str, &str)]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--test-threads=1", filter])
+        .current_dir(directory.path())
+        .env_remove("HOME")
+        .env_remove(harness::LIBRARY)
+        .envs(super::required_environment())
+        .envs(variables.iter().copied());
+    if let Some(library) = library {
+        command.env(harness::LIBRARY, library);
+    }
+    let output = command.output().unwrap();
+    let text = format!(
+        "{library:?}: {}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{text}");
+    assert!(!text.contains("running 0 tests"), "{filter}: {text}");
+    text
 }

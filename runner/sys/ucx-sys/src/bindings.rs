@@ -107,6 +107,19 @@ pub struct ucp_mem {
 }
 pub type ucp_mem_h = *mut ucp_mem;
 #[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct ucp_mem_attr {
+    pub field_mask: u64,
+    pub address: *mut ::core::ffi::c_void,
+    pub length: usize,
+    pub mem_type: ucs_memory_type_t,
+}
+pub type ucp_mem_attr_t = ucp_mem_attr;
+pub const UCP_MEM_ATTR_FIELD_ADDRESS: ucp_mem_attr_field = 1;
+pub const UCP_MEM_ATTR_FIELD_LENGTH: ucp_mem_attr_field = 2;
+pub const UCP_MEM_ATTR_FIELD_MEM_TYPE: ucp_mem_attr_field = 4;
+pub type ucp_mem_attr_field = ::core::ffi::c_uint;
+#[repr(C)]
 #[derive(Debug)]
 pub struct ucp_worker {
     _unused: [u8; 0],
@@ -251,6 +264,10 @@ pub const UCP_DATATYPE_GENERIC: ucp_dt_type = 7;
 pub const UCP_DATATYPE_SHIFT: ucp_dt_type = 3;
 pub const UCP_DATATYPE_CLASS_MASK: ucp_dt_type = 7;
 pub type ucp_dt_type = ::core::ffi::c_uint;
+pub const UCP_MEM_MAP_NONBLOCK: _bindgen_ty_4 = 1;
+pub const UCP_MEM_MAP_ALLOCATE: _bindgen_ty_4 = 2;
+pub const UCP_MEM_MAP_FIXED: _bindgen_ty_4 = 4;
+pub type _bindgen_ty_4 = ::core::ffi::c_uint;
 pub const UCP_AM_SEND_FLAG_REPLY: ucp_send_am_flags = 1;
 pub const UCP_AM_SEND_FLAG_EAGER: ucp_send_am_flags = 2;
 pub const UCP_AM_SEND_FLAG_RNDV: ucp_send_am_flags = 4;
@@ -440,6 +457,7 @@ unsafe extern "C" {
         memh_p: *mut ucp_mem_h,
     ) -> ucs_status_t;
     pub fn ucp_mem_unmap(context: ucp_context_h, memh: ucp_mem_h) -> ucs_status_t;
+    pub fn ucp_mem_query(memh: ucp_mem_h, attr: *mut ucp_mem_attr_t) -> ucs_status_t;
     pub fn ucp_rkey_pack(
         context: ucp_context_h,
         memh: ucp_mem_h,

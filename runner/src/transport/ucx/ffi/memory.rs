@@ -3,15 +3,18 @@
 use super::objects::{Objects, Registration};
 use super::rail::Rail;
 use super::{CallError, check};
-use crate::memory::Memory;
+use crate::memory::{LibraryMemory, Memory};
 use crate::transport::PackedKey;
 use crate::transport::ucx::rules::packing;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 use ucx_sys::bindings::{
-    UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH, UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
-    UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_HOST, ucp_mem_h, ucp_mem_map_params_t,
+    UCP_MEM_ATTR_FIELD_ADDRESS, UCP_MEM_ATTR_FIELD_LENGTH, UCP_MEM_MAP_ALLOCATE,
+    UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_FLAGS, UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+    UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE, UCS_ERR_NO_MEMORY, UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_HOST,
+    ucp_mem_attr_t, ucp_mem_h, ucp_mem_map_params_t,
 };
 
 /// Memory that is registered on one rail.
@@ -42,6 +45,11 @@ impl RailRegion {
         &self.remote
     }
 
+    /// Registered memory.
+    pub(in crate::transport::ucx) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// Returns a range of the region; `None` if the range extends beyond the region.
     #[inline]
     pub(in crate::transport::ucx) fn range(&self, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
@@ -69,8 +77,6 @@ impl Rail {
         &mut self,
         memory: Arc<Memory>,
     ) -> Result<RailRegion, CallError> {
-        let objects = Arc::clone(&self.objects);
-        let (library, context) = (objects.library(), &objects.context);
         // SAFETY: the struct consists of integers and pointers, for which zero is valid.
         let mut params: ucp_mem_map_params_t = unsafe { MaybeUninit::zeroed().assume_init() };
         params.field_mask = u64::from(
@@ -86,28 +92,83 @@ impl Rail {
         } else {
             UCS_MEMORY_TYPE_HOST
         };
+        // SAFETY: the parameters are valid, and the registration keeps the memory allocated.
+        let handle = unsafe { self.map(&params, Some(Arc::clone(&memory))) }?;
+        self.region(memory, handle)
+    }
+
+    /// Makes the library allocate `bytes` bytes of host memory that are registered for all operations. The bytes are set
+    /// to 0. The library frees the memory when the rail is closed and the last reference to the memory is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call if the library refuses.
+    pub(in crate::transport::ucx) fn allocate(&mut self, bytes: usize) -> Result<RailRegion, CallError> {
+        // SAFETY: the struct consists of integers and pointers, for which zero is valid.
+        let mut params: ucp_mem_map_params_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        params.field_mask = u64::from(
+            UCP_MEM_MAP_PARAM_FIELD_LENGTH
+                | UCP_MEM_MAP_PARAM_FIELD_FLAGS
+                | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
+        );
+        params.length = bytes;
+        params.flags = UCP_MEM_MAP_ALLOCATE;
+        params.memory_type = UCS_MEMORY_TYPE_HOST;
+        // SAFETY: the parameters are valid, and the library allocates the memory.
+        let handle = unsafe { self.map(&params, None) }?;
+        let library = self.objects.library();
+        // SAFETY: the struct consists of integers and a pointer, for which zero is valid.
+        let mut attributes: ucp_mem_attr_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        attributes.field_mask = u64::from(UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH);
+        // SAFETY: the memory was just registered, and there is room for the results.
+        let status = unsafe { (library.functions().ucp_mem_query)(handle, &mut attributes) };
+        check(library, "ucp_mem_query", status)?;
+        let Some(address) = NonNull::new(attributes.address.cast()).filter(|_| attributes.length >= bytes)
+        else {
+            return Err(CallError::new(library, "ucp_mem_query", UCS_ERR_NO_MEMORY));
+        };
+        let owner = Arc::clone(&self.objects);
+        // SAFETY: the library allocated at least this many bytes, and frees them when the objects of the rail are dropped.
+        let memory = unsafe { LibraryMemory::new(address, bytes, owner) };
+        self.region(Memory::from_library(memory), handle)
+    }
+
+    /// Registers memory until the objects of the rail are dropped.
+    ///
+    /// # Safety
+    ///
+    /// `params` must be valid, and describe `memory`, or memory that the library allocates if `memory` is `None`.
+    unsafe fn map(
+        &self,
+        params: &ucp_mem_map_params_t,
+        memory: Option<Arc<Memory>>,
+    ) -> Result<ucp_mem_h, CallError> {
+        let (library, context) = (self.objects.library(), &self.objects.context);
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the context is open, and the registration below keeps the memory allocated.
-        let status = unsafe { (library.functions().ucp_mem_map)(context.handle(), &params, &mut handle) };
+        // SAFETY: the context is open, and the caller guarantees valid parameters.
+        let status = unsafe { (library.functions().ucp_mem_map)(context.handle(), params, &mut handle) };
         check(library, "ucp_mem_map", status)?;
         // SAFETY: the memory was just registered. `Objects` drops the registration after the worker, whose operations
         // use the memory, and before the context.
-        let registration = unsafe { Registration::new(context, handle, Arc::clone(&memory)) };
-        let key = pack_key(&objects, handle)?;
-        let remote = PackedKey {
-            address: memory.address().addr() as u64,
-            key,
-        };
-        objects
+        let registration = unsafe { Registration::new(context, handle, memory) };
+        self.objects
             .regions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(registration);
+        Ok(handle)
+    }
+
+    fn region(&self, memory: Arc<Memory>, handle: ucp_mem_h) -> Result<RailRegion, CallError> {
+        let key = pack_key(&self.objects, handle)?;
         Ok(RailRegion {
-            rail: objects,
+            rail: Arc::clone(&self.objects),
+            remote: PackedKey {
+                address: memory.address().addr() as u64,
+                key,
+            },
             memory,
             handle,
-            remote,
         })
     }
 }

@@ -69,15 +69,16 @@ pub(super) struct Registration {
     library: Arc<Library>,
     context: ucp_context_h,
     handle: ucp_mem_h,
-    _memory: Arc<Memory>,
+    /// The registered memory; `None` if the library allocated it, and frees it when it is unregistered.
+    _memory: Option<Arc<Memory>>,
 }
 
 impl Registration {
     /// # Safety
     ///
-    /// `handle` must be a registration of `memory` in `context` that no other code removes, and the returned value
-    /// must be dropped before the context and after all operations on the memory.
-    pub(super) unsafe fn new(context: &Context, handle: ucp_mem_h, memory: Arc<Memory>) -> Self {
+    /// `handle` must be a registration of `memory`, or of memory that the library allocated, in `context` that no other
+    /// code removes, and the returned value must be dropped before the context and after all operations on the memory.
+    pub(super) unsafe fn new(context: &Context, handle: ucp_mem_h, memory: Option<Arc<Memory>>) -> Self {
         Self {
             library: Arc::clone(&context.library),
             context: context.handle,

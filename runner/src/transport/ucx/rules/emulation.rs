@@ -47,44 +47,51 @@ pub(in crate::transport::ucx) enum Rma {
     Read,
 }
 
+/// Properties of endpoints and memory that determine whether UCX emulates an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) struct Conditions {
+    /// Protocols that the library uses.
+    pub protocols: Protocols,
+    /// Whether the endpoints use the error handling mode `peer`.
+    pub reports_peer_loss: bool,
+    /// Whether UCX allocates the memory.
+    pub library_memory: bool,
+}
+
 /// Whether UCX emulates the operation between host buffers over these lanes; `Unknown` if the lanes are unknown.
-///
-/// `reports_peer_loss` is whether the endpoints use the error handling mode `peer`.
-pub(in crate::transport::ucx) fn emulation(
-    protocols: Protocols,
-    lanes: &[Lane],
-    operation: Rma,
-    reports_peer_loss: bool,
-) -> Answer {
+pub(in crate::transport::ucx) fn emulation(conditions: Conditions, lanes: &[Lane], operation: Rma) -> Answer {
     if lanes.is_empty() {
         return Answer::Unknown;
     }
     let supported = lanes
         .iter()
-        .any(|lane| supports(protocols, &lane.transport, operation, reports_peer_loss));
-    match protocols {
-        _ if !supported => Answer::True,
-        Protocols::First
-        | Protocols::Second {
+        .any(|lane| supports(conditions, &lane.transport, operation));
+    // UCX allocates memory that posix or sysv can access, unless the system has too little of it.
+    let perhaps = conditions.library_memory
+        && lanes
+            .iter()
+            .any(|lane| matches!(lane.transport.as_str(), "posix" | "sysv"));
+    match conditions.protocols {
+        _ if !supported && !perhaps => Answer::True,
+        Protocols::Second {
             emulation_excluded: true,
         } => Answer::False,
-        Protocols::Second {
-            emulation_excluded: false,
-        } => Answer::Unknown,
+        Protocols::First if supported => Answer::False,
+        Protocols::First | Protocols::Second { .. } => Answer::Unknown,
     }
 }
 
 /// Whether the transport executes the operation on memory that the application allocated. The transports posix and sysv
 /// access only memory that UCX allocated.
-fn supports(protocols: Protocols, transport: &str, operation: Rma, reports_peer_loss: bool) -> bool {
+fn supports(conditions: Conditions, transport: &str, operation: Rma) -> bool {
     if transport.starts_with("rc_") || transport.starts_with("dc_") || transport == "xpmem" {
         return true;
     }
-    match (protocols, transport) {
+    match (conditions.protocols, transport) {
         (Protocols::Second { .. }, "cma" | "knem" | "cuda_ipc") => true,
         // Sockets have a write that needs no buffer at the target, but no read. UCX 1.22 does not use this write with the
         // error handling mode `peer` (`UCX_PROTO_INFO=y ucx_perftest -e -t ucp_put_bw` shows "software emulation").
-        (Protocols::Second { .. }, "tcp") => operation == Rma::Write && !reports_peer_loss,
+        (Protocols::Second { .. }, "tcp") => operation == Rma::Write && !conditions.reports_peer_loss,
         _ => false,
     }
 }
@@ -122,19 +129,50 @@ mod tests {
         );
     }
 
+    fn conditions(protocols: Protocols) -> Conditions {
+        Conditions {
+            protocols,
+            reports_peer_loss: false,
+            library_memory: false,
+        }
+    }
+
     fn emulation_without_peer_loss(protocols: Protocols, lanes: &[Lane], operation: Rma) -> Answer {
-        emulation(protocols, lanes, operation, false)
+        emulation(conditions(protocols), lanes, operation)
+    }
+
+    #[test]
+    fn memory_of_the_library_may_be_accessed_directly() {
+        let of_library = |protocols, transports: &[&str]| {
+            let conditions = Conditions {
+                library_memory: true,
+                ..conditions(protocols)
+            };
+            emulation(conditions, &lanes(transports), Rma::Write)
+        };
+        assert_eq!(of_library(Protocols::First, &["posix"]), Answer::Unknown);
+        assert_eq!(of_library(Protocols::First, &["tcp"]), Answer::True);
+        assert_eq!(of_library(Protocols::First, &["rc_verbs"]), Answer::False);
+        assert_eq!(of_library(DEFAULT, &["sysv"]), Answer::Unknown);
+        assert_eq!(of_library(EXCLUDED, &["sysv"]), Answer::False);
+        assert_eq!(
+            emulation_without_peer_loss(EXCLUDED, &lanes(&["sysv"]), Rma::Write),
+            Answer::True
+        );
     }
 
     #[test]
     fn tcp_writes_are_emulated_if_the_loss_of_a_peer_is_reported() {
-        let tcp = lanes(&["tcp"]);
-        assert_eq!(emulation(EXCLUDED, &tcp, Rma::Write, true), Answer::True);
-        assert_eq!(emulation(EXCLUDED, &tcp, Rma::Write, false), Answer::False);
-        assert_eq!(
-            emulation(EXCLUDED, &lanes(&["rc_mlx5"]), Rma::Write, true),
-            Answer::False
-        );
+        let writes = |reports_peer_loss, transport| {
+            let conditions = Conditions {
+                reports_peer_loss,
+                ..conditions(EXCLUDED)
+            };
+            emulation(conditions, &lanes(&[transport]), Rma::Write)
+        };
+        assert_eq!(writes(true, "tcp"), Answer::True);
+        assert_eq!(writes(false, "tcp"), Answer::False);
+        assert_eq!(writes(true, "rc_mlx5"), Answer::False);
     }
 
     #[test]

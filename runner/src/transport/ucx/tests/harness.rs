@@ -2,7 +2,9 @@
 
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
-use crds::v1alpha1::{TransportSpec, Ucx as Spec, UcxEmulation, UcxTransport};
+use crds::v1alpha1::{
+    TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxTransport,
+};
 use std::path::PathBuf;
 
 pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
@@ -23,12 +25,30 @@ pub(super) struct Setup {
 }
 
 /// All setups that every machine supports.
-pub(super) fn setups() -> [Setup; 2] {
-    [tcp(), shared_memory()]
+pub(super) fn setups() -> [Setup; 5] {
+    [
+        tcp(),
+        tcp_without_error_handling(),
+        shared_memory(),
+        with_library_memory(tcp()),
+        with_library_memory(shared_memory()),
+    ]
+}
+
+/// The setup with memory that UCX allocates.
+pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
+    setup.spec.allocation = UcxAllocation::Library;
+    setup
 }
 
 pub(super) fn tcp() -> Setup {
     setup(UcxTransport::Tcp, &["127.0.0.1"])
+}
+
+pub(super) fn tcp_without_error_handling() -> Setup {
+    let mut setup = tcp();
+    setup.spec.error_handling = Some(UcxErrorHandling::None);
+    setup
 }
 
 pub(super) fn shared_memory() -> Setup {

@@ -1,10 +1,14 @@
 //! Tests that invalid configurations, posts and peers are rejected with the correct reason.
 
-use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups, shared_memory, tcp};
+use super::harness::{
+    DEPTH, LENGTH, Pair, PostRequest, Setup, pattern, setups, shared_memory, tcp, with_library_memory,
+};
 use crate::transport::ucx::Ucx;
 use crate::transport::{EndpointAddresses, Operation, PostError, Region, Transport, TransportError};
 use crds::record::FailureReason;
-use crds::v1alpha1::{TransferOperation, UcxEmulation, UcxSetting, UcxTransport};
+use crds::v1alpha1::{
+    TransferOperation, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxSetting, UcxTransport,
+};
 
 fn open_error(setup: &Setup) -> TransportError {
     match Ucx::open(&setup.config()) {
@@ -159,8 +163,15 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         let writes = transport.check_operation(TransferOperation::Write);
         let old = !transport.facts().settings.contains_key("PROTO_EMULATION_ENABLE");
         let is_tcp = !setup.rails.is_empty();
-        assert_eq!(reads.is_err(), old || is_tcp, "{setup:?}: {reads:?}");
-        assert_eq!(writes.is_err(), old || is_tcp, "{setup:?}: {writes:?}");
+        let reports_peer_loss = setup.spec.error_handling() == UcxErrorHandling::Peer;
+        // UCX 1.13 emulates operations on memory that it did not allocate.
+        let emulated_by_old = old && (is_tcp || setup.spec.allocation == UcxAllocation::Caller);
+        assert_eq!(reads.is_err(), emulated_by_old || is_tcp, "{setup:?}: {reads:?}");
+        assert_eq!(
+            writes.is_err(),
+            emulated_by_old || reports_peer_loss,
+            "{setup:?}: {writes:?}"
+        );
         if let Err(error) = reads {
             assert_eq!(error.reason, FailureReason::OperationRejected);
             assert!(
@@ -172,6 +183,59 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         for operation in [TransferOperation::Read, TransferOperation::Write] {
             assert_eq!(allowed.initiator.transport.check_operation(operation), Ok(()));
         }
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn shared_memory_refuses_error_handling_by_default() {
+    let mut setup = shared_memory();
+    setup.spec.error_handling = Some(UcxErrorHandling::Peer);
+    let error = Pair::open(&setup.config(), None).err().unwrap();
+    assert_eq!(error.reason, FailureReason::OperationRejected, "{error}");
+    assert!(error.message.contains("errorHandling: Peer"), "{error}");
+    assert!(error.message.contains("POSIX_ERROR_HANDLING"), "{error}");
+}
+
+/// Runs in a process whose environment enables the error handling of shared memory.
+#[test]
+#[ignore = "run by every_library"]
+fn shared_memory_with_error_handling() {
+    if std::env::var_os("UCX_POSIX_ERROR_HANDLING").is_none() {
+        return;
+    }
+    let mut setup = shared_memory();
+    setup.spec.error_handling = Some(UcxErrorHandling::Peer);
+    let mut pair = setup.pair();
+    pair.initiator.fill(0, &pattern(4096, 3));
+    let operation = Operation::Write {
+        remote: pair.remote(0),
+        remote_offset: 0,
+    };
+    pair.post(PostRequest::new(operation, 4096));
+    pair.poll_until(|observed| !observed.initiator.is_empty());
+    assert_eq!(pair.target.bytes(0, 4096), pattern(4096, 3));
+    let facts = pair.initiator.transport.facts();
+    assert_eq!(facts.error_handling.as_deref(), Some("peer"));
+}
+
+#[test]
+#[ignore = "run by every_library"]
+fn allocates_memory_for_one_rail_only() {
+    let mut setup = with_library_memory(tcp());
+    setup.rails = vec!["127.0.0.1", "127.0.0.2"];
+    let mut transport = Ucx::open(&setup.config()).unwrap();
+    let error = transport.allocate(4096).err().unwrap();
+    assert_eq!(error.reason, FailureReason::OperationRejected, "{error}");
+    assert!(error.message.contains("set rails to 1"), "{error}");
+    let mut transport = Ucx::open(&with_library_memory(tcp()).config()).unwrap();
+    for bytes in [0, 1 << 50] {
+        let error = transport.allocate(bytes).err().unwrap();
+        assert_eq!(
+            error.reason == FailureReason::MemoryUnavailable,
+            bytes > 0,
+            "{error}"
+        );
     }
 }
 

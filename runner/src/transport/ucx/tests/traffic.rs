@@ -1,7 +1,7 @@
 //! Tests that each operation transfers the correct bytes.
 
-use super::harness::{Pair, PostRequest, pattern, setups, tcp};
-use crate::transport::{CompletionKind, Operation, Transport};
+use super::harness::{LENGTH, Pair, PostRequest, pattern, setups, shared_memory, tcp, with_library_memory};
+use crate::transport::{CompletionKind, Operation, Region, Transport};
 use crds::v1alpha1::UcxPreset;
 use std::time::{Duration, Instant};
 
@@ -195,6 +195,25 @@ fn every_write_of_a_burst_completes_once() {
 
 #[test]
 #[ignore = "run by every_library"]
+fn memory_of_the_library_outlives_its_transport() {
+    for setup in [tcp(), shared_memory()].map(with_library_memory) {
+        let pair = setup.pair();
+        let region = &pair.initiator.region;
+        assert_eq!(region.registration_method(), "ucp_mem_map (allocated by UCX)");
+        assert_eq!(region.memory().length(), LENGTH);
+        assert_eq!(pair.initiator.bytes(0, LENGTH), vec![0; LENGTH], "{setup:?}");
+        let memory = std::sync::Arc::clone(region.memory());
+        drop(pair);
+        memory.write_from(LENGTH - 4, &[1, 2, 3, 4]).unwrap();
+        let mut last = [0; 4];
+        memory.read_into(LENGTH - 4, &mut last).unwrap();
+        assert_eq!(last, [1, 2, 3, 4], "{setup:?}");
+        assert!(memory.write_from(LENGTH - 3, &[0; 4]).is_err());
+    }
+}
+
+#[test]
+#[ignore = "run by every_library"]
 fn opens_one_worker_per_rail() {
     let mut setup = tcp();
     setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
@@ -259,12 +278,16 @@ fn records_lanes_and_the_effective_configuration() {
         let lanes = &facts.rails[0].lanes;
         if setup.rails.is_empty() {
             assert!(lanes.contains(&"posix/memory".to_owned()), "{lanes:?}");
-            assert_eq!(facts.error_handling.as_deref(), Some("none"));
         } else {
             assert_eq!(lanes, &["tcp/lo"]);
             assert_eq!(facts.rails[0].interface.as_deref(), Some("lo"));
-            assert_eq!(facts.error_handling.as_deref(), Some("peer"));
         }
+        let mode = if setup.rails.is_empty() || setup.spec.error_handling.is_some() {
+            "none"
+        } else {
+            "peer"
+        };
+        assert_eq!(facts.error_handling.as_deref(), Some(mode));
         let hash = facts.configuration_sha256.as_ref().unwrap();
         let mut other = setup.clone();
         other.spec.settings = vec![crds::v1alpha1::UcxSetting {

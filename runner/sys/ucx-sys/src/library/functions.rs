@@ -3,8 +3,9 @@
 use super::Version;
 use crate::bindings::{
     self, ucp_address_t, ucp_am_handler_param_t, ucp_config_t, ucp_context_h, ucp_ep_attr_t, ucp_ep_h,
-    ucp_ep_params_t, ucp_mem_h, ucp_mem_map_params_t, ucp_params_t, ucp_request_param_t, ucp_rkey_h,
-    ucp_tag_t, ucp_worker_h, ucp_worker_params_t, ucs_config_print_flags_t, ucs_status_ptr_t, ucs_status_t,
+    ucp_ep_params_t, ucp_mem_attr_t, ucp_mem_h, ucp_mem_map_params_t, ucp_params_t, ucp_request_param_t,
+    ucp_rkey_h, ucp_tag_t, ucp_worker_h, ucp_worker_params_t, ucs_config_print_flags_t, ucs_status_ptr_t,
+    ucs_status_t,
 };
 use libc::FILE;
 use shared_library::{Loaded, OpenError};
@@ -106,6 +107,8 @@ functions! {
     fn ucp_ep_print_info(ucp_ep_h, *mut FILE);
     /// `ucp_mem_map`.
     fn ucp_mem_map(ucp_context_h, *const ucp_mem_map_params_t, *mut ucp_mem_h) -> ucs_status_t;
+    /// `ucp_mem_query`.
+    fn ucp_mem_query(ucp_mem_h, *mut ucp_mem_attr_t) -> ucs_status_t;
     /// `ucp_mem_unmap`.
     fn ucp_mem_unmap(ucp_context_h, ucp_mem_h) -> ucs_status_t;
     /// `ucp_rkey_pack`.
