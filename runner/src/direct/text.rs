@@ -88,7 +88,7 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
         add_figures(text, figures);
     }
     for (name, reason) in &scenario.omitted {
-        add(text, name, &format!("omitted: {reason}"));
+        add(text, "omitted", &format!("{name}: {reason}"));
     }
     for warning in &scenario.warnings {
         add(text, "disturbed", warning);
@@ -284,7 +284,13 @@ fn rate(gigabytes_per_second: f64) -> String {
 }
 
 fn bytes(count: u64) -> String {
-    format!("{} MB", number(count as f64 / 1e6))
+    let value = count as f64;
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{} kB", number(value / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} MB", number(value / 1e6)),
+        _ => format!("{} GB", number(value / 1e9)),
+    }
 }
 
 fn time(seconds: f64) -> String {
@@ -295,16 +301,14 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Formats a number with at least three significant digits, and none of its integer digits removed.
+/// Formats a number with at least three significant digits, but with at most four decimals.
 fn number(value: f64) -> String {
-    let decimals = if value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else if value >= 1.0 {
-        2
-    } else {
-        4
+    let decimals = match value {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.1.. => 3,
+        _ => 4,
     };
     format!("{value:.decimals$}")
 }
@@ -315,8 +319,12 @@ mod tests {
 
     #[test]
     fn numbers_have_three_significant_digits() {
-        let found = [0.01234, 1.2345, 12.345, 123.45, 1_234_567.8].map(number);
-        assert_eq!(found, ["0.0123", "1.23", "12.3", "123", "1234568"]);
+        let found = [0.01234, 0.1234, 1.2345, 12.345, 123.45, 1_234_567.8].map(number);
+        assert_eq!(found, ["0.0123", "0.123", "1.23", "12.3", "123", "1234568"]);
+        assert_eq!(
+            [12.0, 1500.0, 2.5e6, 3e9].map(|count| bytes(count as u64)),
+            ["12 B", "1.50 kB", "2.50 MB", "3.00 GB"]
+        );
         assert_eq!(
             (time(0.0123), time(2.5)),
             ("12.3 ms".to_owned(), "2.50 s".to_owned())
