@@ -38,7 +38,7 @@ pub struct ServeFlags {
     /// TCP port to listen on. With 0, the system chooses a free port, which is printed.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
-    /// Largest message that a client may ask for. Each side allocates about twice this size.
+    /// Largest message that a client may ask for. Each side allocates twice this size, or 256 MiB if that is more.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_BYTES)]
     pub max_bytes: Size,
     /// Maximum duration of the session with a client, in seconds.

@@ -268,6 +268,25 @@ fn client_and_server_measure_over_one_connection() {
     );
 }
 
+/// The receives of messages of more than a fifth of the memory budget share their memory. Control messages must not
+/// overwrite such a message before it is verified.
+#[test]
+fn large_messages_are_verified() {
+    for transport in [["--tls", "sm"], ["--provider", "shm"]] {
+        let flags = [
+            "--scenarios",
+            "large-array",
+            "--large-bytes",
+            "32Mi",
+            "--large-iterations",
+            "2",
+        ];
+        let output = finish(runner().arg("loopback").args(transport).args(flags));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(output.stdout.contains("67.1 MB verified before"), "{output:?}");
+    }
+}
+
 /// Each side loads the library that its own flag names.
 #[test]
 fn each_side_chooses_its_library() {
