@@ -2,9 +2,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stdout,
     reason = "helper functions of a test may panic"
 )]
 
+#[path = "rails/namespaces.rs"]
+mod namespaces;
 #[path = "direct/results.rs"]
 mod results;
 #[path = "direct/roles.rs"]
@@ -222,7 +225,7 @@ mod interruptions {
 
     fn start_long(server: &Server) -> Process {
         let client = Process::start(runner().args(LONG).args(["--port", &server.port.to_string()]));
-        server.wait_for_line("client 127.0.0.1");
+        server.wait_for_line("client 127.0.0.1:");
         client
     }
 

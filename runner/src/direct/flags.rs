@@ -85,7 +85,7 @@ pub enum ScenarioName {
     SmallMessages,
     /// Round-trip time of one byte.
     PingpongFlag,
-    /// Chunks in both directions at the same time, with pings beside them.
+    /// Chunks in both directions at the same time, with pings.
     StreamingDuplex,
     /// All scenarios.
     All,

@@ -87,6 +87,15 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
     if let Some(figures) = &scenario.metrics {
         add_figures(text, figures);
     }
+    for interface in &scenario.client_interfaces {
+        let counted = format!(
+            "{} sent {}, received {} (client)",
+            interface.name,
+            bytes(interface.tx_bytes),
+            bytes(interface.rx_bytes)
+        );
+        add(text, "interface", &counted);
+    }
     for (name, reason) in &scenario.omitted {
         add(text, "omitted", &format!("{name}: {reason}"));
     }

@@ -3,10 +3,12 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::roles::{Output, Server, finish, runner};
+use crate::namespaces::Namespaces;
+use crate::roles::{Output, Server, finish, runner, runner_in};
 
 /// Small sizes and numbers, so that a measurement takes about a second.
 const SMALL: [&str; 16] = [
@@ -30,9 +32,14 @@ const SMALL: [&str; 16] = [
 
 /// Runs a role that writes results, and returns them.
 fn measure(arguments: &[&str]) -> (Output, Value) {
+    measure_as(&mut runner(), arguments)
+}
+
+/// Like [`measure`], with a command that starts the runner.
+fn measure_as(command: &mut Command, arguments: &[&str]) -> (Output, Value) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.json");
-    let output = finish(runner().args(arguments).args(SMALL).arg("--output").arg(&path));
+    let output = finish(command.args(arguments).args(SMALL).arg("--output").arg(&path));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let results = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     (output, results)
@@ -266,6 +273,45 @@ fn client_and_server_measure_over_one_connection() {
         (samples.as_array().unwrap().len(), &samples[0]["side"]),
         (1, &"client".into())
     );
+}
+
+/// Two network namespaces stand for two machines: each side must use its interface towards the other.
+#[test]
+fn two_machines_use_the_network_between_them() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped two_machines_use_the_network_between_them: network namespaces require root");
+        return;
+    }
+    let machines = Namespaces::with_rails(1, "5gbit");
+    let rails = [0, 1].map(|side| machines.rail_address(side, 0));
+    // Without --device, the data uses the network of the connection.
+    let by_connection = (&["--tls", "tcp"], &rails[1], true);
+    let by_device = (&["--provider", "tcp"], &machines.rendezvous_address(1), false);
+    for (transport, address, has_flush) in [by_connection, by_device] {
+        let mut devices = rails.each_ref().map(|rail| vec!["--device", rail]);
+        if has_flush {
+            devices = [vec![], vec![]];
+        }
+        let [client, server] = devices;
+        let flags = [vec!["--addr", address], server].concat();
+        let server = Server::start_as(&mut runner_in(machines.name(1)), &flags);
+        let port = server.port.to_string();
+        let connect = vec!["connect", "--server-host", address, "--port", &port];
+        let arguments = [connect, transport.to_vec(), client].concat();
+        let (output, results) = measure_as(&mut runner_in(machines.name(0)), &arguments);
+        check(&results, has_flush);
+        for side in ["client", "server"] {
+            let rail = &results[side]["fabric"]["rails"][0];
+            assert_eq!(rail["interface"], machines.rail_interface(0).as_str(), "{rail}");
+        }
+        let interfaces = &scenario(&results, "large-array")["clientInterfaces"];
+        assert!(
+            number(&interfaces[0]["txBytes"]) > 25.0 * 2097152.0,
+            "{interfaces}"
+        );
+        assert!(output.stdout.contains("rail0 sent"), "{output:?}");
+        assert_eq!(server.finish().status.code(), Some(0));
+    }
 }
 
 /// The receives of messages of more than a fifth of the memory budget share their memory. Control messages must not

@@ -15,6 +15,21 @@ pub fn runner() -> Command {
     command
 }
 
+/// Command that starts the runner in a network namespace.
+pub fn runner_in(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command
+        .args([
+            "netns",
+            "exec",
+            namespace,
+            env!("CARGO_BIN_EXE_fabricbench-runner"),
+        ])
+        .env_remove("UCX_TLS")
+        .env_remove("FI_PROVIDER");
+    command
+}
+
 /// Output of a process that has exited.
 #[derive(Debug)]
 pub struct Output {
@@ -116,8 +131,13 @@ pub struct Server {
 
 impl Server {
     pub fn start(flags: &[&str]) -> Self {
-        let process = Process::start(runner().args(["serve", "--port", "0"]).args(flags));
-        let line = process.wait_for_line("listening on 127.0.0.1:");
+        Self::start_as(&mut runner(), flags)
+    }
+
+    /// Starts the server with `command`, which runs the binary, for example in a network namespace.
+    pub fn start_as(command: &mut Command, flags: &[&str]) -> Self {
+        let process = Process::start(command.args(["serve", "--port", "0"]).args(flags));
+        let line = process.wait_for_line("listening on ");
         let address = line.split_whitespace().nth(2).unwrap();
         let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
         Self { process, port }
