@@ -59,7 +59,9 @@ pub struct ConnectFlags {
 /// If the flags are invalid, the server cannot be reached or refuses the request, or a scenario is not measured.
 pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
-    let transport = flags.transport.required_transport(variable)?;
+    let transport = flags
+        .transport
+        .required_transport(flags.scenarios.rails, variable)?;
     let request = flags.scenarios.request(run_id()?, transport);
     // Limits on sizes are those of the server.
     request.check(&Limits {

@@ -50,9 +50,6 @@ pub struct TransportFlags {
     /// --library libfabric.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// Number of rails, each with a device of its own.
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    pub rails: u32,
 }
 
 /// Library.
@@ -136,6 +133,9 @@ pub struct ScenarioFlags {
     /// Chunks of streaming-duplex in flight in each direction [default: 4]
     #[arg(long, value_name = "COUNT")]
     pub stream_window: Option<u32>,
+    /// Number of rails on both sides, each with a device of its own.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub rails: u32,
     /// Kind of memory on both sides.
     #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
     pub memory: MemoryName,
@@ -172,13 +172,14 @@ pub struct OutputFlags {
 }
 
 impl TransportFlags {
-    /// The transport that the flags or, without them, the variables read by `variable` select. `None` if neither
-    /// selects one.
+    /// The transport with `rails` rails that the flags or, without them, the variables read by `variable` select. `None`
+    /// if neither selects one.
     ///
     /// # Errors
     /// If a name is unknown, or the flags contradict each other.
     pub fn transport(
         &self,
+        rails: u32,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<RequestedTransport>, RequestError> {
         let contradicts = |flag, library: &str| {
@@ -193,7 +194,6 @@ impl TransportFlags {
             _ => {}
         }
         let uses_libfabric = self.library == Some(LibraryName::Libfabric) || self.provider.is_some();
-        let rails = self.rails;
         if uses_libfabric {
             let name = self.provider.clone().or_else(|| variable(FI_PROVIDER));
             let provider = name.map(|name| provider(&name)).transpose()?;
@@ -210,9 +210,10 @@ impl TransportFlags {
     /// If no flag and no variable selects a transport, a name is unknown, or the flags contradict each other.
     pub fn required_transport(
         &self,
+        rails: u32,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<RequestedTransport, RequestError> {
-        self.transport(variable)?.ok_or_else(|| {
+        self.transport(rails, variable)?.ok_or_else(|| {
             RequestError::new(
                 "the transport",
                 "is not set: use --tls for UCX, such as --tls tcp, or --provider for libfabric, such as --provider tcp",
@@ -379,7 +380,7 @@ mod tests {
                 .filter(|(set, _)| *set == name)
                 .map(|(_, value)| value.to_owned())
         };
-        let found = parse(arguments).transport.required_transport(get);
+        let found = parse(arguments).transport.required_transport(1, get);
         found.map(|found| found.flag()).map_err(|error| error.to_string())
     }
 

@@ -52,7 +52,9 @@ pub struct LoopbackFlags {
 /// If the flags are invalid, the worker cannot be started, or a scenario is not measured.
 pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
-    let transport = flags.transport.required_transport(variable)?;
+    let transport = flags
+        .transport
+        .required_transport(flags.scenarios.rails, variable)?;
     let request = flags.scenarios.request(run_id()?, transport);
     request.check(&Limits::default())?;
     let results = Results::new(&flags.output)?;

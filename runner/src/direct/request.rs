@@ -180,6 +180,18 @@ impl RequestedTransport {
         }
     }
 
+    /// Whether `other` selects the same library and transports, in any order.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ucx { transports: own, .. }, Self::Ucx { transports, .. }) => {
+                own.iter().all(|transport| transports.contains(transport))
+                    && transports.iter().all(|transport| own.contains(transport))
+            }
+            (Self::Libfabric { provider: own, .. }, Self::Libfabric { provider, .. }) => own == provider,
+            _ => false,
+        }
+    }
+
     fn rails(&self) -> u32 {
         match self {
             Self::Ucx { rails, .. } | Self::Libfabric { rails, .. } => *rails,
@@ -193,7 +205,7 @@ impl RequestedTransport {
                 .map_err(|_| RequestError::new("--tls", "is empty or too long: name 1 to 8 transports"))?;
         }
         match &limits.transport {
-            Some(accepted) if accepted.flag() != self.flag() => Err(RequestError {
+            Some(accepted) if !accepted.is_same(self) => Err(RequestError {
                 flag: "the transport",
                 reason: format!(
                     "is `{}`, but the server was started with `{}`: use the same flag on both machines, or none on the \
@@ -426,7 +438,11 @@ mod tests {
             message.contains("`--tls tcp`") && message.contains("`--provider tcp`"),
             "{message}"
         );
-        limits.transport = Some(request.transport.clone());
+        let mut request = request;
+        let two = |transports| RequestedTransport::Ucx { transports, rails: 2 };
+        limits.transport = Some(two(vec![UcxTransport::Sm, UcxTransport::Tcp]));
+        assert!(request.check(&limits).is_err());
+        request.transport = two(vec![UcxTransport::Tcp, UcxTransport::Sm]);
         assert_eq!(request.check(&limits), Ok(()));
     }
 

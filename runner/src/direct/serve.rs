@@ -44,9 +44,12 @@ pub struct ServeFlags {
     /// Maximum duration of the session with a client, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
-    /// Transport, if the server accepts only one.
-    #[command(flatten)]
-    pub transport: TransportFlags,
+    /// Accept only clients that ask for these transports of UCX. The flag also replaces the variable UCX_TLS.
+    #[arg(long, value_name = "LIST", conflicts_with = "provider")]
+    pub tls: Option<String>,
+    /// Accept only clients that ask for this provider of libfabric.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
     /// Library and devices of this side.
     #[command(flatten)]
     pub local: LocalFlags,
@@ -58,10 +61,15 @@ pub struct ServeFlags {
 /// If the address cannot be used, or the session with the client fails. A signal while the server waits is not an
 /// error.
 pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
+    let transport = TransportFlags {
+        library: None,
+        tls: flags.tls.clone(),
+        provider: flags.provider.clone(),
+    };
     let limits = Limits {
         max_bytes: flags.max_bytes,
-        // The variables of this process apply to the library, but do not restrict the clients.
-        transport: flags.transport.transport(|_| None)?,
+        // The variables of this process apply to the library, but do not restrict the clients. Neither do the rails.
+        transport: transport.transport(1, |_| None)?,
     };
     let (sender, events) = sync_channel(EVENT_CAPACITY);
     let notify = sender.clone();
@@ -84,7 +92,7 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         request.transport.flag()
     ))?;
     let rails = connection_rails(&request, reader.stream());
-    let variables = flags.transport.replaced_variables(|name| env::var(name).ok());
+    let variables = transport.replaced_variables(|name| env::var(name).ok());
     let rendezvous = Rendezvous {
         host: peer.clone(),
         bind: flags.addr.clone(),
