@@ -41,6 +41,9 @@ pub const ENV_LOG: &str = "FABRICBENCH_LOG";
 /// Environment variable with which a worker pads the environments of its instrument processes to the same size, so that
 /// their stacks have the same alignment.
 pub const ENV_PADDING: &str = "FABRICBENCH_PADDING";
+/// Environment variable that contains the directory to which an instrument writes the samples of every measured case, one
+/// file each. If it is unset, samples are not written.
+pub const ENV_SAMPLES_DIRECTORY: &str = "FABRICBENCH_SAMPLES_DIRECTORY";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use crate::direct::DirectError;
+use crate::direct::connect::{ConnectFlags, connect};
+use crate::direct::loopback::{LoopbackFlags, loopback};
+use crate::direct::serve::{ServeFlags, serve};
 use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
@@ -37,6 +41,18 @@ enum Command {
         #[arg(long, value_name = "PID")]
         parent: Option<u32>,
     },
+    /// Measure with a client on another machine: wait for one `connect`, and run the server side of its scenarios.
+    ///
+    /// Accepts one client, and exits with status 0 when the client has finished, or when SIGINT or SIGTERM arrives
+    /// before a client. A client can choose the transport, the scenarios of `connect`, message sizes up to --max-bytes,
+    /// numbers of operations up to 1000000 and the kind of memory. It cannot choose files, libraries, environment
+    /// variables or devices of this machine. Anything else on the port is refused, and the server continues to wait.
+    /// There is no authentication and no encryption: listen only on a network whose machines you trust.
+    Serve(Box<ServeFlags>),
+    /// Measure scenarios of the Starway benchmark suite with a `serve` on another machine, and print the results.
+    Connect(Box<ConnectFlags>),
+    /// Measure scenarios of the Starway benchmark suite between two processes on this machine, and print the results.
+    Loopback(Box<LoopbackFlags>),
     /// Run an instrument process. Workers start this command.
     #[command(hide = true)]
     Instrument {
@@ -74,7 +90,7 @@ enum Format {
 
 /// Runs the command line with the transports of `selector`.
 ///
-/// The exit status is 0 on success, 2 if the command line or the assignment is invalid, and 3 if the attempt is
+/// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the attempt is
 /// incomplete or the command fails.
 pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
     let cli = Cli::parse();
@@ -102,6 +118,9 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
                 Err(error) => (error.status(), Some(format!("rank {rank}: {error}"))),
             }
         }
+        Command::Serve(flags) => direct_status(serve(&flags)),
+        Command::Connect(flags) => direct_status(connect(&flags)),
+        Command::Loopback(flags) => direct_status(loopback(&flags)),
         Command::Instrument { parent } => match instrument::run(selector, parent) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
@@ -124,6 +143,14 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
         let _ = writeln!(io::stderr(), "fabricbench-runner: {error}");
     }
     ExitCode::from(status)
+}
+
+/// Exit status of a role, and its error.
+fn direct_status(result: Result<(), DirectError>) -> (u8, Option<String>) {
+    match result {
+        Ok(()) => (0, None),
+        Err(error) => (error.status(), Some(error.to_string())),
+    }
 }
 
 fn print_attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {

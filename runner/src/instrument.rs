@@ -6,6 +6,7 @@ mod cpus;
 mod failure;
 mod open;
 pub mod protocol;
+pub mod samples_file;
 mod serve;
 mod variables;
 mod variant;

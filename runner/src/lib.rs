@@ -6,6 +6,7 @@
 pub mod arm_endpoints;
 mod attempt;
 pub mod cli;
+pub mod direct;
 pub mod environment;
 #[allow(unsafe_code)]
 mod ffi;

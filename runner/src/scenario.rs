@@ -35,6 +35,7 @@ pub mod ping_pong;
 mod probe;
 mod report;
 mod run;
+mod samples;
 mod schedule;
 pub mod transfer;
 mod waiting;
@@ -42,6 +43,7 @@ mod waiting;
 pub use case::{Case, CaseReport, Role, SideOutcome};
 pub use probe::probe;
 pub use run::run_case;
+pub use samples::CaseSamples;
 
 #[cfg(test)]
 mod tests;

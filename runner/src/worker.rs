@@ -3,13 +3,13 @@
 
 pub mod agent;
 mod child;
-mod coordinate;
+pub(crate) mod coordinate;
 pub mod coordinator_link;
 mod environment;
-mod facts;
+pub(crate) mod facts;
 mod follow;
 mod shared_memory;
-mod signals;
+pub(crate) mod signals;
 mod start;
 mod tail;
 mod termination;
@@ -22,6 +22,7 @@ use crds::assignment::{Assignment, AssignmentError, MAX_ASSIGNMENT_BYTES};
 use crds::record::CaseFailure;
 use snafu::{ResultExt, Snafu, ensure};
 
+pub(crate) use start::follow_coordinator;
 pub use start::run;
 
 /// Options of a worker.

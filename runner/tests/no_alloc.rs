@@ -97,7 +97,7 @@ fn flushed(iterations: u32) -> ScenarioAssignment {
     scenario
 }
 
-/// Messages in both directions with pings beside them.
+/// Messages in both directions with pings next to them.
 fn with_pings(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {

@@ -9,8 +9,19 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, PeerCase, SideResult};
-use crate::scenario::{self, Case, Role, SideOutcome};
+use crate::scenario::{self, Case, CaseSamples, Role, SideOutcome};
 use crate::transport::Transport;
+
+/// Result of a case on this side.
+#[derive(Debug)]
+pub struct CaseOutcome {
+    /// Measurement or integrity report.
+    pub side: SideResult,
+    /// Evidence lines of the optimizations.
+    pub evidence: Vec<String>,
+    /// Samples of a measured case, if they were requested.
+    pub samples: Option<CaseSamples>,
+}
 
 /// The endpoints and memory of one arm on one worker.
 pub trait Arm {
@@ -35,8 +46,7 @@ pub trait Arm {
     /// If the peer cannot be reached on every rail before `timeout` expires.
     fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure>;
 
-    /// Runs one case of `scenario` together with a peer. Returns the result of this side and the evidence lines of the
-    /// optimizations.
+    /// Runs one case of `scenario` together with a peer. The result contains the samples only if `keep_samples` is true.
     ///
     /// # Errors
     /// If the case fails on this side.
@@ -45,7 +55,8 @@ pub trait Arm {
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         timeout: Duration,
-    ) -> Result<(SideResult, Vec<String>), CaseFailure>;
+        keep_samples: bool,
+    ) -> Result<CaseOutcome, CaseFailure>;
 
     /// Setup costs of the arm. The caller sets the round and rank.
     fn cold(&self) -> ColdRecord;
@@ -86,7 +97,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         timeout: Duration,
-    ) -> Result<(SideResult, Vec<String>), CaseFailure> {
+        keep_samples: bool,
+    ) -> Result<CaseOutcome, CaseFailure> {
         let mut scenario = scenario.clone();
         scenario.workload.set_measured(order.measured);
         let case = Case {
@@ -99,13 +111,18 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             peer_rank: order.with.peer,
             deadline: timeout,
             seed: order.seed,
+            keep_samples,
         };
         let report = scenario::run_case(&mut self.endpoints, &case)?;
         let side = match report.outcome {
             SideOutcome::Measured(report) => SideResult::Measured(report),
             SideOutcome::Checked(report) => SideResult::Checked(report),
         };
-        Ok((side, report.evidence))
+        Ok(CaseOutcome {
+            side,
+            evidence: report.evidence,
+            samples: report.samples,
+        })
     }
 
     fn cold(&self) -> ColdRecord {

@@ -5,7 +5,7 @@ use std::env;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crds::names::ENV_VARIANT;
+use crds::names::{ENV_SAMPLES_DIRECTORY, ENV_VARIANT};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts};
 use serde_json::value::RawValue;
 
@@ -13,6 +13,7 @@ use super::arm::Arm;
 use super::failure::internal;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
+use super::samples_file::SamplesFile;
 use super::variables::{FabricVariables, utf8_variables};
 use super::variant;
 use crate::frame::{self, FrameError, FrameReader};
@@ -118,6 +119,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
+    /// Runs a case, and writes its samples to a file if the environment asks for it.
     fn run(&mut self, order: &CaseOrder) -> Result<(SideResult, Vec<String>), CaseFailure> {
         let opener = self
             .opener
@@ -126,7 +128,20 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         let scenario = opener.scenario(order.scenario)?;
         let index = order.with.arm;
         let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
-        arm.run(order, scenario, opener.case_deadline())
+        let directory = env::var_os(ENV_SAMPLES_DIRECTORY);
+        let outcome = arm.run(order, scenario, opener.case_deadline(), directory.is_some())?;
+        if let (Some(directory), Some(samples)) = (directory, outcome.samples) {
+            let file = SamplesFile {
+                scenario: scenario.name.clone(),
+                size_bytes: order.size_bytes,
+                rank: opener.rank(),
+                case: order.number,
+                samples,
+            };
+            file.write(directory.as_ref())
+                .map_err(|error| internal(&format!("{ENV_SAMPLES_DIRECTORY}: {error}")))?;
+        }
+        Ok((outcome.side, outcome.evidence))
     }
 
     fn cold(&self, round: u32) -> Vec<ColdRecord> {

@@ -90,6 +90,14 @@ impl Recorder {
         }
     }
 
+    /// The samples so far, in the order in which they were recorded; empty if only their distribution is stored.
+    pub fn samples(&self) -> &[u64] {
+        match self {
+            Self::Samples(samples) => &samples.values[..samples.count],
+            Self::Distribution(_) => &[],
+        }
+    }
+
     /// Merges the samples of all threads.
     pub fn finish(recorders: impl IntoIterator<Item = Self>) -> Latency {
         let mut samples = Vec::new();

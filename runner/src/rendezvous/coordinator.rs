@@ -156,6 +156,41 @@ pub fn wait_for_peers(
     }
 }
 
+/// Admits the only peer of an attempt with two workers over `reader`, a connection that is already open.
+///
+/// # Errors
+/// The failure of the attempt if the peer is rejected. The peer is notified.
+pub(crate) fn admit_connected(
+    mut reader: FrameReader<TcpStream>,
+    identity: &AttemptIdentity,
+) -> Result<AdmittedPeers, CaseFailure> {
+    let admission = Admission::new(identity.clone(), 2);
+    let hello = read_first_message(&mut reader).and_then(|hello| admission.check(&hello).map(|()| hello));
+    match hello {
+        Ok(hello) => Ok(AdmittedPeers {
+            peers: vec![JoinedPeer {
+                rank: hello.rank,
+                hello: hello.message,
+                reader,
+            }],
+            rejected: BTreeMap::new(),
+        }),
+        Err(reason) => {
+            let message = admission.describe(reason);
+            let refused = HelloResponse::Refused {
+                reason,
+                message: message.clone(),
+            };
+            // The peer may have disconnected.
+            let _ = send_response(reader.stream(), identity, refused);
+            Err(CaseFailure {
+                reason: FailureReason::UnknownPeerRefused,
+                message,
+            })
+        }
+    }
+}
+
 /// Notifies the peers that all workers have joined, and sends each peer its CPUs. `cpus` is indexed by rank.
 pub fn welcome(admitted: &AdmittedPeers, identity: &AttemptIdentity, cpus: &[WorkerCpus]) {
     for peer in &admitted.peers {

@@ -101,7 +101,7 @@ pub fn join(
     let start = Instant::now();
     let timeout = Duration::from_secs(rendezvous.timeout_seconds.into());
     let address = format!("{}:{}", rendezvous.host, rendezvous.port);
-    let mut stream = loop {
+    let stream = loop {
         match connect(rendezvous) {
             Ok(stream) => break stream,
             Err(_) if stopped() => return StoppedSnafu.fail(),
@@ -112,46 +112,84 @@ pub fn join(
             }
         }
     };
-    let envelope = Envelope {
-        identity: identity.clone(),
-        rank,
-        message: hello,
+    let connection = Connection {
+        reader: FrameReader::new(stream),
+        address,
+        deadline: start + timeout + GRACE,
     };
-    let sent = stream
-        .set_write_timeout(Some(CONNECT_TIMEOUT))
-        .map_err(|source| FrameError::Broken { source })
-        .and_then(|()| frame::write(&mut stream, &envelope, MAX_HELLO_BYTES));
-    if sent.is_err() && stopped() {
-        // The coordinator may also have received the signal and closed the connection.
-        return StoppedSnafu.fail();
-    }
-    sent.context(BrokenSnafu {
-        address: address.as_str(),
-    })?;
-    let mut reader = FrameReader::new(stream);
-    let deadline = start + timeout + GRACE;
-    let line = loop {
-        let tick = Instant::now() + RETRY_INTERVAL;
-        match reader.read(MAX_HELLO_BYTES, Some(tick.min(deadline))) {
-            Err(_) if stopped() => return StoppedSnafu.fail(),
-            Err(FrameError::TooSlow) if tick < deadline => {}
-            result => {
-                break result.context(BrokenSnafu {
-                    address: address.as_str(),
-                })?;
-            }
+    connection.introduce(identity, rank, hello, stopped)
+}
+
+/// Connection to the coordinator before the rendezvous.
+#[derive(Debug)]
+pub struct Connection {
+    /// The stream, and the data that was already read from it.
+    pub reader: FrameReader<TcpStream>,
+    /// Address of the coordinator, for error messages.
+    pub address: String,
+    /// Time until which to wait for the coordinator's response.
+    pub deadline: Instant,
+}
+
+impl Connection {
+    /// Sends `hello` and waits until all workers have joined.
+    ///
+    /// # Errors
+    /// If the connection fails, or the coordinator rejects this worker or cancels the rendezvous.
+    pub fn introduce(
+        self,
+        identity: &AttemptIdentity,
+        rank: u32,
+        hello: WorkerHello,
+        stopped: impl Fn() -> bool,
+    ) -> Result<(WorkerCpus, FrameReader<TcpStream>), JoinError> {
+        let Self {
+            mut reader,
+            address,
+            deadline,
+        } = self;
+        let envelope = Envelope {
+            identity: identity.clone(),
+            rank,
+            message: hello,
+        };
+        let sent = reader
+            .stream()
+            .set_write_timeout(Some(CONNECT_TIMEOUT))
+            .map_err(|source| FrameError::Broken { source })
+            .and_then(|()| frame::write(&mut reader.stream(), &envelope, MAX_HELLO_BYTES));
+        if sent.is_err() && stopped() {
+            // The coordinator may also have received the signal and closed the connection.
+            return StoppedSnafu.fail();
         }
-    };
-    let response: Envelope<HelloResponse> = serde_json::from_slice(&line)
-        .map_err(|source| FrameError::Syntax { source })
-        .context(BrokenSnafu {
+        sent.context(BrokenSnafu {
             address: address.as_str(),
         })?;
-    match response.message {
-        HelloResponse::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
-        _ if response.identity != *identity || response.rank != 0 => OtherCoordinatorSnafu { address }.fail(),
-        HelloResponse::Welcome(cpus) => Ok((cpus, reader)),
-        HelloResponse::Cancelled(failure) => CancelledSnafu { failure }.fail(),
+        let line = loop {
+            let tick = Instant::now() + RETRY_INTERVAL;
+            match reader.read(MAX_HELLO_BYTES, Some(tick.min(deadline))) {
+                Err(_) if stopped() => return StoppedSnafu.fail(),
+                Err(FrameError::TooSlow) if tick < deadline => {}
+                result => {
+                    break result.context(BrokenSnafu {
+                        address: address.as_str(),
+                    })?;
+                }
+            }
+        };
+        let response: Envelope<HelloResponse> = serde_json::from_slice(&line)
+            .map_err(|source| FrameError::Syntax { source })
+            .context(BrokenSnafu {
+                address: address.as_str(),
+            })?;
+        match response.message {
+            HelloResponse::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
+            _ if response.identity != *identity || response.rank != 0 => {
+                OtherCoordinatorSnafu { address }.fail()
+            }
+            HelloResponse::Welcome(cpus) => Ok((cpus, reader)),
+            HelloResponse::Cancelled(failure) => CancelledSnafu { failure }.fail(),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
 use crds::v1alpha1::TransferOperation;
 
+use super::samples::CaseSamples;
+
 /// Role of a side in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -47,6 +49,8 @@ pub struct Case<'a> {
     pub deadline: Duration,
     /// Seed of the integrity pattern; the same on both sides.
     pub seed: u64,
+    /// Whether the report contains the samples.
+    pub keep_samples: bool,
 }
 
 /// Result of a case on one side.
@@ -57,6 +61,8 @@ pub struct CaseReport {
     /// Evidence lines required by the test procedures, except for lines that an earlier case of the same size has
     /// already reported.
     pub evidence: Vec<String>,
+    /// Samples of a measured case, if they were requested.
+    pub samples: Option<CaseSamples>,
 }
 
 /// Report of the measurement or the integrity check on one side.

@@ -122,6 +122,11 @@ impl PingRecorders {
         Ok(())
     }
 
+    /// Samples on the idle fabric.
+    pub(super) fn idle_samples(&self) -> &[u64] {
+        self.idle.as_ref().map_or(&[], Recorder::samples)
+    }
+
     /// The distributions of the samples.
     pub fn report(self) -> PingReport {
         PingReport {

@@ -64,6 +64,7 @@ pub fn probe<T: Transport>(
             peer_rank,
             deadline: deadline.saturating_sub(start.elapsed()),
             seed: 0,
+            keep_samples: false,
         };
         let setup = Setup {
             case: &case,

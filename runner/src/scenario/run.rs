@@ -12,6 +12,7 @@ use super::engine::{Engine, Setup, data_seed, failure};
 use super::gate::Gate;
 use super::ping_pong::{Initiator, Target};
 use super::report;
+use super::samples::CaseSamples;
 use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::{ArmEndpoints, layout};
@@ -122,13 +123,16 @@ pub fn run_case<T: Transport>(
         return Ok(CaseReport {
             outcome: SideOutcome::Checked(check::combine_reports(checked)),
             evidence: Vec::new(),
+            samples: None,
         });
     }
+    let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
     let side_report = report::side_report(case, reports, groups)?;
     let evidence = report::new_evidence(&mut endpoints.evidence, case, &side_report, rails);
     Ok(CaseReport {
         outcome: SideOutcome::Measured(Box::new(side_report)),
         evidence,
+        samples,
     })
 }
 

@@ -10,8 +10,8 @@
 //! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
 //!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
 //!   next credit, which lasts up to half a window of transfers. With a window of 1, every transfer is timed
-//!   individually. At the end, the side that posts requests a final credit, which is the last message of the timed
-//!   region.
+//!   individually. In a larger window, the side that posts requests a final credit at the end, which is the last
+//!   message of the timed region.
 //!
 //! A workload can ask for a flush after each transfer ([`flushed`]) and for pings beside the transfers
 //! ([`super::ping`]).
@@ -90,7 +90,10 @@ pub(crate) fn run_transfers<T: Transport>(
             let burst = budget.available(engine.geometry.batch, engine.outgoing.latest());
             if burst == 0 {
                 draining = true;
-                if engine.geometry.needs_credit() && engine.outgoing.in_flight() > 0 {
+                // In a window of 1, a credit is due for every transfer without a request. A request could overtake the
+                // check of a large message whose receive shares its memory with that of the request.
+                let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
+                if is_due_on_request && engine.outgoing.in_flight() > 0 {
                     engine.request_credit()?;
                 }
                 break;

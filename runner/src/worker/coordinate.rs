@@ -1,16 +1,17 @@
 //! Runs the coordinator: rendezvous, attempt and record stream. The coordinator is also a worker.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, EndRecord, HelloRecord, Record, WarningReason};
+use crds::record::{CaseFailure, EndRecord, Record, WarningReason};
 use snafu::ResultExt;
 
 use super::agent::{Agent, EVENT_CAPACITY};
 use super::coordinator_link::CoordinatorLink;
+use super::signals::StopFlag;
 use super::{LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, signals, termination};
 use crate::output::{OutputError, RecordStream};
 use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
@@ -28,16 +29,7 @@ pub fn coordinate(
     hello: WorkerHello,
     termination_message: Option<&Path>,
 ) -> Result<EndRecord, WorkerError> {
-    let started_at = facts::now_rfc3339();
-    let mut stream = RecordStream::new(io::stdout());
-    // For each worker, the channel has the capacity of a command channel, so that the coordinator and a worker cannot
-    // deadlock while each sends to the other.
-    let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
-    let stop = sender.clone();
-    let stop_flag =
-        signals::watch(move |signal| drop(stop.send(GangEvent::Stop(signal)))).context(StartSnafu {
-            action: "installing the signal handlers",
-        })?;
+    let mut attempt = Attempt::new(assignment, hello, io::stdout())?;
     let rendezvous = &assignment.rendezvous;
     let admitted = coordinator::listen(rendezvous).and_then(|listener| {
         coordinator::wait_for_peers(
@@ -45,100 +37,145 @@ pub fn coordinate(
             &assignment.identity,
             assignment.workers,
             rendezvous,
-            || stop_flag.is_set(),
+            || attempt.is_stopped(),
         )
     });
-    let record = |rank, hello| facts::hello_record(assignment, rank, hello, &started_at);
     let end = match admitted {
-        Err(error) => {
-            let hellos = [record(0, hello)];
-            fail_rendezvous(&mut stream, hellos, error.failure()).context(OutputSnafu)?
-        }
-        Ok(admitted) => {
-            let others = admitted
-                .peers
-                .iter()
-                .map(|peer| record(peer.rank, peer.hello.clone()));
-            let hellos = [record(0, hello.clone())].into_iter().chain(others);
-            write_hellos(&mut stream, hellos, &admitted).context(OutputSnafu)?;
-            run_attempt(assignment, &hello, admitted, stream, (sender, events))?
-        }
+        Err(error) => attempt.fail(error.failure()).context(OutputSnafu)?,
+        Ok(admitted) => attempt.run(admitted)?,
     };
     termination::write(termination_message, &end);
     Ok(end)
 }
 
-/// Writes the complete record stream of an attempt whose rendezvous failed.
-fn fail_rendezvous(
-    stream: &mut RecordStream<io::Stdout>,
-    hellos: [HelloRecord; 1],
-    failure: CaseFailure,
-) -> Result<EndRecord, OutputError> {
-    for hello in hellos {
-        stream.write(Record::Hello(Box::new(hello)))?;
-    }
-    let end = EndRecord {
-        blocks: 0,
-        complete: false,
-        failure: Some(failure),
-    };
-    stream.write(Record::End(end.clone()))?;
-    Ok(end)
+/// An attempt of which this process is the coordinator, from its first record to its last.
+pub(crate) struct Attempt<'a, W> {
+    assignment: &'a Assignment,
+    /// First message of rank 0, which is this process.
+    hello: WorkerHello,
+    stream: RecordStream<W>,
+    started_at: String,
+    sender: SyncSender<GangEvent>,
+    events: Receiver<GangEvent>,
+    stop: StopFlag,
 }
 
-/// Writes the hello records of all workers, and a warning if connections were rejected.
-fn write_hellos(
-    stream: &mut RecordStream<io::Stdout>,
-    hellos: impl Iterator<Item = HelloRecord>,
-    admitted: &AdmittedPeers,
-) -> Result<(), OutputError> {
-    for hello in hellos {
-        stream.write(Record::Hello(Box::new(hello)))?;
-    }
-    if admitted.rejected.is_empty() {
-        return Ok(());
-    }
-    let rejected = coordinator::format_rejections(&admitted.rejected);
-    let message = format!(
-        "connections rejected at the rendezvous: {rejected}; their senders did not take part in the attempt"
-    );
-    stream.warn(None, WarningReason::UnknownPeerRefused, &message)
-}
-
-/// Runs the attempt after the rendezvous. When this function returns, all worker threads in this process have exited.
-fn run_attempt(
-    assignment: &Assignment,
-    hello: &WorkerHello,
-    admitted: AdmittedPeers,
-    stream: RecordStream<io::Stdout>,
-    (sender, events): (SyncSender<GangEvent>, Receiver<GangEvent>),
-) -> Result<EndRecord, WorkerError> {
-    let hellos: Vec<_> = [hello]
-        .into_iter()
-        .chain(admitted.peers.iter().map(|peer| &peer.hello))
-        .collect();
-    let cpus = facts::assign_cpus(&hellos);
-    coordinator::welcome(&admitted, &assignment.identity, &cpus);
-    let local_cpus = cpus.into_iter().next().unwrap_or_default();
-    let (command_sender, commands) = sync_channel(EVENT_CAPACITY);
-    let mut links = vec![WorkerLink::Local(command_sender.clone())];
-    for peer in admitted.peers {
-        links.push(connect(peer, assignment, &sender)?);
-    }
-    let gang = Gang::new(links, events);
-    thread::scope(|scope| {
-        let link = CoordinatorLink::Local(sender);
-        let agent = Agent::new(assignment, 0, local_cpus, link, (command_sender, commands));
-        thread::Builder::new()
-            .name("worker".into())
-            .spawn_scoped(scope, move || agent.run())
-            .context(StartSnafu {
-                action: "starting a thread",
+impl<'a, W: Write> Attempt<'a, W> {
+    /// Creates the record stream, which is written to `out`, and starts watching for signals.
+    ///
+    /// # Errors
+    /// If a signal handler cannot be installed.
+    pub(crate) fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
+        let started_at = facts::now_rfc3339();
+        let stream = RecordStream::new(out);
+        // For each worker, the channel has the capacity of a command channel, so that the coordinator and a worker
+        // cannot deadlock while each sends to the other.
+        let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
+        let notify = sender.clone();
+        let stop =
+            signals::watch(move |signal| drop(notify.send(GangEvent::Stop(signal)))).context(StartSnafu {
+                action: "installing the signal handlers",
             })?;
-        Coordinator::new(assignment, gang, stream)
-            .run()
-            .context(OutputSnafu)
-    })
+        Ok(Self {
+            assignment,
+            hello,
+            stream,
+            started_at,
+            sender,
+            events,
+            stop,
+        })
+    }
+
+    /// Whether this process has received a signal.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+
+    /// Writes the complete record stream of an attempt whose rendezvous failed.
+    fn fail(&mut self, failure: CaseFailure) -> Result<EndRecord, OutputError> {
+        let hello = self.record(0, self.hello.clone());
+        self.stream.write(hello)?;
+        let end = EndRecord {
+            blocks: 0,
+            complete: false,
+            failure: Some(failure),
+        };
+        self.stream.write(Record::End(end.clone()))?;
+        Ok(end)
+    }
+
+    /// Runs the attempt after the rendezvous. When this function returns, all worker threads in this process have
+    /// exited.
+    ///
+    /// # Errors
+    /// If a thread cannot be started, or the records cannot be written.
+    pub(crate) fn run(mut self, admitted: AdmittedPeers) -> Result<EndRecord, WorkerError> {
+        self.write_hellos(&admitted).context(OutputSnafu)?;
+        let Self {
+            assignment,
+            hello,
+            stream,
+            sender,
+            events,
+            ..
+        } = self;
+        let hellos: Vec<_> = [&hello]
+            .into_iter()
+            .chain(admitted.peers.iter().map(|peer| &peer.hello))
+            .collect();
+        let cpus = facts::assign_cpus(&hellos);
+        coordinator::welcome(&admitted, &assignment.identity, &cpus);
+        let local_cpus = cpus.into_iter().next().unwrap_or_default();
+        let (command_sender, commands) = sync_channel(EVENT_CAPACITY);
+        let mut links = vec![WorkerLink::Local(command_sender.clone())];
+        for peer in admitted.peers {
+            links.push(connect(peer, assignment, &sender)?);
+        }
+        let gang = Gang::new(links, events);
+        thread::scope(|scope| {
+            let link = CoordinatorLink::Local(sender);
+            let agent = Agent::new(assignment, 0, local_cpus, link, (command_sender, commands));
+            thread::Builder::new()
+                .name("worker".into())
+                .spawn_scoped(scope, move || agent.run())
+                .context(StartSnafu {
+                    action: "starting a thread",
+                })?;
+            Coordinator::new(assignment, gang, stream)
+                .run()
+                .context(OutputSnafu)
+        })
+    }
+
+    /// Writes the hello records of all workers, and a warning if connections were rejected.
+    fn write_hellos(&mut self, admitted: &AdmittedPeers) -> Result<(), OutputError> {
+        let peers = admitted
+            .peers
+            .iter()
+            .map(|peer| self.record(peer.rank, peer.hello.clone()));
+        let records: Vec<_> = [self.record(0, self.hello.clone())]
+            .into_iter()
+            .chain(peers)
+            .collect();
+        for record in records {
+            self.stream.write(record)?;
+        }
+        if admitted.rejected.is_empty() {
+            return Ok(());
+        }
+        let rejected = coordinator::format_rejections(&admitted.rejected);
+        let message = format!(
+            "connections rejected at the rendezvous: {rejected}; their senders did not take part in the attempt"
+        );
+        self.stream
+            .warn(None, WarningReason::UnknownPeerRefused, &message)
+    }
+
+    fn record(&self, rank: u32, hello: WorkerHello) -> Record {
+        let record = facts::hello_record(self.assignment, rank, hello, &self.started_at);
+        Record::Hello(Box::new(record))
+    }
 }
 
 /// Starts a thread that reads from an admitted peer, and returns the link for sending commands to the peer.

@@ -1,6 +1,7 @@
 //! Starts and runs a worker. Reads the assignment, installs signal handlers and starts threads.
 
-use std::sync::mpsc::sync_channel;
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, EndRecord};
@@ -11,8 +12,9 @@ use super::agent::{Agent, Departure, EVENT_CAPACITY};
 use super::coordinate::coordinate;
 use super::coordinator_link::CoordinatorLink;
 use super::{StartSnafu, WorkerError, WorkerOptions, facts, follow, read_assignment, signals};
+use crate::frame::FrameReader;
 use crate::process::end_with_parent;
-use crate::rendezvous::message::WorkerHello;
+use crate::rendezvous::message::{WorkerCpus, WorkerHello};
 use crate::rendezvous::{link, peer};
 use crate::worker_event::WorkerEvent;
 
@@ -48,8 +50,22 @@ fn run_worker(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<
         stop_flag.is_set()
     });
     let (cpus, reader) = joined.or_else(|error| incomplete(error.failure()))?;
+    follow_coordinator(assignment, rank, cpus, reader, (sender, events))
+}
+
+/// Executes the commands that the coordinator sends over an admitted connection until the attempt ends.
+///
+/// # Errors
+/// If the attempt is not complete, or a thread cannot be started.
+pub(crate) fn follow_coordinator(
+    assignment: &Assignment,
+    rank: u32,
+    cpus: WorkerCpus,
+    reader: FrameReader<TcpStream>,
+    (sender, events): (SyncSender<WorkerEvent>, Receiver<WorkerEvent>),
+) -> Result<EndRecord, WorkerError> {
     let (sender_link, receiver) =
-        link::split(reader, identity, rank, 0).context(super::LinkSnafu { peer: 0u32 })?;
+        link::split(reader, &assignment.identity, rank, 0).context(super::LinkSnafu { peer: 0u32 })?;
     follow::follow_coordinator(receiver, sender.clone()).context(StartSnafu {
         action: "starting a thread",
     })?;

@@ -125,6 +125,7 @@ impl<T: Transport> Pair<T> {
             peer_rank,
             deadline: Duration::from_secs(60),
             seed: 1,
+            keep_samples: false,
         };
         let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);

@@ -1,6 +1,8 @@
 //! Two network namespaces with rate-limited links between them. The namespaces are deleted when the test ends.
 
 use std::process::{self, Command};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Two namespaces that are connected by one pair of interfaces for each rail and one pair for the rendezvous.
 pub struct Namespaces {
@@ -22,6 +24,9 @@ impl Namespaces {
         }
         for link in 0..=rails {
             namespaces.connect(link, (link < rails).then_some(rate));
+        }
+        for side in &namespaces.sides {
+            (0..=rails).for_each(|link| wait_until_up(side, &namespaces.rail_interface(link)));
         }
         namespaces
     }
@@ -92,11 +97,29 @@ fn unique_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Waits until the kernel reports the interface as running, which it does up to a second after both ends are up. UCX
+/// ignores interfaces that are not running.
+fn wait_until_up(namespace: &str, interface: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let arguments = ["-n", namespace, "-oneline", "link", "show", interface];
+    while !output("ip", &arguments).contains("state UP") {
+        assert!(
+            Instant::now() < deadline,
+            "{interface} in {namespace} is not running"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn ip(arguments: &[&str]) {
     run("ip", arguments);
 }
 
 fn run(binary: &str, arguments: &[&str]) {
+    output(binary, arguments);
+}
+
+fn output(binary: &str, arguments: &[&str]) -> String {
     let output = Command::new(binary).args(arguments).output().unwrap();
     assert!(
         output.status.success(),
@@ -104,4 +127,5 @@ fn run(binary: &str, arguments: &[&str]) {
         arguments.join(" "),
         String::from_utf8_lossy(&output.stderr)
     );
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -157,6 +157,7 @@ impl Pair {
             peer_rank,
             deadline: self.deadline,
             seed: 42,
+            keep_samples: false,
         };
         let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);

@@ -1,0 +1,305 @@
+//! Figures of a scenario, computed from the measurement of its case. Performs no I/O.
+//!
+//! Units are part of the names. A gigabyte is 10^9 bytes. Percentiles are those of the histogram, capped at the exact
+//! maximum, as in campaigns; a percentile other than the median that would be the largest sample is omitted.
+
+mod checks;
+
+use std::collections::BTreeMap;
+
+use crds::histogram::Histogram;
+use crds::record::{Durations, FabricFacts, Measurement, Posted};
+use serde::Serialize;
+
+use super::request::RequestedScenario;
+
+/// Figures of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Figures {
+    /// Of `large-array`.
+    LargeArray(LargeArrayFigures),
+    /// Of `small-messages`.
+    SmallMessages(SmallMessagesFigures),
+    /// Of `pingpong-flag`.
+    PingpongFlag(PingpongFlagFigures),
+    /// Of `streaming-duplex`.
+    StreamingDuplex(StreamingDuplexFigures),
+}
+
+/// Bytes that one side sent, the time that this side needed, and their ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Throughput {
+    /// Payload.
+    pub bytes: u64,
+    /// Time from the first post to the last completion, on the clock of the sender.
+    pub seconds: f64,
+    /// Payload divided by the time.
+    pub gigabytes_per_second: f64,
+}
+
+/// Distribution of durations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Distribution {
+    /// Number of samples.
+    pub samples: u64,
+    /// Smallest sample.
+    pub min_microseconds: f64,
+    /// Median.
+    pub p50_microseconds: f64,
+    /// 95th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95_microseconds: Option<f64>,
+    /// 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_microseconds: Option<f64>,
+    /// Largest sample.
+    pub max_microseconds: f64,
+}
+
+/// Figures of `large-array`. A sample is the time from the post of a message until it has arrived and, if the library
+/// has flushes, the flush that follows it is complete.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LargeArrayFigures {
+    /// All messages.
+    pub total: Throughput,
+    /// Median over the messages.
+    pub median_gigabytes_per_second: f64,
+    /// Fastest message.
+    pub best_gigabytes_per_second: f64,
+    /// Slowest message.
+    pub worst_gigabytes_per_second: f64,
+    /// Time from the local completion of a message to the completion of the flush that follows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Distribution>,
+}
+
+/// Figures of `small-messages`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SmallMessagesFigures {
+    /// All messages.
+    pub total: Throughput,
+    /// Completed messages per second.
+    pub messages_per_second: f64,
+    /// Time from the post of a message to its completion, for each message.
+    pub latency: Distribution,
+}
+
+/// Figures of `pingpong-flag`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PingpongFlagFigures {
+    /// Time of all round trips.
+    pub total_seconds: f64,
+    /// Mean round-trip time.
+    pub mean_round_trip_microseconds: f64,
+    /// Half of the mean round-trip time.
+    pub mean_one_way_microseconds: f64,
+    /// Round-trip times.
+    pub round_trip: Distribution,
+}
+
+/// Figures of `streaming-duplex`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamingDuplexFigures {
+    /// From the client to the server, on the clock of the client.
+    pub client_to_server: Throughput,
+    /// From the server to the client, on the clock of the server.
+    pub server_to_client: Throughput,
+    /// Sum of both directions.
+    pub combined_gigabytes_per_second: f64,
+    /// Slower direction divided by the faster one.
+    pub fairness: f64,
+    /// Round-trip times of pings on the idle fabric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ping_idle: Option<Distribution>,
+    /// Round-trip times of pings beside the chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ping_loaded: Option<Distribution>,
+    /// 99th percentile beside the chunks divided by the one on the idle fabric: head-of-line blocking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ping_p99_ratio: Option<f64>,
+}
+
+/// Figures, and the reasons why some are missing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Computed {
+    /// The figures.
+    pub figures: Figures,
+    /// Reason for each omitted figure, by name.
+    pub omitted: BTreeMap<String, String>,
+    /// Disturbances of the measurement.
+    pub warnings: Vec<String>,
+}
+
+/// Computes the figures of `scenario`. `fabrics` are the facts of the client and of the server.
+///
+/// # Errors
+/// The reason why the measurement cannot be correct.
+pub fn compute(
+    scenario: &RequestedScenario,
+    measurement: &Measurement,
+    fabrics: [Option<&FabricFacts>; 2],
+) -> Result<Computed, String> {
+    let sides = [&measurement.initiator, &measurement.target];
+    let in_flight = checks::in_flight(scenario);
+    for (side, fabric) in sides.into_iter().zip(fabrics) {
+        checks::check(side, in_flight, fabric)?;
+    }
+    let posted = measurement
+        .initiator
+        .posted
+        .as_ref()
+        .ok_or("the client measured no operations")?;
+    let mut omitted = BTreeMap::new();
+    let figures = match scenario {
+        RequestedScenario::LargeArray(_) => {
+            let figures = large_array(scenario.size_bytes(), posted);
+            if figures.flush.is_none() {
+                let library = fabrics[0].and_then(|fabric| fabric.library.as_ref());
+                let library = library.map_or("the library", |library| library.name.as_str());
+                omitted.insert("flush".into(), format!("{library} has no flush"));
+            }
+            Figures::LargeArray(figures)
+        }
+        RequestedScenario::SmallMessages(_) => Figures::SmallMessages(SmallMessagesFigures {
+            total: throughput(posted),
+            messages_per_second: posted.operations as f64 / seconds(posted.elapsed_nanos),
+            latency: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 1.0),
+        }),
+        RequestedScenario::PingpongFlag(_) => Figures::PingpongFlag(pingpong_flag(posted)),
+        RequestedScenario::StreamingDuplex(_) => {
+            let target = measurement
+                .target
+                .posted
+                .as_ref()
+                .ok_or("the server measured no operations")?;
+            Figures::StreamingDuplex(streaming_duplex(posted, target))
+        }
+    };
+    for (name, distribution) in distributions(&figures) {
+        for (percentile, value) in [
+            ("p95", distribution.p95_microseconds),
+            ("p99", distribution.p99_microseconds),
+        ] {
+            if value.is_none() {
+                let reason = format!("{} samples are too few", distribution.samples);
+                omitted.insert(format!("{name}.{percentile}Microseconds"), reason);
+            }
+        }
+    }
+    Ok(Computed {
+        figures,
+        omitted,
+        warnings: checks::warnings(sides),
+    })
+}
+
+/// The distributions of `figures`, by name.
+pub fn distributions(figures: &Figures) -> Vec<(&'static str, &Distribution)> {
+    match figures {
+        Figures::LargeArray(figures) => figures.flush.iter().map(|flush| ("flush", flush)).collect(),
+        Figures::SmallMessages(figures) => vec![("latency", &figures.latency)],
+        Figures::PingpongFlag(figures) => vec![("roundTrip", &figures.round_trip)],
+        Figures::StreamingDuplex(figures) => {
+            let idle = figures.ping_idle.iter().map(|ping| ("pingIdle", ping));
+            let loaded = figures.ping_loaded.iter().map(|ping| ("pingLoaded", ping));
+            idle.chain(loaded).collect()
+        }
+    }
+}
+
+fn large_array(size: u64, posted: &Posted) -> LargeArrayFigures {
+    let median = quantile(&posted.latency, 50, posted.max_nanos);
+    LargeArrayFigures {
+        total: throughput(posted),
+        median_gigabytes_per_second: size as f64 / median as f64,
+        best_gigabytes_per_second: size as f64 / posted.min_nanos as f64,
+        worst_gigabytes_per_second: size as f64 / posted.max_nanos as f64,
+        flush: posted.flush.as_ref().map(of_durations),
+    }
+}
+
+/// Samples are half of a round trip.
+fn pingpong_flag(posted: &Posted) -> PingpongFlagFigures {
+    let mean = posted.elapsed_nanos as f64 / posted.operations as f64 / 1e3;
+    PingpongFlagFigures {
+        total_seconds: seconds(posted.elapsed_nanos),
+        mean_round_trip_microseconds: mean,
+        mean_one_way_microseconds: mean / 2.0,
+        round_trip: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 2.0),
+    }
+}
+
+fn streaming_duplex(client: &Posted, server: &Posted) -> StreamingDuplexFigures {
+    let (up, down) = (throughput(client), throughput(server));
+    let (first, second) = (up.gigabytes_per_second, down.gigabytes_per_second);
+    let sampled = |durations: &Durations| (durations.histogram.count() > 0).then(|| of_durations(durations));
+    let ping = client.ping.as_ref();
+    let ping_idle = ping.and_then(|ping| sampled(&ping.idle));
+    let ping_loaded = ping.and_then(|ping| sampled(&ping.loaded));
+    let p99 = |distribution: Option<Distribution>| distribution.and_then(|found| found.p99_microseconds);
+    StreamingDuplexFigures {
+        client_to_server: up,
+        server_to_client: down,
+        combined_gigabytes_per_second: first + second,
+        fairness: first.min(second) / first.max(second),
+        ping_p99_ratio: p99(ping_loaded)
+            .zip(p99(ping_idle))
+            .map(|(loaded, idle)| loaded / idle),
+        ping_idle,
+        ping_loaded,
+    }
+}
+
+fn throughput(posted: &Posted) -> Throughput {
+    Throughput {
+        bytes: posted.payload_bytes,
+        seconds: seconds(posted.elapsed_nanos),
+        gigabytes_per_second: posted.payload_bytes as f64 / posted.elapsed_nanos as f64,
+    }
+}
+
+fn of_durations(durations: &Durations) -> Distribution {
+    distribution(
+        &durations.histogram,
+        durations.min_nanos,
+        durations.max_nanos,
+        1.0,
+    )
+}
+
+/// Distribution of the samples of `histogram`, multiplied by `factor`.
+fn distribution(histogram: &Histogram, min: u64, max: u64, factor: f64) -> Distribution {
+    let samples = histogram.count();
+    let microseconds = |nanos: u64| nanos as f64 * factor / 1e3;
+    let percentile = |percent: u64| {
+        let rank = (samples * percent).div_ceil(100);
+        (rank < samples).then(|| microseconds(quantile(histogram, percent, max)))
+    };
+    Distribution {
+        samples,
+        min_microseconds: microseconds(min),
+        p50_microseconds: microseconds(quantile(histogram, 50, max)),
+        p95_microseconds: percentile(95),
+        p99_microseconds: percentile(99),
+        max_microseconds: microseconds(max),
+    }
+}
+
+/// Percentile of `histogram`, at most `max`, which is the exact maximum.
+fn quantile(histogram: &Histogram, percent: u64, max: u64) -> u64 {
+    histogram.quantile(percent as f64 / 100.0).unwrap_or(max).min(max)
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests;

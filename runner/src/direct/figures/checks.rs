@@ -1,0 +1,94 @@
+//! Conditions under which a measurement is wrong, or was disturbed. Performs no I/O.
+
+use std::collections::BTreeMap;
+
+use crds::record::{FabricFacts, Posted, SideReport};
+
+use crate::direct::request::RequestedScenario;
+
+/// Tolerance of times and rates: clocks and nominal link rates are not exact.
+const TOLERANCE: f64 = 1.02;
+
+/// Number of samples that run at the same time. A sample of a ping-pong is half of a round trip.
+pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
+    match scenario {
+        RequestedScenario::LargeArray(_) => 1.0,
+        RequestedScenario::SmallMessages(scenario) => f64::from(scenario.concurrency),
+        RequestedScenario::PingpongFlag(_) => 0.5,
+        RequestedScenario::StreamingDuplex(scenario) => f64::from(scenario.window),
+    }
+}
+
+/// Checks that the operations that `side` posted are complete and that their times agree.
+///
+/// # Errors
+/// The reason why the measurement cannot be correct.
+pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFacts>) -> Result<(), String> {
+    let Some(posted) = &side.posted else {
+        return Ok(());
+    };
+    let samples = posted.latency.count();
+    if posted.operations == 0 || posted.elapsed_nanos == 0 || posted.min_nanos == 0 || samples == 0 {
+        return Err("nothing was measured".into());
+    }
+    if samples != posted.operations {
+        return Err(format!("{} operations have {samples} samples", posted.operations));
+    }
+    if posted.elapsed_nanos > side.window_nanos {
+        return Err("the operations took longer than the window that contains them".into());
+    }
+    let sum = posted.latency.mean().unwrap_or(0.0) * samples as f64;
+    if (posted.elapsed_nanos as f64) < sum / (TOLERANCE * in_flight) {
+        return Err("the operations took less time than the sum of their samples permits".into());
+    }
+    match line_rate(posted, fabric) {
+        Some(bits) if 8e9 * posted.payload_bytes as f64 / posted.elapsed_nanos as f64 > 1.01 * bits => {
+            Err(format!(
+                "the throughput is above the line rate of {:.0} Gbit/s",
+                bits / 1e9
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Line rate of the rails that carried data, in bits per second. `None` if it is unknown for one of them.
+fn line_rate(posted: &Posted, fabric: Option<&FabricFacts>) -> Option<f64> {
+    let used = |rail: usize| {
+        posted
+            .counters
+            .bytes_per_rail
+            .get(rail)
+            .is_some_and(|bytes| *bytes > 0)
+    };
+    let rails = fabric?.rails.iter().enumerate().filter(|(rail, _)| used(*rail));
+    let mut interfaces = BTreeMap::new();
+    for (_, rail) in rails {
+        rail.pci.as_ref()?;
+        interfaces.insert(rail.interface.as_deref()?, rail.line_bits_per_second?);
+    }
+    (!interfaces.is_empty()).then(|| interfaces.values().map(|bits| *bits as f64).sum())
+}
+
+/// Disturbances of the measurement, for each side.
+pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (side, name) in sides.into_iter().zip(["client", "server"]) {
+        if side.throttled_nanos.is_some_and(|nanos| nanos > 0) {
+            found.push(format!(
+                "{name}: the CPU limit of the cgroup throttled the process; raise the limit and measure again"
+            ));
+        }
+        if side.migrations > 0 {
+            found.push(format!(
+                "{name}: a measuring thread left its CPU; leave the CPUs to the measurement"
+            ));
+        }
+        if side.governor_changed {
+            found.push(format!(
+                "{name}: the CPU frequency governor changed; set it before the measurement"
+            ));
+        }
+    }
+    found
+}

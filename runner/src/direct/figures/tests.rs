@@ -1,0 +1,192 @@
+use crds::record::{LibraryFacts, PingReport, PostingCounters, RailFacts, SideReport};
+use crds::v1alpha1::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
+
+use super::*;
+
+fn histogram(samples: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    samples.iter().for_each(|sample| histogram.record(*sample));
+    histogram
+}
+
+fn durations(samples: &[u64]) -> Durations {
+    Durations {
+        histogram: histogram(samples),
+        min_nanos: samples.iter().copied().min().unwrap_or(0),
+        max_nanos: samples.iter().copied().max().unwrap_or(0),
+    }
+}
+
+/// Side that posted one operation of `size` bytes for each sample.
+fn side(size: u64, elapsed_nanos: u64, samples: &[u64]) -> SideReport {
+    let distribution = durations(samples);
+    SideReport {
+        window_nanos: elapsed_nanos + 1,
+        posted: Some(Posted {
+            operations: samples.len() as u64,
+            payload_bytes: size * samples.len() as u64,
+            elapsed_nanos,
+            latency: distribution.histogram,
+            min_nanos: distribution.min_nanos,
+            max_nanos: distribution.max_nanos,
+            counters: PostingCounters {
+                bytes_per_rail: vec![size * samples.len() as u64],
+                ..PostingCounters::default()
+            },
+            ..Posted::default()
+        }),
+        ..SideReport::default()
+    }
+}
+
+fn measurement(initiator: SideReport, target: SideReport) -> Measurement {
+    Measurement { initiator, target }
+}
+
+fn large() -> RequestedScenario {
+    RequestedScenario::LargeArray(LargeArray {
+        sizes: vec![crds::units::Size(8_000_000)],
+        ..LargeArray::default()
+    })
+}
+
+#[test]
+fn large_array_divides_the_size_by_the_median_the_shortest_and_the_longest_time() {
+    let mut client = side(8_000_000, 7_000_000, &[1_000_000, 4_000_000, 2_000_000]);
+    client.posted.as_mut().unwrap().flush = Some(durations(&[1000, 3000, 2000]));
+    let found = compute(&large(), &measurement(client, SideReport::default()), [None; 2]).unwrap();
+    let Figures::LargeArray(figures) = found.figures else {
+        panic!("figures of another scenario");
+    };
+    assert!((figures.median_gigabytes_per_second - 4.0).abs() < 0.01);
+    assert_eq!(figures.best_gigabytes_per_second, 8.0);
+    assert_eq!(figures.worst_gigabytes_per_second, 2.0);
+    assert_eq!(figures.total.gigabytes_per_second, 24.0 / 7.0);
+    let flush = figures.flush.unwrap();
+    assert_eq!((flush.min_microseconds, flush.max_microseconds), (1.0, 3.0));
+    assert!((flush.p50_microseconds - 2.0).abs() < 0.01);
+    assert_eq!(flush.p95_microseconds, None);
+    assert_eq!(found.omitted["flush.p95Microseconds"], "3 samples are too few");
+}
+
+#[test]
+fn a_missing_flush_is_omitted_with_the_reason() {
+    let client = side(8_000_000, 1_000_000, &[1_000_000]);
+    let fabric = FabricFacts {
+        library: Some(LibraryFacts {
+            name: "libfabric".into(),
+            ..LibraryFacts::default()
+        }),
+        ..FabricFacts::default()
+    };
+    let found = compute(
+        &large(),
+        &measurement(client, SideReport::default()),
+        [Some(&fabric), None],
+    )
+    .unwrap();
+    assert_eq!(found.omitted["flush"], "libfabric has no flush");
+    assert_eq!(
+        serde_json::to_value(&found.figures).unwrap()["flush"],
+        serde_json::Value::Null
+    );
+}
+
+#[test]
+fn percentiles_need_a_sample_above_them() {
+    let scenario = RequestedScenario::SmallMessages(SmallMessages::default());
+    for (count, has_p95, has_p99) in [
+        (19, false, false),
+        (20, true, false),
+        (99, true, false),
+        (100, true, true),
+    ] {
+        let samples: Vec<u64> = (1..=count).map(|sample| sample * 1000).collect();
+        let client = side(1024, count * 1000, &samples);
+        let found = compute(&scenario, &measurement(client, SideReport::default()), [None; 2]).unwrap();
+        let Figures::SmallMessages(figures) = found.figures else {
+            panic!("figures of another scenario");
+        };
+        let latency = figures.latency;
+        assert_eq!(
+            (
+                latency.p95_microseconds.is_some(),
+                latency.p99_microseconds.is_some()
+            ),
+            (has_p95, has_p99),
+            "{count} samples"
+        );
+        assert!((figures.messages_per_second - 1e6).abs() < 1e-3);
+        assert!((figures.total.gigabytes_per_second - 1.024).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_round_trip_is_twice_its_sample() {
+    let client = side(1, 2 * 6000, &[1000, 2000, 3000]);
+    let scenario = RequestedScenario::PingpongFlag(PingpongFlag::default());
+    let found = compute(&scenario, &measurement(client, SideReport::default()), [None; 2]).unwrap();
+    let Figures::PingpongFlag(figures) = found.figures else {
+        panic!("figures of another scenario");
+    };
+    assert_eq!(figures.mean_round_trip_microseconds, 4.0);
+    assert_eq!(figures.mean_one_way_microseconds, 2.0);
+    let trips = figures.round_trip;
+    assert_eq!((trips.min_microseconds, trips.max_microseconds), (2.0, 6.0));
+}
+
+#[test]
+fn directions_have_their_own_clocks_and_fairness_is_their_ratio() {
+    let mut client = side(4000, 4000, &[1000; 4]);
+    let idle: Vec<u64> = (1..=200).map(|sample| sample * 10).collect();
+    let loaded: Vec<u64> = idle.iter().map(|sample| sample * 5).collect();
+    client.posted.as_mut().unwrap().ping = Some(PingReport {
+        idle: durations(&idle),
+        loaded: durations(&loaded),
+    });
+    let server = side(4000, 16_000, &[4000; 4]);
+    let scenario = RequestedScenario::StreamingDuplex(StreamingDuplex::default());
+    let found = compute(&scenario, &measurement(client, server), [None; 2]).unwrap();
+    let Figures::StreamingDuplex(figures) = found.figures else {
+        panic!("figures of another scenario");
+    };
+    assert_eq!(figures.client_to_server.gigabytes_per_second, 4.0);
+    assert_eq!(figures.server_to_client.gigabytes_per_second, 1.0);
+    assert_eq!(
+        (figures.combined_gigabytes_per_second, figures.fairness),
+        (5.0, 0.25)
+    );
+    assert!((figures.ping_p99_ratio.unwrap() - 5.0).abs() < 0.02);
+}
+
+#[test]
+fn a_measurement_that_cannot_be_correct_has_no_figures() {
+    let scenario = large();
+    let reason = |client: SideReport, fabric: Option<&FabricFacts>| {
+        compute(
+            &scenario,
+            &measurement(client, SideReport::default()),
+            [fabric, None],
+        )
+        .unwrap_err()
+    };
+    assert_eq!(reason(side(8, 5, &[]), None), "nothing was measured");
+    let mut long = side(8, 1000, &[1000]);
+    long.window_nanos = 999;
+    assert!(reason(long, None).contains("longer than the window"));
+    assert!(reason(side(8, 500, &[1000]), None).contains("less time than the sum"));
+    let mut few = side(8, 1000, &[1000]);
+    few.posted.as_mut().unwrap().operations = 2;
+    assert!(reason(few, None).contains("2 operations have 1 samples"));
+    let fabric = FabricFacts {
+        rails: vec![RailFacts {
+            interface: Some("eth0".into()),
+            pci: Some("0000:00:01.0".into()),
+            line_bits_per_second: Some(1_000_000_000),
+            ..RailFacts::default()
+        }],
+        ..FabricFacts::default()
+    };
+    let fast = side(8_000_000, 1_000_000, &[1_000_000]);
+    assert!(reason(fast, Some(&fabric)).contains("line rate of 1 Gbit/s"));
+}

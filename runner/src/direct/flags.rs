@@ -1,0 +1,462 @@
+//! Command-line flags, with the names of the Starway benchmark suite, and the request that they describe. Performs no
+//! I/O.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use crds::units::Size;
+use crds::v1alpha1::{
+    LargeArray, LibfabricProvider, MemoryKind, PingpongFlag, SmallMessages, StreamingDuplex, UcxTransport,
+};
+
+use super::assignment::LocalChoices;
+use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, names_of};
+
+/// Variable from which UCX reads its transports.
+const UCX_TLS: &str = "UCX_TLS";
+/// Variable from which libfabric reads its provider.
+const FI_PROVIDER: &str = "FI_PROVIDER";
+const UCX_TRANSPORTS: [UcxTransport; 7] = [
+    UcxTransport::Tcp,
+    UcxTransport::Sm,
+    UcxTransport::Rc,
+    UcxTransport::Ud,
+    UcxTransport::Dc,
+    UcxTransport::CudaCopy,
+    UcxTransport::CudaIpc,
+];
+const PROVIDERS: [LibfabricProvider; 7] = [
+    LibfabricProvider::Tcp,
+    LibfabricProvider::Net,
+    LibfabricProvider::TcpRxm,
+    LibfabricProvider::Shm,
+    LibfabricProvider::Verbs,
+    LibfabricProvider::Efa,
+    LibfabricProvider::EfaDirect,
+];
+
+/// Library and transports.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TransportFlags {
+    /// Library. By default, --tls selects ucx and --provider selects libfabric.
+    #[arg(long, value_enum)]
+    pub library: Option<LibraryName>,
+    /// Transports that UCX may use, separated by commas: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Defaults to the
+    /// variable UCX_TLS, which it replaces.
+    #[arg(long, value_name = "LIST", conflicts_with = "provider")]
+    pub tls: Option<String>,
+    /// Provider of libfabric: tcp, shm, "verbs;ofi_rxm", efa and others. Defaults to the variable FI_PROVIDER with
+    /// --library libfabric.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+}
+
+/// Library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LibraryName {
+    /// UCX.
+    Ucx,
+    /// libfabric.
+    Libfabric,
+}
+
+/// Choices of each side. They are never sent to the other side.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LocalFlags {
+    /// Directory whose libraries are loaded instead of the system libraries, on this machine.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub library_directory: Option<PathBuf>,
+    /// Source address (tcp) or name (RDMA) of the device of each rail on this machine. Repeat the flag for several
+    /// rails. By default, tcp uses the interface of the connection between the two sides, and RDMA the nearest devices.
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+}
+
+/// Name of a scenario, or of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScenarioName {
+    /// One-way bandwidth of one large message at a time, client to server.
+    LargeArray,
+    /// Rate and latency of batches of small messages, client to server.
+    SmallMessages,
+    /// Round-trip time of one byte.
+    PingpongFlag,
+    /// Chunks in both directions at the same time, with pings.
+    StreamingDuplex,
+    /// All scenarios.
+    All,
+}
+
+/// Scenarios and their settings. Sizes take suffixes such as Ki, Mi and Gi.
+#[derive(Clone, Debug, Args)]
+pub struct ScenarioFlags {
+    /// Scenarios, separated by blanks, in the order of measurement.
+    #[arg(long, value_enum, num_args = 1.., value_delimiter = ',', default_value = "all")]
+    pub scenarios: Vec<ScenarioName>,
+    /// Size of a message of large-array [default: 1Gi]
+    #[arg(long, value_name = "SIZE")]
+    pub large_bytes: Option<Size>,
+    /// Measured messages of large-array [default: 3]
+    #[arg(long, value_name = "COUNT")]
+    pub large_iterations: Option<u32>,
+    /// Warm-up messages of large-array [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub large_warmup: Option<u32>,
+    /// Size of a message of small-messages [default: 1Ki]
+    #[arg(long, value_name = "SIZE")]
+    pub small_bytes: Option<Size>,
+    /// Measured batches of small-messages [default: 10]
+    #[arg(long, value_name = "COUNT")]
+    pub small_iterations: Option<u32>,
+    /// Warm-up batches of small-messages [default: 2]
+    #[arg(long, value_name = "COUNT")]
+    pub small_warmup: Option<u32>,
+    /// Messages of a batch of small-messages, all in flight together [default: 64]
+    #[arg(long, visible_alias = "concurrency", value_name = "COUNT")]
+    pub small_concurrency: Option<u32>,
+    /// Measured round trips of pingpong-flag [default: 1000]
+    #[arg(long, value_name = "COUNT")]
+    pub flag_iterations: Option<u32>,
+    /// Warm-up round trips of pingpong-flag [default: 100]
+    #[arg(long, value_name = "COUNT")]
+    pub flag_warmup: Option<u32>,
+    /// Size of a chunk of streaming-duplex [default: 4Mi]
+    #[arg(long, value_name = "SIZE")]
+    pub stream_bytes: Option<Size>,
+    /// Measured chunks of streaming-duplex in each direction [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    pub stream_iterations: Option<u32>,
+    /// Warm-up chunks of streaming-duplex in each direction [default: 8]
+    #[arg(long, value_name = "COUNT")]
+    pub stream_warmup: Option<u32>,
+    /// Chunks of streaming-duplex in flight in each direction [default: 4]
+    #[arg(long, value_name = "COUNT")]
+    pub stream_window: Option<u32>,
+    /// Number of rails on both sides, each with a device of its own.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub rails: u32,
+    /// Kind of memory on both sides.
+    #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
+    pub memory: MemoryName,
+    /// Do not run every scenario once with verification of all bytes before the measurement.
+    #[arg(long)]
+    pub no_integrity: bool,
+    /// Maximum duration of a scenario, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub case_timeout: u32,
+}
+
+/// Kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MemoryName {
+    /// Ordinary pages.
+    Heap,
+    /// 2 MiB huge pages.
+    HugePages,
+    /// Shared memory.
+    SharedMemory,
+    /// GPU memory.
+    Cuda,
+}
+
+/// Destinations of the results.
+#[derive(Clone, Debug, Default, Args)]
+pub struct OutputFlags {
+    /// Also write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Include the samples of all operations in the JSON file.
+    #[arg(long, requires = "output")]
+    pub store_trace: bool,
+}
+
+impl TransportFlags {
+    /// The transport with `rails` rails that the flags or, without them, the variables read by `variable` select. `None`
+    /// if neither selects one.
+    ///
+    /// # Errors
+    /// If a name is unknown, or the flags contradict each other.
+    pub fn transport(
+        &self,
+        rails: u32,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<RequestedTransport>, RequestError> {
+        let contradicts = |flag, library: &str| {
+            Err(RequestError::new(
+                flag,
+                format!("needs --library {library}: use one library at a time"),
+            ))
+        };
+        match (self.library, &self.tls, &self.provider) {
+            (Some(LibraryName::Libfabric), Some(_), _) => return contradicts("--tls", "ucx"),
+            (Some(LibraryName::Ucx), _, Some(_)) => return contradicts("--provider", "libfabric"),
+            _ => {}
+        }
+        let uses_libfabric = self.library == Some(LibraryName::Libfabric) || self.provider.is_some();
+        if uses_libfabric {
+            let name = self.provider.clone().or_else(|| variable(FI_PROVIDER));
+            let provider = name.map(|name| provider(&name)).transpose()?;
+            return Ok(provider.map(|provider| RequestedTransport::Libfabric { provider, rails }));
+        }
+        let list = self.tls.clone().or_else(|| variable(UCX_TLS));
+        let transports = list.map(|list| ucx_transports(&list)).transpose()?;
+        Ok(transports.map(|transports| RequestedTransport::Ucx { transports, rails }))
+    }
+
+    /// Like [`TransportFlags::transport`], but the transport is required.
+    ///
+    /// # Errors
+    /// If no flag and no variable selects a transport, a name is unknown, or the flags contradict each other.
+    pub fn required_transport(
+        &self,
+        rails: u32,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<RequestedTransport, RequestError> {
+        self.transport(rails, variable)?.ok_or_else(|| {
+            RequestError::new(
+                "the transport",
+                "is not set: use --tls for UCX, such as --tls tcp, or --provider for libfabric, such as --provider tcp",
+            )
+        })
+    }
+
+    /// Variables that replace those in the environment of this process.
+    pub fn replaced_variables(&self, variable: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
+        let transports = self.tls.as_deref().map(ucx_transports);
+        match (transports, variable(UCX_TLS)) {
+            // UCX needs `self` for messages between the endpoints of one process.
+            (Some(Ok(transports)), Some(_)) => {
+                BTreeMap::from([(UCX_TLS.into(), format!("{},self", names_of(&transports)))])
+            }
+            _ => BTreeMap::new(),
+        }
+    }
+}
+
+impl LocalFlags {
+    /// Choices of this side. `rails` are the devices if no flag names them.
+    pub fn choices(&self, rails: Vec<String>, env: BTreeMap<String, String>) -> LocalChoices {
+        LocalChoices {
+            library: self
+                .library_directory
+                .as_ref()
+                .map(|directory| directory.display().to_string()),
+            rails: if self.device.is_empty() {
+                rails
+            } else {
+                self.device.clone()
+            },
+            env,
+        }
+    }
+}
+
+impl ScenarioFlags {
+    /// Builds the request.
+    pub fn request(&self, run_id: String, transport: RequestedTransport) -> Request {
+        let all = [
+            ScenarioName::LargeArray,
+            ScenarioName::SmallMessages,
+            ScenarioName::PingpongFlag,
+            ScenarioName::StreamingDuplex,
+        ];
+        let names = self.scenarios.iter().flat_map(|name| match name {
+            ScenarioName::All => all.as_slice(),
+            one => std::slice::from_ref(one),
+        });
+        Request {
+            run_id,
+            transport,
+            memory: match self.memory {
+                MemoryName::Heap => MemoryKind::Heap,
+                MemoryName::HugePages => MemoryKind::HugePages,
+                MemoryName::SharedMemory => MemoryKind::SharedMemory,
+                MemoryName::Cuda => MemoryKind::Cuda,
+            },
+            scenarios: names.filter_map(|name| self.scenario(*name)).collect(),
+            integrity: !self.no_integrity,
+            case_timeout_seconds: self.case_timeout,
+        }
+    }
+
+    /// The scenario `name` with its settings; `None` for [`ScenarioName::All`].
+    fn scenario(&self, name: ScenarioName) -> Option<RequestedScenario> {
+        let sizes = |size: Option<Size>, default: Vec<Size>| size.map_or(default, |size| vec![size]);
+        Some(match name {
+            ScenarioName::LargeArray => {
+                let default = LargeArray::default();
+                RequestedScenario::LargeArray(LargeArray {
+                    sizes: sizes(self.large_bytes, default.sizes),
+                    iterations: self.large_iterations.unwrap_or(default.iterations),
+                    warmup: self.large_warmup.unwrap_or(default.warmup),
+                })
+            }
+            ScenarioName::SmallMessages => {
+                let default = SmallMessages::default();
+                RequestedScenario::SmallMessages(SmallMessages {
+                    sizes: sizes(self.small_bytes, default.sizes),
+                    concurrency: self.small_concurrency.unwrap_or(default.concurrency),
+                    batches: self.small_iterations.unwrap_or(default.batches),
+                    warmup_batches: self.small_warmup.unwrap_or(default.warmup_batches),
+                    load: None,
+                })
+            }
+            ScenarioName::PingpongFlag => {
+                let default = PingpongFlag::default();
+                RequestedScenario::PingpongFlag(PingpongFlag {
+                    iterations: self.flag_iterations.unwrap_or(default.iterations),
+                    warmup: self.flag_warmup.unwrap_or(default.warmup),
+                })
+            }
+            ScenarioName::StreamingDuplex => {
+                let default = StreamingDuplex::default();
+                RequestedScenario::StreamingDuplex(StreamingDuplex {
+                    sizes: sizes(self.stream_bytes, default.sizes),
+                    window: self.stream_window.unwrap_or(default.window),
+                    iterations: self.stream_iterations.unwrap_or(default.iterations),
+                    warmup: self.stream_warmup.unwrap_or(default.warmup),
+                })
+            }
+            ScenarioName::All => return None,
+        })
+    }
+}
+
+fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
+    let names = list.split(',').map(str::trim);
+    names
+        // The runner always adds `self`.
+        .filter(|name| *name != "self")
+        .map(|name| {
+            let known = UCX_TRANSPORTS
+                .into_iter()
+                .find(|transport| transport.name() == name);
+            known.ok_or_else(|| {
+                let reason = format!(
+                    "(or {UCX_TLS}) contains {name:?}, which is not a known transport: use {}",
+                    names_of(&UCX_TRANSPORTS)
+                );
+                RequestError::new("--tls", reason)
+            })
+        })
+        .collect()
+}
+
+fn provider(name: &str) -> Result<LibfabricProvider, RequestError> {
+    // As in manifests, `verbs` stands for the only combination in which the provider can be used.
+    let full = if name == "verbs" { "verbs;ofi_rxm" } else { name };
+    let known = PROVIDERS.into_iter().find(|provider| provider.name() == full);
+    known.ok_or_else(|| {
+        let names = PROVIDERS.map(LibfabricProvider::name).join(", ");
+        let reason =
+            format!("(or {FI_PROVIDER}) is {name:?}, which is not a known provider: use one of {names}");
+        RequestError::new("--provider", reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        transport: TransportFlags,
+        #[command(flatten)]
+        scenarios: ScenarioFlags,
+    }
+
+    fn parse(arguments: &str) -> Flags {
+        let arguments = ["runner"].into_iter().chain(arguments.split_whitespace());
+        Flags::try_parse_from(arguments).unwrap()
+    }
+
+    fn transport(arguments: &str, variable: Option<(&str, &str)>) -> Result<String, String> {
+        let get = |name: &str| {
+            variable
+                .filter(|(set, _)| *set == name)
+                .map(|(_, value)| value.to_owned())
+        };
+        let found = parse(arguments).transport.required_transport(1, get);
+        found.map(|found| found.flag()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_take_precedence_over_variables() {
+        let tls = Some((UCX_TLS, "sm,self"));
+        assert_eq!(transport("--tls rc,sm", tls).unwrap(), "--tls rc,sm");
+        assert_eq!(transport("", tls).unwrap(), "--tls sm");
+        assert_eq!(transport("--provider shm", tls).unwrap(), "--provider shm");
+        let provider = Some((FI_PROVIDER, "verbs"));
+        assert_eq!(
+            transport("--library libfabric", provider).unwrap(),
+            "--provider verbs;ofi_rxm"
+        );
+        let replaced = parse("--tls tcp")
+            .transport
+            .replaced_variables(|_| Some("sm".into()));
+        assert_eq!(replaced[UCX_TLS], "tcp,self");
+        assert!(
+            parse("--tls tcp")
+                .transport
+                .replaced_variables(|_| None)
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn names_the_remedy_if_the_transport_is_missing_or_unknown() {
+        assert!(transport("", None).unwrap_err().contains("use --tls"));
+        assert!(
+            transport("--library libfabric", None)
+                .unwrap_err()
+                .contains("--provider tcp")
+        );
+        let error = transport("--tls tpc", None).unwrap_err();
+        assert!(
+            error.contains("\"tpc\"") && error.contains("use tcp,sm,rc"),
+            "{error}"
+        );
+        let error = transport("--provider udp", None).unwrap_err();
+        assert!(
+            error.contains("\"udp\"") && error.contains("efa-direct"),
+            "{error}"
+        );
+        assert!(transport("--library libfabric --tls tcp", None).is_err());
+        assert!(transport("--library ucx --provider tcp", None).is_err());
+    }
+
+    #[test]
+    fn scenarios_are_a_list_and_unset_settings_are_the_defaults_of_the_suite() {
+        let flags =
+            parse("--scenarios pingpong-flag large-array --large-bytes 512Mi --concurrency 8").scenarios;
+        let spec = RequestedTransport::Ucx {
+            transports: vec![UcxTransport::Tcp],
+            rails: 1,
+        };
+        let request = flags.request(String::new(), spec.clone());
+        let expected = [
+            RequestedScenario::PingpongFlag(PingpongFlag::default()),
+            RequestedScenario::LargeArray(LargeArray {
+                sizes: vec![Size(512 << 20)],
+                ..LargeArray::default()
+            }),
+        ];
+        assert_eq!(request.scenarios, expected);
+        assert_eq!(flags.small_concurrency, Some(8));
+        let all = parse("").scenarios.request(String::new(), spec);
+        let names: Vec<_> = all.scenarios.iter().map(RequestedScenario::name).collect();
+        assert_eq!(
+            names,
+            [
+                "large-array",
+                "small-messages",
+                "pingpong-flag",
+                "streaming-duplex"
+            ]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Both sides on this machine: this process is the client, and the server is a worker process that it starts. Starts a
+//! process.
+
+use std::cell::RefCell;
+use std::env;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use crds::assignment::{Assignment, Rendezvous};
+use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::TransportSpec;
+
+use super::assignment::{CLIENT, SERVER, assignment};
+use super::connect::{Results, print_progress};
+use super::flags::{LocalFlags, OutputFlags, ScenarioFlags, TransportFlags};
+use super::records::RecordSink;
+use super::request::Limits;
+use super::{DirectError, run_id};
+use crate::process;
+use crate::rendezvous::coordinator;
+use crate::worker::coordinate::Attempt;
+use crate::worker::{WorkerError, facts};
+
+/// Timeout for the rendezvous.
+const RENDEZVOUS_SECONDS: u32 = 30;
+/// Timeout for the exit of the server after the measurement.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Flags of a measurement on one machine.
+#[derive(Clone, Debug, Args)]
+pub struct LoopbackFlags {
+    /// Library and transports.
+    #[command(flatten)]
+    pub transport: TransportFlags,
+    /// Library and devices of both sides.
+    #[command(flatten)]
+    pub local: LocalFlags,
+    /// Scenarios.
+    #[command(flatten)]
+    pub scenarios: ScenarioFlags,
+    /// Destinations of the results.
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Measures the scenarios between this process and a worker process, and prints and writes the results.
+///
+/// # Errors
+/// If the flags are invalid, the worker cannot be started, or a scenario is not measured.
+pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
+    let variable = |name: &str| env::var(name).ok();
+    let transport = flags
+        .transport
+        .required_transport(flags.scenarios.rails, variable)?;
+    let request = flags.scenarios.request(run_id()?, transport);
+    request.check(&Limits::default())?;
+    let results = Results::new(&flags.output)?;
+    let mut variables = flags.transport.replaced_variables(variable);
+    variables.extend(results.variable());
+    let mut rendezvous = Rendezvous {
+        host: Ipv4Addr::LOCALHOST.to_string(),
+        bind: Ipv4Addr::LOCALHOST.to_string(),
+        port: 0,
+        timeout_seconds: RENDEZVOUS_SECONDS,
+    };
+    let listener = coordinator::listen(&rendezvous).map_err(failed)?;
+    rendezvous.port = listener
+        .local_addr()
+        .map_err(|source| system("reading the address of the socket", source))?
+        .port();
+    let rails = loopback_rails(&request.transport.spec());
+    let assignment = assignment(&request, rendezvous, &flags.local.choices(rails, variables));
+    let mut sink = RecordSink::new(print_progress);
+    let attempt = Attempt::new(&assignment, facts::hello(&assignment, CLIENT), &mut sink)?;
+    let server = RefCell::new(Server::start(&assignment)?);
+    let admitted = coordinator::wait_for_peers(
+        &listener,
+        &assignment.identity,
+        assignment.workers,
+        &assignment.rendezvous,
+        || attempt.is_stopped() || server.borrow_mut().has_exited(),
+    );
+    let mut server = server.into_inner();
+    let admitted = admitted.map_err(|error| match server.has_exited() {
+        true => WorkerError::Incomplete {
+            failure: CaseFailure {
+                reason: FailureReason::PeerLost,
+                message: "the worker process of the server exited before it joined; its message is above"
+                    .into(),
+            },
+        },
+        false => failed(error),
+    })?;
+    attempt.run(admitted)?;
+    server.wait();
+    results.publish(&request, &sink.into_records())
+}
+
+/// Loopback addresses of the rails of a transport over IP: rail `i` has the address 127.0.0.`i+1`.
+fn loopback_rails(spec: &TransportSpec) -> Vec<String> {
+    if spec.uses_ip() {
+        (1..=spec.rails()).map(|rail| format!("127.0.0.{rail}")).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Worker process. It is killed if this value is dropped before the process has exited.
+struct Server(Option<Child>);
+
+impl Server {
+    /// Starts this binary as the worker of the server, which reads the assignment from its standard input.
+    fn start(assignment: &Assignment) -> Result<Self, DirectError> {
+        let start = || {
+            let text = serde_json::to_vec(assignment)?;
+            let mut child = Command::new(env::current_exe()?)
+                .args(["worker", "--assignment", "/dev/stdin"])
+                .args(["--rank", &SERVER.to_string()])
+                .args(["--parent", &std::process::id().to_string()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()?;
+            let stdin = child.stdin.take();
+            let server = Self(Some(child));
+            if let Some(mut stdin) = stdin {
+                stdin.write_all(&text)?;
+            }
+            Ok(server)
+        };
+        start().map_err(|source| system("starting the worker process of the server", source))
+    }
+
+    fn has_exited(&mut self) -> bool {
+        let status = self.0.as_mut().map(Child::try_wait);
+        matches!(status, Some(Ok(Some(_))) | None)
+    }
+
+    /// Waits until the process has exited, and kills it if it does not.
+    fn wait(mut self) {
+        if let Some(child) = &mut self.0
+            && let Ok(Some(_)) = process::wait_until(child, Instant::now() + EXIT_TIMEOUT)
+        {
+            self.0 = None;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(child) = self.0.take() {
+            process::kill(child);
+        }
+    }
+}
+
+fn failed(error: coordinator::RendezvousError) -> WorkerError {
+    WorkerError::Incomplete {
+        failure: error.failure(),
+    }
+}
+
+fn system(action: &'static str, source: io::Error) -> DirectError {
+    DirectError::System { action, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::{Libfabric, LibfabricProvider, Ucx, UcxTransport};
+
+    use super::*;
+
+    #[test]
+    fn only_transports_over_ip_have_addresses() {
+        let tcp = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 2));
+        assert_eq!(loopback_rails(&tcp), ["127.0.0.1", "127.0.0.2"]);
+        let shm = TransportSpec::Libfabric(Libfabric {
+            provider: LibfabricProvider::Shm,
+            rails: 1,
+        });
+        assert!(loopback_rails(&shm).is_empty());
+    }
+}

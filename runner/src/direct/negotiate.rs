@@ -1,0 +1,216 @@
+//! First messages between client and server: the request and its answer, each as one line of JSON. Uses TCP.
+
+use std::io;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use snafu::{ResultExt, Snafu};
+
+use super::request::{Limits, Request};
+use crate::frame::{self, FrameError, FrameReader};
+use crate::rendezvous::message::PROTOCOL_VERSION;
+
+/// Value of [`Opening::program`].
+const PROGRAM: &str = "fabricbench-runner";
+/// Maximum length of a message, in bytes. The limit is low because the sender may be unknown.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+/// Timeout for the request of a client.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for the answer of a server, which first reads the properties of its machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for sending a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// First message of a client. Its outer fields are the same in all versions.
+#[derive(Debug, Serialize, Deserialize)]
+struct Opening {
+    program: String,
+    version: String,
+    protocol: u32,
+    request: Box<RawValue>,
+}
+
+/// Answer of a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    /// The server becomes the worker with rank 1.
+    Accepted,
+    /// The server does not take part.
+    Refused(Refusal),
+}
+
+/// Reason why a server refuses a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// Category.
+    pub reason: RefusalReason,
+    /// Description, with the remedy.
+    pub message: String,
+}
+
+/// Category of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusalReason {
+    /// The first message is not a request of fabricbench-runner.
+    Garbage,
+    /// The client has another version.
+    OtherVersion,
+    /// The request is invalid or exceeds the limits of the server.
+    InvalidRequest,
+}
+
+/// Reason why the two sides could not agree.
+#[derive(Debug, Snafu)]
+pub enum NegotiationError {
+    /// The connection failed before the two sides agreed.
+    #[snafu(display(
+        "{peer} did not answer as fabricbench-runner does: {source}; check that `fabricbench-runner serve` of the same \
+         version listens there"
+    ))]
+    Connection {
+        /// Address of the other side.
+        peer: String,
+        /// Failure of the connection.
+        source: FrameError,
+    },
+}
+
+/// Sends `request` and waits for the answer. Returns the reader of the connection, on which the server continues.
+///
+/// # Errors
+/// If the connection fails, or the other side is not a server.
+pub fn propose(
+    stream: TcpStream,
+    peer: &str,
+    request: &Request,
+) -> Result<Result<FrameReader<TcpStream>, Refusal>, NegotiationError> {
+    let mut reader = FrameReader::new(stream);
+    let exchange = |reader: &mut FrameReader<TcpStream>| {
+        let request =
+            serde_json::value::to_raw_value(request).map_err(|source| FrameError::Syntax { source })?;
+        let opening = Opening {
+            program: PROGRAM.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            protocol: PROTOCOL_VERSION,
+            request,
+        };
+        send(reader.stream(), &opening)?;
+        let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + ANSWER_TIMEOUT))?;
+        serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })
+    };
+    match exchange(&mut reader).context(ConnectionSnafu { peer })? {
+        Answer::Accepted => Ok(Ok(reader)),
+        Answer::Refused(refusal) => Ok(Err(refusal)),
+    }
+}
+
+/// Reads the request of a client and checks it against `limits`.
+///
+/// # Errors
+/// The reason for refusing the client, which has been sent to it.
+pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameReader<TcpStream>), Refusal> {
+    let mut reader = FrameReader::new(stream);
+    match read_request(&mut reader, limits) {
+        Ok(request) => Ok((request, reader)),
+        Err(refusal) => {
+            // The client may have disconnected.
+            let _ = send(reader.stream(), &Answer::Refused(refusal.clone()));
+            Err(refusal)
+        }
+    }
+}
+
+/// Sends the answer that the server takes part.
+///
+/// # Errors
+/// If the connection fails.
+pub fn accept(reader: &FrameReader<TcpStream>, peer: &str) -> Result<(), NegotiationError> {
+    send(reader.stream(), &Answer::Accepted).context(ConnectionSnafu { peer })
+}
+
+fn read_request(reader: &mut FrameReader<TcpStream>, limits: &Limits) -> Result<Request, Refusal> {
+    let line = reader
+        .read(MAX_MESSAGE_BYTES, Some(Instant::now() + REQUEST_TIMEOUT))
+        .map_err(|error| garbage(&error.to_string()))?;
+    parse(&line, limits)
+}
+
+/// Parses the first message of a client.
+fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+    let opening: Opening = serde_json::from_slice(line).map_err(|error| garbage(&error.to_string()))?;
+    if opening.program != PROGRAM {
+        return Err(garbage("it names another program"));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    if opening.protocol != PROTOCOL_VERSION || opening.version != version {
+        return Err(Refusal {
+            reason: RefusalReason::OtherVersion,
+            message: format!(
+                "the client has version {:.40} (protocol {}), and the server has version {version} (protocol \
+                 {PROTOCOL_VERSION}): use the same version on both machines",
+                opening.version, opening.protocol
+            ),
+        });
+    }
+    let invalid = |message| Refusal {
+        reason: RefusalReason::InvalidRequest,
+        message,
+    };
+    let request: Request = serde_json::from_str(opening.request.get())
+        .map_err(|error| invalid(format!("the request cannot be parsed: {error}")))?;
+    request
+        .check(limits)
+        .map_err(|error| invalid(error.to_string()))?;
+    Ok(request)
+}
+
+fn garbage(cause: &str) -> Refusal {
+    Refusal {
+        reason: RefusalReason::Garbage,
+        message: format!("the first message is not a request of `fabricbench-runner connect`: {cause}"),
+    }
+}
+
+fn send(mut stream: &TcpStream, message: &impl Serialize) -> Result<(), FrameError> {
+    let prepare = || -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(SEND_TIMEOUT))
+    };
+    prepare().map_err(|source| FrameError::Broken { source })?;
+    frame::write(&mut stream, message, MAX_MESSAGE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> Refusal {
+        parse(line.as_bytes(), &Limits::default()).unwrap_err()
+    }
+
+    #[test]
+    fn refuses_other_programs_and_other_versions() {
+        assert_eq!(refusal("GET / HTTP/1.1").reason, RefusalReason::Garbage);
+        let other = r#"{"program":"iperf3","version":"1","protocol":1,"request":{}}"#;
+        assert_eq!(refusal(other).reason, RefusalReason::Garbage);
+        let newer = r#"{"program":"fabricbench-runner","version":"99.0","protocol":7,"request":{},"more":1}"#;
+        let found = refusal(newer);
+        assert_eq!(found.reason, RefusalReason::OtherVersion);
+        assert!(found.message.contains("99.0") && found.message.contains("same version on both"));
+    }
+
+    #[test]
+    fn refuses_a_request_with_unknown_content() {
+        let version = env!("CARGO_PKG_VERSION");
+        let line = format!(
+            r#"{{"program":"fabricbench-runner","version":"{version}","protocol":{PROTOCOL_VERSION},"request":{{"env":{{}}}}}}"#
+        );
+        let found = refusal(&line);
+        assert_eq!(found.reason, RefusalReason::InvalidRequest);
+        assert!(found.message.contains("env"), "{}", found.message);
+    }
+}

@@ -1,0 +1,342 @@
+//! Formats a report for a terminal: the two sides, a block for each scenario, and a table. Performs no I/O.
+
+use std::fmt::Write;
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use crds::record::{FabricFacts, WarningReason};
+use crds::units::Size;
+
+use super::figures::{Distribution, Figures, Throughput};
+use super::report::{Report, ScenarioReport, ScenarioState, Side};
+
+/// Formats the report.
+pub fn format(report: &Report) -> String {
+    let mut text = String::new();
+    for (name, side) in [("client", &report.client), ("server", &report.server)] {
+        if let Some(side) = side {
+            add_side(&mut text, name, side);
+        }
+    }
+    for scenario in &report.scenarios {
+        add_scenario(&mut text, scenario);
+    }
+    add_warnings(&mut text, report);
+    let _ = write!(text, "\n{}", summary(report));
+    text
+}
+
+fn add_side(text: &mut String, name: &str, side: &Side) {
+    let environment = &side.environment;
+    add(
+        text,
+        name,
+        &format!(
+            "{}, kernel {}, {}, CPUs {}",
+            environment.hostname, environment.kernel, environment.cpu_model, environment.cpus_allowed
+        ),
+    );
+    if let Some(fabric) = &side.fabric {
+        add(text, "", &library(fabric));
+        for rail in &fabric.rails {
+            add(text, "", &rail_text(rail));
+        }
+    }
+}
+
+fn library(fabric: &FabricFacts) -> String {
+    match &fabric.library {
+        Some(library) => format!(
+            "{} {} ({}), provider {}",
+            library.name, library.version, library.path, fabric.provider
+        ),
+        None => format!("provider {}", fabric.provider),
+    }
+}
+
+fn rail_text(rail: &crds::record::RailFacts) -> String {
+    let mut parts = vec![format!("rail {}", rail.domain)];
+    parts.extend(
+        rail.interface
+            .iter()
+            .map(|interface| format!("interface {interface}")),
+    );
+    if !rail.lanes.is_empty() {
+        parts.push(format!("lanes {}", rail.lanes.join(" ")));
+    }
+    if let Some(bits) = rail.line_bits_per_second {
+        parts.push(format!("line rate {:.0} Gbit/s", bits as f64 / 1e9));
+    }
+    parts.join(", ")
+}
+
+fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
+    let _ = writeln!(text, "\n[{}] {}", scenario.name, description(scenario.name));
+    let verified = match &scenario.integrity {
+        Some(integrity) => format!(", {} verified before", bytes(integrity.bytes)),
+        None => String::new(),
+    };
+    let _ = writeln!(
+        text,
+        "  {} x {}, {} warm-up, {} in flight{verified}",
+        scenario.iterations,
+        Size(scenario.size_bytes),
+        scenario.warmup,
+        scenario.in_flight
+    );
+    if let Some(figures) = &scenario.metrics {
+        add_figures(text, figures);
+    }
+    for interface in &scenario.client_interfaces {
+        let counted = format!(
+            "{} sent {}, received {} (client)",
+            interface.name,
+            bytes(interface.tx_bytes),
+            bytes(interface.rx_bytes)
+        );
+        add(text, "interface", &counted);
+    }
+    for (name, reason) in &scenario.omitted {
+        add(text, "omitted", &format!("{name}: {reason}"));
+    }
+    for warning in &scenario.warnings {
+        add(text, "disturbed", warning);
+    }
+    match (scenario.state, &scenario.failure) {
+        (ScenarioState::Failed, Some(failure)) => add(text, "failed", failure),
+        (ScenarioState::NotRun, _) => add(text, "not run", "the measurement ended before this scenario"),
+        _ => {}
+    }
+}
+
+fn description(name: &str) -> &'static str {
+    match name {
+        "large-array" => "one large message at a time, client to server",
+        "small-messages" => "batches of small messages, client to server",
+        "pingpong-flag" => "round trips of one byte",
+        _ => "chunks in both directions at the same time",
+    }
+}
+
+fn add_figures(text: &mut String, figures: &Figures) {
+    match figures {
+        Figures::LargeArray(figures) => {
+            let rates = format!(
+                "median {}, best {}, worst {}, total {}",
+                rate(figures.median_gigabytes_per_second),
+                rate(figures.best_gigabytes_per_second),
+                rate(figures.worst_gigabytes_per_second),
+                rate(figures.total.gigabytes_per_second)
+            );
+            add(text, "bandwidth", &rates);
+            add(text, "total time", &time(figures.total.seconds));
+            if let Some(flush) = &figures.flush {
+                add(text, "flush", &distribution(flush));
+            }
+        }
+        Figures::SmallMessages(figures) => {
+            add(
+                text,
+                "rate",
+                &format!("{} messages/s", number(figures.messages_per_second)),
+            );
+            add(text, "bandwidth", &throughput(&figures.total));
+            add(text, "latency", &distribution(&figures.latency));
+        }
+        Figures::PingpongFlag(figures) => {
+            add(text, "round trip", &distribution(&figures.round_trip));
+            let means = format!(
+                "{} us; one way {} us",
+                number(figures.mean_round_trip_microseconds),
+                number(figures.mean_one_way_microseconds)
+            );
+            add(text, "mean", &means);
+        }
+        Figures::StreamingDuplex(figures) => {
+            add(text, "to server", &throughput(&figures.client_to_server));
+            add(text, "to client", &throughput(&figures.server_to_client));
+            let combined = format!(
+                "{}, fairness {:.3}",
+                rate(figures.combined_gigabytes_per_second),
+                figures.fairness
+            );
+            add(text, "combined", &combined);
+            if let Some(ping) = &figures.ping_idle {
+                add(text, "ping, idle", &distribution(ping));
+            }
+            if let Some(ping) = &figures.ping_loaded {
+                add(text, "ping, loaded", &distribution(ping));
+            }
+            if let Some(ratio) = figures.ping_p99_ratio {
+                add(text, "p99 ratio", &format!("{ratio:.1} (loaded / idle)"));
+            }
+        }
+    }
+}
+
+/// Adds the warnings, except for the evidence lines of optimizations, which campaigns report.
+fn add_warnings(text: &mut String, report: &Report) {
+    let warnings = report.warnings.iter();
+    for warning in warnings.filter(|warning| warning.reason != WarningReason::Evidence) {
+        let side = match warning.rank {
+            Some(0) => "client: ",
+            Some(_) => "server: ",
+            None => "",
+        };
+        let _ = writeln!(
+            text,
+            "\nwarning ({:?}): {side}{}",
+            warning.reason, warning.message
+        );
+    }
+    if let Some(failure) = &report.failure {
+        let _ = writeln!(text, "\nended early ({:?}): {}", failure.reason, failure.message);
+    }
+}
+
+fn summary(report: &Report) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
+        "scenario",
+        "size",
+        "operations",
+        "bandwidth",
+        "latency",
+        "result",
+    ]);
+    for scenario in &report.scenarios {
+        let (bandwidth, latency, result) = match (&scenario.metrics, scenario.state) {
+            (Some(figures), _) => columns(figures),
+            (None, ScenarioState::NotRun) => (String::new(), String::new(), "not run".into()),
+            (None, _) => (String::new(), String::new(), "failed".into()),
+        };
+        table.add_row([
+            scenario.name.to_owned(),
+            Size(scenario.size_bytes).to_string(),
+            scenario.iterations.to_string(),
+            bandwidth,
+            latency,
+            result,
+        ]);
+    }
+    table.to_string()
+}
+
+/// Bandwidth, latency and the figure that characterizes the scenario.
+fn columns(figures: &Figures) -> (String, String, String) {
+    match figures {
+        Figures::LargeArray(figures) => (
+            rate(figures.median_gigabytes_per_second),
+            String::new(),
+            match &figures.flush {
+                Some(flush) => format!("flush p50 {} us", number(flush.p50_microseconds)),
+                None => "measured".into(),
+            },
+        ),
+        Figures::SmallMessages(figures) => (
+            rate(figures.total.gigabytes_per_second),
+            format!("p50 {} us", number(figures.latency.p50_microseconds)),
+            format!("{} messages/s", number(figures.messages_per_second)),
+        ),
+        Figures::PingpongFlag(figures) => (
+            String::new(),
+            format!("p50 {} us", number(figures.round_trip.p50_microseconds)),
+            format!("one way {} us", number(figures.mean_one_way_microseconds)),
+        ),
+        Figures::StreamingDuplex(figures) => (
+            rate(figures.combined_gigabytes_per_second),
+            figures
+                .ping_loaded
+                .map(|ping| format!("ping p50 {} us", number(ping.p50_microseconds)))
+                .unwrap_or_default(),
+            format!("fairness {:.3}", figures.fairness),
+        ),
+    }
+}
+
+/// Adds a line with a label.
+fn add(text: &mut String, label: &str, value: &str) {
+    let _ = writeln!(text, "  {label:<13} {value}");
+}
+
+fn throughput(throughput: &Throughput) -> String {
+    format!(
+        "{} ({} in {})",
+        rate(throughput.gigabytes_per_second),
+        bytes(throughput.bytes),
+        time(throughput.seconds)
+    )
+}
+
+fn distribution(distribution: &Distribution) -> String {
+    let mut text = format!("p50 {}", number(distribution.p50_microseconds));
+    for (name, value) in [
+        ("p95", distribution.p95_microseconds),
+        ("p99", distribution.p99_microseconds),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {name} {}", number(value));
+        }
+    }
+    let _ = write!(
+        text,
+        ", min {}, max {} us ({} samples)",
+        number(distribution.min_microseconds),
+        number(distribution.max_microseconds),
+        distribution.samples
+    );
+    text
+}
+
+fn rate(gigabytes_per_second: f64) -> String {
+    format!("{} GB/s", number(gigabytes_per_second))
+}
+
+fn bytes(count: u64) -> String {
+    let value = count as f64;
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{} kB", number(value / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} MB", number(value / 1e6)),
+        _ => format!("{} GB", number(value / 1e9)),
+    }
+}
+
+fn time(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{} ms", number(seconds * 1e3))
+    } else {
+        format!("{} s", number(seconds))
+    }
+}
+
+/// Formats a number with at least three significant digits, but with at most four decimals.
+fn number(value: f64) -> String {
+    let decimals = match value {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.1.. => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let found = [0.01234, 0.1234, 1.2345, 12.345, 123.45, 1_234_567.8].map(number);
+        assert_eq!(found, ["0.0123", "0.123", "1.23", "12.3", "123", "1234568"]);
+        assert_eq!(
+            [12.0, 1500.0, 2.5e6, 3e9].map(|count| bytes(count as u64)),
+            ["12 B", "1.50 kB", "2.50 MB", "3.00 GB"]
+        );
+        assert_eq!(
+            (time(0.0123), time(2.5)),
+            ("12.3 ms".to_owned(), "2.50 s".to_owned())
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Samples of one side of a measured case. Performs no I/O.
+
+use serde::{Deserialize, Serialize};
+
+use super::case_protocol::ThreadReport;
+use crate::measure::recorder::Recorder;
+
+/// Samples of one side of a measured case, in nanoseconds. Those of a thread are in the order in which they were
+/// recorded. Samples whose number is not known in advance, or is very large, are not stored; see
+/// [`crate::measure::recorder`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseSamples {
+    /// Latency of every operation: half of a round trip, or the time from the post of a transfer to its completion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operation_nanos: Vec<u64>,
+    /// Time from the local completion of every transfer to the completion of its flush.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flush_nanos: Vec<u64>,
+    /// Round-trip time of every ping on the idle fabric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_ping_nanos: Vec<u64>,
+}
+
+impl CaseSamples {
+    /// Copies the samples of `threads`.
+    pub(super) fn new(threads: &[ThreadReport]) -> Self {
+        let mut all = Self::default();
+        for (measurement, _) in threads.iter().filter_map(|thread| thread.measurement.as_ref()) {
+            all.operation_nanos
+                .extend_from_slice(measurement.recorder.samples());
+            let flushes = measurement.flushes.as_ref();
+            all.flush_nanos
+                .extend_from_slice(flushes.map_or(&[], Recorder::samples));
+            let pings = measurement.pings.as_ref();
+            all.idle_ping_nanos
+                .extend_from_slice(pings.map_or(&[], |pings| pings.idle_samples()));
+        }
+        all
+    }
+}
