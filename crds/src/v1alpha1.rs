@@ -17,6 +17,7 @@ mod run_policy;
 mod sampling;
 mod scenario;
 mod status;
+mod sweep;
 mod transport;
 mod variant;
 
@@ -25,7 +26,7 @@ pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
-pub use load::{Arrivals, Load, OpenLoop};
+pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
@@ -44,6 +45,7 @@ pub use status::{
     NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PlacementStatus, Progress,
     RecordsReference, State, Verdict, WithheldReason,
 };
+pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxEmulation, UcxPreset,
     UcxSetting, UcxTransport, Verbs,
