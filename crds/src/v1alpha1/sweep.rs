@@ -18,8 +18,8 @@ pub struct SweepResult {
     /// Highest rate that the arm sustains. Unset if measurements are missing that would decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<SweepKnee>,
-    /// Completed transfers per second and thread at the lowest rate with less than 95 percent of its transfers completed
-    /// in time: the median over all rounds. Unset if there is no such rate.
+    /// Highest median of completed transfers per second and thread at any saturated rate, that is, at a rate of which
+    /// less than 95 percent complete. Unset if no rate is saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// Lower bound of the 95 percent confidence interval of the capacity. Unset with fewer than six rounds.

@@ -32,8 +32,8 @@ pub struct SweepSummary {
     pub points: Vec<RatePoint>,
     /// Highest sustained rate; `None` if measurements are missing that would decide it.
     pub knee: Option<Knee>,
-    /// Completed transfers per second and thread at the lowest saturated rate; `None` if no rate is saturated. A rate is
-    /// saturated if transfers complete at less than [`MIN_COMPLETED_SHARE`] of it.
+    /// Completed transfers per second and thread at the saturated rate at which their median is highest; `None` if no
+    /// rate is saturated. A rate is saturated if transfers complete at less than [`MIN_COMPLETED_SHARE`] of it.
     pub capacity: Option<Spread>,
 }
 
@@ -149,19 +149,28 @@ fn summarize(sweep: &str, size_bytes: u64, arm: usize, mut points: Vec<RatePoint
     for point in &mut points {
         point.sustained = is_sustained(point.completed_share, point.p99_nanos, reference);
     }
-    let mut saturated = points.iter().filter(|point| {
-        point
-            .completed_share
-            .is_some_and(|share| share < MIN_COMPLETED_SHARE)
-    });
     SweepSummary {
         sweep: sweep.to_owned(),
         size_bytes,
         arm,
         knee: knee(&points),
-        capacity: saturated.next().and_then(|point| point.completed_rate.clone()),
+        capacity: capacity(&points).cloned(),
         points,
     }
+}
+
+/// The completed rate at the saturated rate at which its median is highest. Of several, the lowest rate counts.
+fn capacity(points: &[RatePoint]) -> Option<&Spread> {
+    let is_saturated = |point: &&RatePoint| {
+        point
+            .completed_share
+            .is_some_and(|share| share < MIN_COMPLETED_SHARE)
+    };
+    let completed = points
+        .iter()
+        .filter(is_saturated)
+        .filter_map(|point| point.completed_rate.as_ref());
+    completed.rev().max_by(|a, b| a.median.total_cmp(&b.median))
 }
 
 /// Whether a rate is sustained. `reference` is the 99th percentile of latency at the lowest rate.
@@ -249,6 +258,17 @@ mod tests {
         let recovered = sweep(&[(100, 1.0, 5.0), (200, 0.94, 5.0), (400, 1.0, 5.0)]);
         assert_eq!(recovered.knee, Some(Knee::InRange { rate: 100, next: 200 }));
         assert_eq!(recovered.capacity.map(|capacity| capacity.median), Some(188.0));
+    }
+
+    #[test]
+    fn capacity_is_the_highest_completed_rate_of_the_saturated_rates() {
+        let collapsing = sweep(&[
+            (100, 1.0, 5.0),
+            (200, 0.9, 50.0),
+            (400, 0.5, 99.0),
+            (800, 0.2, 99.0),
+        ]);
+        assert_eq!(collapsing.capacity.map(|capacity| capacity.median), Some(200.0));
     }
 
     #[test]
