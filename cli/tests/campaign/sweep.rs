@@ -84,6 +84,14 @@ fn replay_of_a_sweep_measures_the_same_numbers_of_transfers_at_every_rate() {
     let manifest = dir.manifest(&run(ONE, LOOPBACK, scenarios, &[sampling]));
     RunningCommand::start(dir.run(&manifest)).wait();
     let finished = dir.run_dir(NAME).display().to_string();
+    for (format, expected) in [
+        ("html", "Latency by rate in the sweep rates"),
+        ("markdown", "| arm | sustained | capacity |"),
+        ("json", "\"sweep\": \"rates\""),
+    ] {
+        let output = RunningCommand::start(fabricbench(["report", &finished, "--format", format])).wait();
+        assert!(output.stdout.contains(expected), "{}", output.stdout);
+    }
     let iterations = |directory: &std::path::Path| -> Vec<(String, Option<u32>)> {
         let stored = StoredRun::read(directory);
         stored.assert_complete();
