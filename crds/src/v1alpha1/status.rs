@@ -46,9 +46,9 @@ pub struct BenchmarkRunStatus {
     /// Measured values by scenario, size and arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<ArmResult>,
-    /// Results of each arm in the load sweeps.
+    /// Results of each arm in the load sweeps: the first 32. The records and reports contain all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
+    #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub sweeps: Vec<SweepResult>,
     /// Comparisons of each arm with the baseline, by scenario, size and metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

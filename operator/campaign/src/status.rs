@@ -25,7 +25,7 @@ pub const MAX_WARNINGS: usize = 64;
 /// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are kept.
 pub const MAX_PAIRS: usize = 16;
 /// Maximum number of results of sweeps, as in the schema.
-pub const MAX_SWEEPS: usize = 64;
+pub const MAX_SWEEPS: usize = 32;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
 /// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit

@@ -10,7 +10,7 @@ MIN_SHARE = 0.95
 MAX_RATIO = 10
 # The error level of the interval of the capacity.
 LEVEL = 0.05
-MAX_SWEEPS = 64
+MAX_SWEEPS = 32
 
 
 def rates(sweep):

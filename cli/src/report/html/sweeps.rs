@@ -41,16 +41,16 @@ fn one(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<Markup, HtmlError> 
                 }
                 (svg)
             }
-            div.scroll tabindex="0" role="region" aria-label={ "Knees of " (sweep.name) } {
-                table {
-                    thead { tr { @for head in ["arm", "highest sustained rate", "capacity"] { th scope="col" { (head) } } } }
-                    tbody {
-                        @for arm in &sweep.arms {
-                            tr {
-                                th scope="row" { (sweep::arm_name(report, arm)) }
-                                td { (arm.describe()) }
-                                td { (sweep::capacity(arm).unwrap_or_else(|| "not reached".to_owned())) }
-                            }
+        }
+        div.scroll tabindex="0" role="region" aria-label={ "Knees of " (sweep.name) } {
+            table {
+                thead { tr { @for head in ["arm", "highest sustained rate", "capacity"] { th scope="col" { (head) } } } }
+                tbody {
+                    @for arm in &sweep.arms {
+                        tr {
+                            th scope="row" { (sweep::arm_name(report, arm)) }
+                            td { (arm.describe()) }
+                            td { (sweep::capacity(arm).unwrap_or_else(|| "not reached".to_owned())) }
                         }
                     }
                 }
