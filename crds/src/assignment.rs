@@ -346,6 +346,12 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
     }
 
+    /// Number of threads of a pair that post operations: those of the initiator, and also those of the target if both
+    /// workers post.
+    pub fn posters(&self) -> u32 {
+        memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
+    }
+
     /// Number of measured operations, or duration of the measurement.
     pub fn measured(&self) -> Extent {
         match self {

@@ -18,6 +18,7 @@ mod sampling;
 mod scenario;
 mod starway;
 mod status;
+mod sweep;
 mod transport;
 mod variant;
 
@@ -26,7 +27,7 @@ pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
-pub use load::{Arrivals, Load, OpenLoop};
+pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
@@ -46,6 +47,7 @@ pub use status::{
     FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
     PairResult, PingResult, PlacementStatus, Progress, RecordsReference, State, Verdict, WithheldReason,
 };
+pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
     UcxEmulation, UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use campaign::plan::PlannedScenario;
 use clap::Args;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, SizeOperations};
@@ -71,14 +72,17 @@ impl Replay {
 fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
     let mut spec = finished.run.spec.clone();
     spec.suspend = false;
-    let planned = finished.plan.scenarios.iter().enumerate();
-    for (scenario, (index, planned)) in spec.scenarios.iter_mut().zip(planned) {
-        if planned.needs_pilot() {
-            let counts = planned
-                .sizes
-                .iter()
-                .map(|size| operations(finished, index, *size));
-            // If the count of any size is missing, the pilot determines the counts of all sizes again.
+    for scenario in &mut spec.scenarios {
+        // A sweep has a planned scenario for each rate.
+        let planned = finished.plan.scenarios.iter().enumerate();
+        let of_scenario = planned.filter(|(_, planned)| planned.name_in_spec() == scenario.name);
+        let piloted: Vec<_> = of_scenario.filter(|(_, planned)| planned.needs_pilot()).collect();
+        if !piloted.is_empty() {
+            let counts = piloted.into_iter().flat_map(|(index, planned)| {
+                let sizes = planned.sizes.iter();
+                sizes.map(move |size| operations(finished, index, planned, *size))
+            });
+            // If the count of any size or rate is missing, the pilot determines the counts of all of them again.
             scenario.operation_counts = counts.collect::<Option<_>>().unwrap_or_default();
         }
     }
@@ -94,12 +98,18 @@ fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
 }
 
 /// Number of operations of a scenario at one size; `None` if no arm has a valid case.
-fn operations(finished: &StoredRun, scenario: usize, size_bytes: u64) -> Option<SizeOperations> {
+fn operations(
+    finished: &StoredRun,
+    scenario: usize,
+    planned: &PlannedScenario,
+    size_bytes: u64,
+) -> Option<SizeOperations> {
     let cells = finished.evaluation.summary.cells.iter();
     let mut of_size = cells.filter(|cell| (cell.scenario, cell.size_bytes) == (scenario, size_bytes));
     let iterations = of_size.find_map(|cell| cell.iterations)?;
     Some(SizeOperations {
         size: Size(size_bytes),
+        rate: planned.sweep.as_ref().and(planned.rate()),
         iterations,
     })
 }

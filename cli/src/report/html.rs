@@ -6,6 +6,7 @@ mod page;
 mod plot;
 mod result_tables;
 mod scenario;
+mod sweeps;
 mod verdicts;
 
 use snafu::Snafu;
@@ -34,7 +35,8 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     for index in 0..report.plan.scenarios.len() {
         scenarios.push(scenario::section(report, index)?);
     }
-    Ok(page::page(report, scenarios).into_string())
+    let sweeps = sweeps::section(report)?;
+    Ok(page::page(report, sweeps, scenarios).into_string())
 }
 
 /// Converts a drawn plot to markup. An error contains `scenario`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use campaign::compare::{Comparison, ExpectationAnswer};
 use campaign::summarize::{
-    CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, UpperBound, VarianceSplit,
+    CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, SweepSummary, UpperBound, VarianceSplit,
 };
 use serde::Serialize;
 
@@ -34,6 +34,9 @@ struct Document<'a> {
     units: BTreeMap<String, &'static str>,
     fabric: Option<&'a FabricEvidence>,
     results: Vec<Named<'a, CellSummary>>,
+    /// Results of the load sweeps. Their capacities and completed rates are in transfers per second and thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweeps: Vec<Named<'a, SweepSummary>>,
     comparisons: Vec<Named<'a, Comparison>>,
     expectations: &'a [ExpectationAnswer],
     cold_starts: Vec<Named<'a, ColdSummary>>,
@@ -96,6 +99,15 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
                 scenario_name: scenario(cell.scenario),
                 arm_name: arm(cell.arm),
                 item: cell,
+            })
+            .collect(),
+        sweeps: summary
+            .sweeps
+            .iter()
+            .map(|sweep| Named {
+                scenario_name: None,
+                arm_name: arm(sweep.arm),
+                item: sweep,
             })
             .collect(),
         comparisons: comparisons

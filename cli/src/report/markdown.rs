@@ -6,7 +6,7 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
-use super::{Report, labels, overview, stopping};
+use super::{Report, labels, overview, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -15,6 +15,7 @@ const MAX_WARNINGS: usize = 5;
 pub fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report);
+    sweeps(&mut text, report);
     for (index, scenario) in report.plan.scenarios.iter().enumerate() {
         table(&mut text, report, index, scenario);
     }
@@ -61,6 +62,23 @@ fn head(text: &mut String, report: &Report<'_>) {
                 summary.blocks_done, summary.blocks_total
             ),
         );
+    }
+}
+
+/// Appends a table for each sweep with a row for each arm.
+fn sweeps(text: &mut String, report: &Report<'_>) {
+    for sweep in sweep::sweeps(report) {
+        line(text, &format!("\n**{}**: {}\n", escaped(sweep.name), sweep.title));
+        row(
+            text,
+            ["arm", "sustained", "capacity"].map(str::to_owned).into_iter(),
+        );
+        row(text, ["---"; 3].map(str::to_owned).into_iter());
+        for arm in &sweep.arms {
+            let capacity = sweep::capacity(arm).unwrap_or_else(|| "not reached".to_owned());
+            let name = sweep::arm_name(report, arm).to_owned();
+            row(text, [name, arm.describe(), capacity].into_iter());
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, labels, overview, stopping};
+use super::{Report, labels, overview, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -48,6 +48,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let width = options.width.max(MIN_WIDTH);
     let mut text = String::new();
     head(&mut text, report, options.state_summary, width);
+    sweeps(&mut text, report, width);
     for index in 0..report.plan.scenarios.len() {
         scenario(&mut text, report, index, width, options.color);
     }
@@ -90,6 +91,17 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
             summary.blocks_done, summary.blocks_total
         );
         push_line(text, "progress", &progress, width);
+    }
+}
+
+fn sweeps(text: &mut String, report: &Report<'_>, width: u16) {
+    for sweep in sweep::sweeps(report) {
+        text.push('\n');
+        push_line(text, sweep.name, &sweep.title, width);
+        for arm in &sweep.arms {
+            let result = format!("{}  {}", sweep::arm_name(report, arm), sweep::line(arm));
+            push_line(text, "knee", &result, width);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use test_support::rederive::{LINES, rederive};
 
 use super::harness::{RunningCommand, TestDir};
-use super::manifest::{INJECT_64, NAME, SHM, SHORT, run};
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, run};
 
 /// Number of mutants that exist at the same time. It is limited because each mutant has its own copy of the records.
 const CHUNK: usize = 64;
@@ -166,4 +166,21 @@ fn finds_every_changed_end_of_a_comparison() {
     let original = Original::measure(&dir, &run(INJECT_64, SHM, SHORT, &rest), None);
     assert!(original.run["status"]["progress"]["savedPercent"].is_number());
     assert_all_are_found(&dir, status::changed_values(&original));
+}
+
+/// The highest rate saturates any machine, so that the sweep has a knee and a capacity with an interval.
+#[test]
+fn finds_every_changed_value_of_a_sweep() {
+    let dir = TestDir::new();
+    let scenarios = "[{name: rates, integrity: false, transfer: {sizes: [64], iterations: 50, warmup: 5, \
+                     load: {sweep: {from: 1000, to: 10000000, steps: 3, arrivals: Constant}}}}]";
+    let rest = ["sampling: {rounds: 7, minWindow: 10ms}"];
+    let original = Original::measure(&dir, &run("[{name: baseline}]", LOOPBACK, scenarios, &rest), None);
+    let sweeps = original.run["status"]["sweeps"].as_array().unwrap();
+    assert_eq!(sweeps.len(), 2, "{sweeps:?}");
+    for sweep in sweeps {
+        assert!(sweep["capacityLower"].is_number(), "{sweep:?}");
+    }
+    let mutants = status::changed_values(&original).chain(status::missing_items(&original));
+    assert_all_are_found(&dir, mutants);
 }

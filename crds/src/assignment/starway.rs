@@ -39,7 +39,7 @@ impl CountedWorkload for SmallMessages {
         Workload::Transfer(TransferWorkload {
             window: self.concurrency,
             batch: if self.load.is_some() { 1 } else { self.concurrency },
-            open_loop: self.load.map(|Load::OpenLoop(open_loop)| open_loop),
+            open_loop: self.load.map(Load::lowest),
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(self.concurrency)),
             ..sends(measured)
         })

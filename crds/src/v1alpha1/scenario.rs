@@ -55,7 +55,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
-    /// list must contain every size of the scenario. fabricbench replay copies the numbers from a finished run.
+    /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
+    /// from a finished run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub operation_counts: Vec<SizeOperations>,
@@ -68,6 +69,10 @@ pub struct Scenario {
 pub struct SizeOperations {
     /// Message or transfer size, such as 64, 1Ki or 16M.
     pub size: Size,
+    /// Rate of the sweep (load.sweep), in transfers per second and thread. Must be set if the scenario has a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
+    pub rate: Option<u32>,
     /// Number of measured round trips, or of measured transfers per thread.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: u32,

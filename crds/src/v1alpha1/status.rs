@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
-use super::{ConditionType, ExecutionStatus, Metric};
+use super::{ConditionType, ExecutionStatus, Metric, SweepResult};
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.
 // Atomic, because only the operator writes the status, and tracking the ownership of each field would double the size
@@ -46,6 +46,10 @@ pub struct BenchmarkRunStatus {
     /// Measured values by scenario, size and arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<ArmResult>,
+    /// Results of each arm in the load sweeps: the first 32. The records and reports contain all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
+    pub sweeps: Vec<SweepResult>,
     /// Comparisons of each arm with the baseline, by scenario, size and metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<ComparisonResult>,

@@ -15,7 +15,7 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, pilot};
+use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
     pub baseline: usize,
-    /// The scenarios, in the order of the spec.
+    /// The scenarios, in the order of the spec. The rates of a sweep are adjacent, in ascending order.
     pub scenarios: Vec<PlannedScenario>,
     /// The expectations, in the order of the spec. Each one names a variant and a scenario of this plan.
     pub expectations: Vec<Expectation>,
@@ -123,6 +123,9 @@ pub enum Separation {
 pub struct PlannedScenario {
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
+    /// Name of the scenario in the spec, if this is one rate of its sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<String>,
     /// Sizes in bytes, in the order of the spec.
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
@@ -278,6 +281,19 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
 }
 
 impl PlannedScenario {
+    /// Name of the scenario in the spec.
+    pub fn name_in_spec(&self) -> &str {
+        self.sweep.as_ref().unwrap_or(&self.assignment.name)
+    }
+
+    /// Intended transfers per second and thread in an open loop; `None` for any other workload.
+    pub fn rate(&self) -> Option<u32> {
+        match &self.assignment.workload {
+            Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
+            Workload::PingPong(_) => None,
+        }
+    }
+
     /// Whether a pilot determines the number of operations.
     pub fn needs_pilot(&self) -> bool {
         self.operation_counts.is_empty() && pilot::extent(&self.assignment.workload).is_some()

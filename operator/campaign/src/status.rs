@@ -24,6 +24,8 @@ pub const MAX_TEXT: usize = 1024;
 pub const MAX_WARNINGS: usize = 64;
 /// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are kept.
 pub const MAX_PAIRS: usize = 16;
+/// Maximum number of results of sweeps, as in the schema.
+pub const MAX_SWEEPS: usize = 32;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
 /// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit
@@ -128,6 +130,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
             payload_bytes: fabric.payload_bytes,
         }),
         results: results.items,
+        sweeps: results::sweeps(plan, &summary.sweeps),
         comparisons: comparisons.items,
         expectations: results::expectations(&evaluation.comparisons),
         pairs: results::pairs(plan, &summary.pairs),

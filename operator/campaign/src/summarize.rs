@@ -18,6 +18,7 @@ mod offload;
 mod pairs;
 mod spread;
 mod statistic;
+mod sweep;
 mod validity;
 mod variance;
 mod windows;
@@ -38,6 +39,7 @@ pub use observations::{Directions, Observations};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
+pub use sweep::{Knee, MAX_LATENCY_RATIO, MIN_COMPLETED_SHARE, RatePoint, SweepSummary};
 pub use variance::{Deviations, VarianceSplit};
 
 use super::collect::Reports;
@@ -58,6 +60,8 @@ pub struct Summary {
     pub saved_percent: Option<f64>,
     /// Results of each arm at each size, by scenario, size and arm in the order of the plan.
     pub cells: Vec<CellSummary>,
+    /// Results of each arm in the load sweeps, in the order of the plan.
+    pub sweeps: Vec<SweepSummary>,
     /// Setup costs of each arm before its first measured operation.
     pub cold: Vec<ColdSummary>,
     /// The fabric that carried the bytes; `None` before the first measured case.
@@ -113,11 +117,14 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let pairs = pairs::pairs(plan, reports, &validities);
     let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
+    let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
+    warnings.extend(sweep::warnings(plan, &cells));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,
         blocks_skipped: progress.skipped,
         saved_percent: (plan.analyses.len() > 1).then_some(progress.saved_percent),
+        sweeps: sweep::sweeps(plan, &cells),
         cold: cold::cold(plan, reports),
         fabric: fabric::run_evidence(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),
@@ -126,7 +133,7 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
         upper_bounds: bounds::bounds(plan, &environment),
         environment,
         evidence_lines: notes::evidence_lines(reports),
-        warnings: notes::warnings(plan, reports, &endpoints, &progress),
+        warnings,
         cells,
         validities,
     }

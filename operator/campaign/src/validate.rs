@@ -9,6 +9,7 @@ mod memory;
 mod problem;
 mod scenarios;
 mod seed;
+mod sweep;
 mod transports;
 mod variants;
 
@@ -43,7 +44,7 @@ pub struct ValidatedRun {
     pub variants: Vec<ValidatedVariant>,
     /// Index of the baseline in `variants`.
     pub baseline: usize,
-    /// The scenarios, in the order of the spec.
+    /// The scenarios, in the order of the spec. A scenario with a sweep is replaced by one scenario for each rate.
     pub scenarios: Vec<ValidatedScenario>,
     /// The expectations. Each names an existing variant and scenario, and selects at least one size.
     pub expectations: Vec<Expectation>,
@@ -76,6 +77,10 @@ impl ValidatedVariant {
 /// A scenario with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedScenario {
+    /// Index of the scenario in the spec.
+    pub index: usize,
+    /// Name of the scenario in the spec, if its load is a sweep. The name in `assignment` then also contains the rate.
+    pub sweep: Option<String>,
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in the order of the spec; unique and above 0.

@@ -2,7 +2,8 @@
 
 import json
 
-from . import comparisons, consistency, deviations, outcome, plan, progress, proof, quantities, results, stream, traffic
+from . import comparisons, consistency, deviations, outcome, plan, progress, proof, quantities, results, stream, sweeps
+from . import traffic
 from .run import Run
 from .tally import Tally
 
@@ -23,6 +24,7 @@ def check(directory):
         tally.compare("digest", "records.sha256", records["sha256"], digest)
     check_progress(run, status["progress"], tally)
     check_results(run, status, tally)
+    sweeps.check(run, status, items, tally)
     check_comparisons(run, status, tally)
     deviations.check(run, status, tally)
     check_fabric(run, status.get("fabric"), tally)

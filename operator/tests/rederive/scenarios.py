@@ -14,12 +14,15 @@ class Scenario:
 
     def __init__(self, spec, sampling, deadline):
         self.name = spec["name"]
+        # The name in the spec if this is one rate of a sweep.
+        self.sweep = spec.get("sweep")
         self.deadline = deadline
         self.kind, work, default = workload(spec)
         self.sizes = [size(one) for one in work["sizes"]]
         self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
         self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
+        self.rate = (work.get("load") or {}).get("openLoop", {}).get("rate")
         if work.get("load"):
             # Latencies count from the intended start, when a transfer is not yet in flight.
             self.in_flight = math.inf

@@ -10,8 +10,8 @@ use crate::report::{Report, overview, stopping};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Renders the whole page with the given scenario sections.
-pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
+/// Renders the whole page with the given sections of the sweeps and the scenarios.
+pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {
         (DOCTYPE)
@@ -30,6 +30,7 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
                     (verdicts::verdicts(report))
                     (verdicts::expectations(report))
                     (warnings(report))
+                    (sweeps)
                     @for scenario in scenarios { (scenario) }
                     (environment::cold(report))
                     (environment::environment(report))
@@ -88,6 +89,7 @@ fn header(report: &Report<'_>) -> Markup {
             nav aria-label="Sections" {
                 a href="#verdicts" { "Verdicts" }
                 a href="#expectations" { "Expectations" }
+                @if !summary.sweeps.is_empty() { a href="#sweeps" { "Load sweeps" } }
                 @for (index, scenario) in report.plan.scenarios.iter().enumerate() {
                     a href={ "#scenario-" (index) } { (scenario.assignment.name) }
                 }

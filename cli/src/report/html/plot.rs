@@ -5,6 +5,7 @@ mod axis;
 mod curves;
 mod effect;
 mod palette;
+mod rates;
 mod tails;
 
 use plotters::chart::ChartContext;
@@ -14,6 +15,7 @@ use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDraw
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
 pub use palette::{marker_class, shares_color};
+pub use rates::{RateCurve, Rates, rates};
 pub use tails::{Tail, tails};
 
 /// Error of the plotting library.

@@ -103,7 +103,8 @@ fn shows_rounds(report: &Report<'_>, scenario: &PlannedScenario) -> bool {
     curves * u64::from(report.plan.rounds) <= MAX_ROUND_DOTS
 }
 
-fn legend(report: &Report<'_>) -> Markup {
+/// Legend of the arms.
+pub(super) fn legend(report: &Report<'_>) -> Markup {
     let arms = || report.plan.arms.iter().enumerate();
     html! {
         ul.legend aria-label="Arms" {
@@ -117,7 +118,8 @@ fn legend(report: &Report<'_>) -> Markup {
     }
 }
 
-fn is_control(report: &Report<'_>, arm: usize) -> bool {
+/// Whether `arm` is a control arm.
+pub(super) fn is_control(report: &Report<'_>, arm: usize) -> bool {
     report.plan.arms.get(arm).is_some_and(|arm| arm.control.is_some())
 }
 

@@ -6,7 +6,14 @@ use super::values::{changed, leaves};
 use super::{Mutant, Original};
 
 /// Lists in the status whose items the re-derivation checks.
-const LISTS: [&str; 5] = ["results", "comparisons", "expectations", "pairs", "nodes"];
+const LISTS: [&str; 6] = [
+    "results",
+    "sweeps",
+    "comparisons",
+    "expectations",
+    "pairs",
+    "nodes",
+];
 /// Other parts of the status that the re-derivation checks.
 const PARTS: [&str; 9] = [
     "/seed",

@@ -52,6 +52,7 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
     let cells = cells::plan(scenario, &run.transport, arms, run.baseline);
     PlannedScenario {
         assignment: scenario.assignment.clone(),
+        sweep: scenario.sweep.clone(),
         sizes: scenario.sizes.clone(),
         primary: scenario.primary,
         comparisons: count(&cells, |role| role == Role::Variant),

@@ -11,8 +11,9 @@
 //! 4. Results lose their numbers of operations.
 //! 5. Results lose all values except p50, p99 and throughput.
 //! 6. Pairs and nodes are omitted.
-//! 7. Results are omitted, starting with the last.
-//! 8. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
+//! 7. Sweeps lose their points.
+//! 8. Results are omitted, starting with the last.
+//! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
@@ -41,7 +42,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 6] = [
+    let steps: [(Step, &str); 7] = [
         (shorten_messages, "long messages are truncated"),
         (drop_reasons, "reasons of optimizations are omitted"),
         (
@@ -54,6 +55,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
             "all values of results except p50, p99 and throughput are omitted",
         ),
         (drop_pairs, "deviating pairs and nodes are omitted"),
+        (drop_points, "the points of sweeps are omitted"),
     ];
     let mut omissions = Vec::new();
     for (step, what) in steps {
@@ -249,6 +251,12 @@ fn thin_comparisons(status: &mut BenchmarkRunStatus) {
 fn drop_pairs(status: &mut BenchmarkRunStatus) {
     status.pairs.clear();
     status.nodes.clear();
+}
+
+fn drop_points(status: &mut BenchmarkRunStatus) {
+    for sweep in &mut status.sweeps {
+        sweep.points.clear();
+    }
 }
 
 /// Omits results, starting with the last, until the status is smaller by `excess_bytes`.

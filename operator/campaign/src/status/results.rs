@@ -3,16 +3,20 @@
 
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
-    FlushResult, Metric, NodeResult, OptimizationResult, PairResult, PingResult, WithheldReason,
+    FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult, SweepKnee,
+    SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
-use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
+use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
 use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
-use crate::summarize::{CellSummary, Directions, NodeDeviation, Observations, PairDeviation, Summary};
+use crate::summarize::{
+    CellSummary, Directions, Knee, NodeDeviation, Observations, PairDeviation, RatePoint, Summary,
+    SweepSummary,
+};
 
 /// Parts per million in one.
 const PPM: f64 = 1e6;
@@ -213,6 +217,49 @@ pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> 
         reason: clipped(&answer.reason, MAX_TEXT),
     };
     comparisons.expectations.iter().map(result).collect()
+}
+
+/// The first [`MAX_SWEEPS`] results of arms in sweeps. Rates without a valid case have no point.
+pub(super) fn sweeps(plan: &Plan, sweeps: &[SweepSummary]) -> Vec<SweepResult> {
+    let (_, arms) = names(plan);
+    let whole = |value: f64| value.round() as u64;
+    let point = |point: &RatePoint| SweepPoint {
+        rate: point.rate,
+        completed_rate: point.completed_rate.as_ref().map(|rate| whole(rate.median)),
+        p50_nanos: point.p50_nanos.map(whole),
+        p99_nanos: point.p99_nanos.map(whole),
+        sustained: point.sustained,
+    };
+    let result = |sweep: &SweepSummary| {
+        let capacity = sweep.capacity.as_ref();
+        SweepResult {
+            scenario: sweep.sweep.clone(),
+            size_bytes: sweep.size_bytes,
+            arm: name(&arms, sweep.arm),
+            knee: sweep.knee.map(knee),
+            capacity: capacity.map(|spread| whole(spread.median)),
+            capacity_lower: capacity.and_then(|spread| spread.lower).map(whole),
+            capacity_upper: capacity.and_then(|spread| spread.upper).map(whole),
+            points: sweep.measured_points().map(point).collect(),
+        }
+    };
+    let measured = sweeps
+        .iter()
+        .filter(|sweep| sweep.measured_points().next().is_some());
+    measured.take(MAX_SWEEPS).map(result).collect()
+}
+
+fn knee(knee: Knee) -> SweepKnee {
+    let (position, rate, next_rate) = match knee {
+        Knee::BelowRange => (KneePosition::BelowRange, None, None),
+        Knee::InRange { rate, next } => (KneePosition::InRange, Some(rate), Some(next)),
+        Knee::AboveRange => (KneePosition::AboveRange, None, None),
+    };
+    SweepKnee {
+        position,
+        rate,
+        next_rate,
+    }
 }
 
 /// The [`MAX_PAIRS`] pairs of nodes that deviate most.

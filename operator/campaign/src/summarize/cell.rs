@@ -7,6 +7,7 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::{Answer, FabricProof, Metric};
 use serde::Serialize;
 
+use super::load::completed_share;
 use super::observations::observations;
 use super::statistic::{cpu_percent, latency};
 use super::{
@@ -50,6 +51,10 @@ pub struct CellSummary {
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
+    /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value of
+    /// a round is the median over its pairs. `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_share: Option<f64>,
     /// Total CPU use of both workers, in percent of one CPU: the median over the rounds, where the value of a round is
     /// the median over its pairs.
     pub cpu_percent: Option<f64>,
@@ -240,6 +245,11 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
     };
     cell.cpu_percent = median_of(&mut rounds.values().filter_map(cpu_of_round).collect::<Vec<_>>());
     cell.observations = observations(workload, &rounds);
+    let share_of_round = |pairs: &Vec<&Measured>| {
+        let shares = pairs.iter().filter_map(|one| completed_share(workload, one));
+        median_of(&mut shares.collect::<Vec<_>>())
+    };
+    cell.completed_share = median_of(&mut rounds.values().filter_map(share_of_round).collect::<Vec<_>>());
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {
         let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {

@@ -1,10 +1,10 @@
-//! Warnings about open loops whose rate an arm cannot sustain.
+//! Completed share of open loops, and warnings about open loops whose rate an arm cannot sustain.
 
 use std::collections::BTreeMap;
 
 use crds::assignment::{Pass, Workload};
 
-use crate::collect::{CaseOutcome, Reports, SidePosts};
+use crate::collect::{CaseOutcome, Measured, Reports, SidePosts};
 use crate::format;
 use crate::plan::Plan;
 
@@ -21,14 +21,29 @@ fn is_saturated(posted: &SidePosts) -> Option<bool> {
     Some(posted.elapsed_nanos as f64 - median > intended * (1.0 + TOLERANCE))
 }
 
-/// Returns a warning for every scenario, size and arm with saturated cases.
+/// Completed rate of an open loop as a fraction of its intended rate: the intended duration divided by the measured one,
+/// less the smallest latency, because even without load the last transfer completes one latency after its intended
+/// start. Of two posting sides, the smaller fraction counts. `None` if the workload is not an open loop.
+pub(super) fn completed_share(workload: &Workload, measured: &Measured) -> Option<f64> {
+    let share = |posted: &SidePosts| {
+        let intended = posted.open_loop?.intended_nanos;
+        let elapsed = posted.elapsed_nanos.saturating_sub(posted.min_nanos);
+        (intended > 0 && elapsed > 0).then(|| intended as f64 / elapsed as f64)
+    };
+    let shares: Option<Vec<f64>> = measured.posters(workload).map(share).collect();
+    shares?.into_iter().min_by(f64::total_cmp)
+}
+
+/// Returns a warning for every scenario, size and arm with saturated cases, except in a sweep, which saturates the arms
+/// on purpose.
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let mut cases: BTreeMap<(usize, u64, usize), (u32, u32)> = BTreeMap::new();
     for case in reports.cases.iter().filter(|case| case.pass == Pass::Measure) {
         let CaseOutcome::Measured(measured) = &case.outcome else {
             continue;
         };
-        let Some(scenario) = plan.scenarios.get(case.scenario) else {
+        let scenario = plan.scenarios.get(case.scenario);
+        let Some(scenario) = scenario.filter(|scenario| scenario.sweep.is_none()) else {
             continue;
         };
         let posters = measured.posters(&scenario.assignment.workload);

@@ -49,6 +49,25 @@ impl Spread {
             values,
         })
     }
+
+    /// The spread of the values divided by `divisor`, which must be above 0.
+    #[must_use]
+    pub fn divided_by(&self, divisor: f64) -> Self {
+        let divided = |value: f64| value / divisor;
+        Self {
+            rounds: self.rounds,
+            median: divided(self.median),
+            min: divided(self.min),
+            max: divided(self.max),
+            lower: self.lower.map(divided),
+            upper: self.upper.map(divided),
+            values: self
+                .values
+                .iter()
+                .map(|(round, value)| (*round, divided(*value)))
+                .collect(),
+        }
+    }
 }
 
 #[cfg(test)]

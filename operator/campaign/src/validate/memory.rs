@@ -21,11 +21,11 @@ pub(super) fn check(
     report: &mut Reporter,
 ) {
     check_huge_pages(spec, variants, scenarios, report);
-    for (index, scenario) in scenarios.iter().enumerate() {
+    for scenario in scenarios {
         if scenario.assignment.memory != MemoryKind::Cuda {
             continue;
         }
-        let path = format!("spec.scenarios[{index}].memory");
+        let path = format!("spec.scenarios[{}].memory", scenario.index);
         if spec.resources.gpus == 0 {
             report.add(&path, ProblemKind::NoGpu);
         }

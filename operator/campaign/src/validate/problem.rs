@@ -85,6 +85,52 @@ pub enum ProblemKind {
         /// The given batch.
         batch: u32,
     },
+    /// A load sweep varies the rate at a single size.
+    #[snafu(display(
+        "a sweep varies the rate of transfers of one size, but the list has {sizes}. Keep one size, and add a scenario \
+         for each other size"
+    ))]
+    SizesInSweep {
+        /// Number of sizes in the spec.
+        sizes: usize,
+    },
+    /// The range of a sweep is too narrow for the number of its rates.
+    #[snafu(display(
+        "{steps} rates from {from} to {to} contain {rate} twice, because rates are whole numbers. Use fewer steps, or a \
+         wider range"
+    ))]
+    RepeatedRate {
+        /// Number of rates.
+        steps: u32,
+        /// Lowest rate.
+        from: u32,
+        /// Highest rate.
+        to: u32,
+        /// Rate that occurs twice.
+        rate: u32,
+    },
+    /// The name of a scenario is too long for the suffix of its rates.
+    #[snafu(display(
+        "the name of the highest rate would be `{name}`, which is longer than 40 characters. Use a name of at most {max} \
+         characters"
+    ))]
+    LongSweepName {
+        /// Name with the highest rate.
+        name: String,
+        /// Maximum length of the name in the spec.
+        max: usize,
+    },
+    /// The name of a rate is also the name of another scenario.
+    #[snafu(display(
+        "a rate of the sweep has the name `{name}`, like {other}: each rate is a scenario with the name NAME-RATE. Use \
+         another name"
+    ))]
+    SweepNameTaken {
+        /// Name that occurs twice.
+        name: String,
+        /// Path of the other scenario.
+        other: String,
+    },
     /// Two entries in a list have the same name.
     #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
     DuplicateName {
@@ -196,6 +242,20 @@ pub enum ProblemKind {
     OperationCountSizes {
         /// Sizes of the scenario.
         sizes: Vec<Size>,
+    },
+    /// The number of operations of a scenario without a sweep has a rate.
+    #[snafu(display(
+        "only a scenario with transfer.load.sweep has a number of operations for each rate. Remove rate"
+    ))]
+    RateWithoutSweep,
+    /// The numbers of operations do not cover every rate of the sweep exactly once.
+    #[snafu(display(
+        "the list must contain the size of the sweep exactly once with each rate: {}",
+        rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    ))]
+    OperationCountRates {
+        /// Rates of the sweep.
+        rates: Vec<u32>,
     },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
@@ -370,11 +430,15 @@ fn list(sizes: &[Size]) -> String {
 pub(super) struct Reporter(Vec<Problem>);
 
 impl Reporter {
+    /// Reports a problem, unless it has already been reported, as for another rate of the same sweep.
     pub(super) fn add(&mut self, path: impl Into<String>, kind: ProblemKind) {
-        self.0.push(Problem {
+        let problem = Problem {
             path: path.into(),
             kind,
-        });
+        };
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -8,10 +8,12 @@ use crds::assignment::{
     CountedWorkload, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
 };
 use crds::units::{self, Size};
-use crds::v1alpha1::{BenchmarkRunSpec, Load, Metric, PingPong, Scenario, ScenarioWorkload, Transfer};
+use crds::v1alpha1::{
+    BenchmarkRunSpec, Load, Metric, PingPong, Scenario, ScenarioWorkload, SizeOperations, Transfer,
+};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario};
+use super::{ProblemKind, ValidatedScenario, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
@@ -45,9 +47,10 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
         report.add("spec.sampling.minWindow".to_owned(), kind);
     }
     let scenarios = spec.scenarios.iter().enumerate();
-    scenarios
-        .filter_map(|(index, scenario)| {
+    let scenarios: Vec<ValidatedScenario> = scenarios
+        .flat_map(|(index, scenario)| {
             let mut scope = Scope {
+                index,
                 path: format!("spec.scenarios[{index}]"),
                 rails: spec.transport.rails(),
                 case_deadline: Duration::from_secs(deadline.into()),
@@ -56,10 +59,13 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
             };
             scope.expand(scenario)
         })
-        .collect()
+        .collect();
+    sweep::check_names(&scenarios, report);
+    scenarios
 }
 
 struct Scope<'a> {
+    index: usize,
     path: String,
     rails: u32,
     case_deadline: Duration,
@@ -68,8 +74,20 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn expand(&mut self, scenario: &Scenario) -> Option<ValidatedScenario> {
-        let given = scenario.workload()?;
+    /// The scenario with defaults applied or, if it has a sweep, one scenario for each rate.
+    fn expand(&mut self, scenario: &Scenario) -> Vec<ValidatedScenario> {
+        let Some(given) = scenario.workload() else {
+            return Vec::new();
+        };
+        let validated = self.apply_defaults(scenario, given);
+        let Some(sweep) = sweep::of(scenario) else {
+            return vec![validated];
+        };
+        sweep::check(&self.path, &scenario.name, given, sweep, self.report);
+        sweep::lower(&validated, sweep, &scenario.operation_counts)
+    }
+
+    fn apply_defaults(&mut self, scenario: &Scenario, given: ScenarioWorkload<'_>) -> ValidatedScenario {
         let field = given.field();
         let workload = match given {
             ScenarioWorkload::PingPong(given) => self.ping_pong(given),
@@ -97,17 +115,19 @@ impl Scope<'_> {
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
         }
         let operation_counts = self.operation_counts(scenario, &assignment.workload, &sizes);
-        Some(ValidatedScenario {
+        ValidatedScenario {
+            index: self.index,
+            sweep: None,
             assignment,
             sizes,
             primary,
             integrity: scenario.integrity,
             operation_counts,
-        })
+        }
     }
 
     /// The numbers of operations that the spec gives. They replace those of the pilot, so there must be one for every
-    /// size.
+    /// size, or for every rate of a sweep.
     fn operation_counts(
         &mut self,
         scenario: &Scenario,
@@ -122,10 +142,36 @@ impl Scope<'_> {
         if pilot::extent(workload).is_none() {
             self.add("operationCounts", ProblemKind::FixedOperationCounts);
         }
-        let is_complete = sizes.iter().all(|size| counts.contains_key(size));
-        if !is_complete || scenario.operation_counts.len() != sizes.len() {
-            let sizes = sizes.iter().copied().map(Size).collect();
-            self.add("operationCounts", ProblemKind::OperationCountSizes { sizes });
+        if sweep::of(scenario).is_none() {
+            let counts = scenario.operation_counts.iter().enumerate();
+            for (index, _) in counts.filter(|(_, count)| count.rate.is_some()) {
+                let field = format!("operationCounts[{index}].rate");
+                self.add(&field, ProblemKind::RateWithoutSweep);
+            }
+        }
+        let rates = sweep::of(scenario).map(|sweep| sweep.rates().collect::<Vec<u32>>());
+        let points: Vec<(u64, Option<u32>)> = match &rates {
+            Some(rates) => {
+                let of_size = |size: &u64| rates.iter().map(|rate| (*size, Some(*rate))).collect::<Vec<_>>();
+                sizes.iter().flat_map(of_size).collect()
+            }
+            None => sizes.iter().map(|size| (*size, None)).collect(),
+        };
+        let rate_of = |count: &SizeOperations| rates.as_ref().and(count.rate);
+        let given = || {
+            scenario
+                .operation_counts
+                .iter()
+                .map(|count| (count.size.0, rate_of(count)))
+        };
+        if given().count() != points.len() || !points.iter().all(|point| given().any(|one| one == *point)) {
+            let kind = match rates {
+                Some(rates) => ProblemKind::OperationCountRates { rates },
+                None => ProblemKind::OperationCountSizes {
+                    sizes: sizes.iter().copied().map(Size).collect(),
+                },
+            };
+            self.add("operationCounts", kind);
         }
         counts
     }
@@ -152,7 +198,7 @@ impl Scope<'_> {
             threads: given.threads,
             direction: given.direction,
             buffers: given.buffers,
-            open_loop: given.load.map(|Load::OpenLoop(open_loop)| open_loop),
+            open_loop: given.load.map(Load::lowest),
             flush: false,
             ping: false,
             measured: self.measured("transfer", given.iterations, given.duration),

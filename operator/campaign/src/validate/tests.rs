@@ -2,7 +2,7 @@
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
-use crds::v1alpha1::{BenchmarkRun, Direction, Metric};
+use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, Metric};
 
 use super::*;
 
@@ -360,4 +360,56 @@ fn variant_that_repeats_the_transport_of_the_run_shares_its_process() {
     )))
     .unwrap();
     assert!(valid.variants[1].shares_process(&valid.variants[0]));
+}
+
+#[test]
+fn sweep_becomes_one_open_loop_for_each_rate() {
+    let counts = "operationCounts: [{size: 64, rate: 10, iterations: 1}, {size: 64, rate: 20, iterations: 2}, \
+                  {size: 64, rate: 40, iterations: 4}]";
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: first, pingPong: {{sizes: [64]}}}}, {{name: load, {counts}, \
+         transfer: {{sizes: [64], load: {{sweep: {{from: 10, to: 40, steps: 3, arrivals: Constant}}}}}}}}, \
+         {{name: last, pingPong: {{sizes: [64]}}}}]"
+    )))
+    .unwrap();
+    let described = valid.scenarios.iter().map(|scenario| {
+        let open_loop = match &scenario.assignment.workload {
+            Workload::Transfer(transfer) => transfer.open_loop,
+            Workload::PingPong(_) => None,
+        };
+        let rate = open_loop.map(|open_loop| (open_loop.rate, open_loop.arrivals));
+        let name = scenario.assignment.name.as_str();
+        (
+            name,
+            scenario.sweep.as_deref(),
+            scenario.index,
+            rate,
+            scenario.operation_counts.get(&64).copied(),
+        )
+    });
+    let rate = |name, rate, count| {
+        let open_loop = Some((rate, Arrivals::Constant));
+        (name, Some("load"), 1, open_loop, Some(count))
+    };
+    assert_eq!(
+        described.collect::<Vec<_>>(),
+        [
+            ("first", None, 0, None, None),
+            rate("load-10", 10, 1),
+            rate("load-20", 20, 2),
+            rate("load-40", 40, 4),
+            ("last", None, 2, None, None),
+        ]
+    );
+    assert_eq!(valid.scenarios[1].primary, Metric::LatencyP99);
+}
+
+#[test]
+fn problem_of_a_sweep_is_reported_once() {
+    let found = problems(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: load, memory: Cuda, \
+         transfer: {{sizes: [64], load: {{sweep: {{from: 10, to: 40, steps: 3}}}}}}}}]"
+    ));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("spec.scenarios[0].memory: "), "{found:?}");
 }

@@ -34,12 +34,12 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     if !libraries.contains(&"ucx") || libraries.len() == 1 {
         return;
     }
-    for (index, scenario) in scenarios.iter().enumerate() {
+    for scenario in scenarios {
         if matches!(&scenario.assignment.workload,
             Workload::Transfer(transfer) if transfer.operation == TransferOperation::WriteImmediate)
         {
             report.add(
-                format!("spec.scenarios[{index}].transfer.operation"),
+                format!("spec.scenarios[{}].transfer.operation", scenario.index),
                 ProblemKind::DifferentOperations {
                     libraries: libraries.join(" and "),
                 },

@@ -2,12 +2,12 @@
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary,
-    ExecutionStatus, ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult,
-    PairResult, PingResult, PlacementStatus,
+    ExecutionStatus, ExpectationOutcome, ExpectationResult, KneePosition, Metric, Optimization,
+    OptimizationResult, PairResult, PingResult, PlacementStatus, SweepKnee, SweepPoint, SweepResult,
 };
 
 use super::*;
-use crate::status::MAX_TEXT;
+use crate::status::{MAX_SWEEPS, MAX_TEXT};
 
 const VARIANTS: usize = 16;
 const SIZES: u64 = 64;
@@ -110,6 +110,30 @@ fn attempt(number: u32) -> AttemptStatus {
     }
 }
 
+fn sweep(arm_index: usize) -> SweepResult {
+    let point = |rate| SweepPoint {
+        rate,
+        completed_rate: Some(10_000_000),
+        p50_nanos: Some(10_000_000_000),
+        p99_nanos: Some(10_000_000_000),
+        sustained: Some(false),
+    };
+    SweepResult {
+        scenario: "s".repeat(40),
+        size_bytes: 1 << 30,
+        arm: arm(arm_index),
+        knee: Some(SweepKnee {
+            position: KneePosition::InRange,
+            rate: Some(9_999_999),
+            next_rate: Some(10_000_000),
+        }),
+        capacity: Some(10_000_000),
+        capacity_lower: Some(10_000_000),
+        capacity_upper: Some(10_000_000),
+        points: (1..=32).map(point).collect(),
+    }
+}
+
 fn largest() -> BenchmarkRunStatus {
     let cells = || (0..SIZES).flat_map(|size| (0..=VARIANTS).map(move |arm| (arm, size)));
     let condition = |type_: &str| Condition {
@@ -159,6 +183,7 @@ fn largest() -> BenchmarkRunStatus {
                 deviation_ppm: -123_456,
             })
             .collect(),
+        sweeps: (0..MAX_SWEEPS).map(sweep).collect(),
         verdict: Some(text()),
         warnings: vec![text(); 64],
         execution: Some(ExecutionStatus {
@@ -183,8 +208,10 @@ fn largest_run_stays_below_64_kib_and_lists_omissions() {
     assert!(warning.contains("1088 of 1088 results are omitted"), "{warning}");
     assert!(warning.contains(" of 1024 comparisons are omitted"), "{warning}");
     assert_eq!(fitted.conditions, all.conditions);
+    assert_eq!(fitted.sweeps.len(), MAX_SWEEPS);
+    assert!(fitted.sweeps.iter().all(|sweep| sweep.points.is_empty()));
     let left = &fitted.comparisons;
-    assert!(left.len() > 50, "{}", left.len());
+    assert!(left.len() > 40, "{}", left.len());
     assert!(
         left.iter().all(|one| one.verdict == Some(Verdict::Improved)),
         "changes are kept longest"
@@ -202,6 +229,7 @@ fn omits_detail_before_results_and_results_before_comparisons() {
     status.comparisons.truncate(40);
     status.expectations.clear();
     status.execution = None;
+    status.sweeps.truncate(2);
     let fitted = fit(status.clone());
     assert_eq!((fitted.results.len(), fitted.comparisons.len()), (40, 40));
     assert_eq!(fitted.results[0].p50_nanos, status.results[0].p50_nanos);
@@ -216,6 +244,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     status.expectations.clear();
     status.execution = None;
     status.pairs.clear();
+    status.sweeps.clear();
     let fitted = fit(status.clone());
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_some()));
     assert_eq!(fitted.omitted_values, None);
@@ -241,6 +270,7 @@ fn leaves_a_status_that_fits_unchanged() {
     status.warnings.truncate(3);
     status.pairs.truncate(1);
     status.expectations.truncate(3);
+    status.sweeps.truncate(1);
     status.environment = None;
     assert_eq!(fit(status.clone()), status);
 }

@@ -1,0 +1,68 @@
+//! Sentences about load sweeps that the report formats share.
+
+use campaign::format;
+use campaign::summarize::{MAX_LATENCY_RATIO, MIN_COMPLETED_SHARE, SweepSummary};
+
+use super::Report;
+
+/// The results of all arms in one sweep at one size.
+pub struct SweepText<'a> {
+    /// Name of the scenario in the spec.
+    pub name: &'a str,
+    /// What the lines state, such as `highest sustained rate at 64 KiB, in transfers/s per thread`.
+    pub title: String,
+    /// Results of the arms, in the order of the plan.
+    pub arms: Vec<&'a SweepSummary>,
+}
+
+/// The sweeps of the run, in the order of the plan.
+pub fn sweeps<'a>(report: &Report<'a>) -> Vec<SweepText<'a>> {
+    let summaries = &report.evaluation.summary.sweeps;
+    let same = |a: &SweepSummary, b: &SweepSummary| (&a.sweep, a.size_bytes) == (&b.sweep, b.size_bytes);
+    let of_sweep = summaries.chunk_by(same).filter_map(|arms| {
+        let first = arms.first()?;
+        Some(SweepText {
+            name: &first.sweep,
+            title: format!(
+                "highest sustained rate at {}, in transfers/s per thread",
+                format::size(first.size_bytes)
+            ),
+            arms: arms.iter().collect(),
+        })
+    });
+    of_sweep.collect()
+}
+
+/// Name of the arm of `sweep`.
+pub fn arm_name<'a>(report: &Report<'a>, sweep: &SweepSummary) -> &'a str {
+    report
+        .plan
+        .arms
+        .get(sweep.arm)
+        .map_or("", |arm| arm.name.as_str())
+}
+
+/// The knee and the capacity of an arm.
+pub fn line(sweep: &SweepSummary) -> String {
+    match capacity(sweep) {
+        Some(capacity) => format!("{}; completes {capacity} when saturated", sweep.describe()),
+        None => sweep.describe(),
+    }
+}
+
+/// The capacity with its interval, such as `381/s [379, 382]`; `None` if no rate is saturated.
+pub fn capacity(sweep: &SweepSummary) -> Option<String> {
+    let spread = sweep.capacity.as_ref()?;
+    let interval = spread.lower.zip(spread.upper);
+    let interval = interval.map_or_else(String::new, |(lower, upper)| format!(" [{lower:.0}, {upper:.0}]"));
+    Some(format!("{:.0}/s{interval}", spread.median))
+}
+
+/// The rule by which a rate is sustained.
+pub fn rule() -> String {
+    format!(
+        "A rate is sustained if its transfers complete at {:.0} % or more of the rate, and if their p99 latency is at most \
+         {MAX_LATENCY_RATIO} times that at the lowest rate, both as medians over the rounds.",
+        100.0 * MIN_COMPLETED_SHARE
+    )
+}

@@ -1,0 +1,112 @@
+//! Replaces a scenario with a load sweep by one scenario for each rate.
+
+use crds::assignment::Workload;
+use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario, is_label};
+
+/// Maximum length of the name of a scenario, as in the schema.
+const MAX_SCENARIO_NAME: usize = 40;
+
+/// The sweep of `scenario`, if it has one.
+pub(super) fn of(scenario: &Scenario) -> Option<Sweep> {
+    match scenario.workload()?.load()? {
+        Load::Sweep(sweep) => Some(sweep),
+        Load::OpenLoop(_) => None,
+    }
+}
+
+/// Checks `sweep`, which belongs to the workload of the scenario with this name at `path`.
+pub(super) fn check(
+    path: &str,
+    name: &str,
+    workload: ScenarioWorkload<'_>,
+    sweep: Sweep,
+    report: &mut Reporter,
+) {
+    let (field, sizes) = (workload.field(), workload.sizes().len());
+    if sizes > 1 {
+        report.add(
+            format!("{path}.{field}.sizes"),
+            ProblemKind::SizesInSweep { sizes },
+        );
+    }
+    if let Some(rate) = repeated_rate(sweep) {
+        report.add(
+            format!("{path}.{field}.load.sweep.steps"),
+            ProblemKind::RepeatedRate {
+                steps: sweep.steps,
+                from: sweep.from,
+                to: sweep.to,
+                rate,
+            },
+        );
+    }
+    let longest = name_at(name, sweep.to);
+    if !is_label(&longest, MAX_SCENARIO_NAME) {
+        let max = MAX_SCENARIO_NAME - (longest.len() - name.len());
+        let name = longest;
+        report.add(format!("{path}.name"), ProblemKind::LongSweepName { name, max });
+    }
+}
+
+/// A rate that follows itself after rounding.
+fn repeated_rate(sweep: Sweep) -> Option<u32> {
+    let rates: Vec<u32> = sweep.rates().collect();
+    rates
+        .windows(2)
+        .find_map(|pair| (pair.first() == pair.last()).then_some(pair.first().copied()))
+        .flatten()
+}
+
+/// Name of the scenario that measures one rate of the sweep `name`.
+fn name_at(name: &str, rate: u32) -> String {
+    format!("{name}-{rate}")
+}
+
+/// The scenarios that measure the rates of `sweep`, in ascending order. `operation_counts` are those of the spec.
+pub(super) fn lower(
+    scenario: &ValidatedScenario,
+    sweep: Sweep,
+    operation_counts: &[SizeOperations],
+) -> Vec<ValidatedScenario> {
+    let one = |rate: u32| {
+        let mut lowered = scenario.clone();
+        lowered.assignment.name = name_at(&scenario.assignment.name, rate);
+        if let Workload::Transfer(transfer) = &mut lowered.assignment.workload {
+            transfer.open_loop = Some(sweep.at(rate));
+        }
+        lowered.sweep = Some(scenario.assignment.name.clone());
+        let of_rate = operation_counts.iter().filter(|count| count.rate == Some(rate));
+        lowered.operation_counts = of_rate.map(|count| (count.size.0, count.iterations)).collect();
+        lowered
+    };
+    sweep.rates().map(one).collect()
+}
+
+/// Reports every rate of a sweep whose scenario has the name of another scenario.
+pub(super) fn check_names(scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    for (position, scenario) in scenarios.iter().enumerate() {
+        let name = &scenario.assignment.name;
+        let earlier = scenarios.iter().take(position);
+        let same = earlier.filter(|other| other.assignment.name == *name && other.index != scenario.index);
+        for other in same {
+            // Two scenarios of the spec with the same name have already been reported.
+            let sweep = [scenario, other].into_iter().find(|one| one.sweep.is_some());
+            let Some(sweep) = sweep else { continue };
+            let taken = if sweep.index == scenario.index {
+                other
+            } else {
+                scenario
+            };
+            report.add(
+                format!("spec.scenarios[{}].name", sweep.index),
+                ProblemKind::SweepNameTaken {
+                    name: name.clone(),
+                    other: format!("spec.scenarios[{}]", taken.index),
+                },
+            );
+        }
+    }
+}
