@@ -33,7 +33,9 @@ fn suite() -> BenchmarkRun {
 
 fn example(name: &str) -> BenchmarkRun {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/starway-{name}.yaml"));
-    serde_yaml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    // Serde's representation of enums differs between JSON, which the API server uses, and YAML.
+    let document: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    serde_json::from_value(document).unwrap()
 }
 
 #[tokio::test]
