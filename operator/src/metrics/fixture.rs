@@ -61,7 +61,7 @@ pub(crate) fn status() -> Value {
             "polling": ["Spin", "Yield"],
         },
         "fabric": {"proof": "Verified", "provider": "net", "reason": "r", "payloadBytes": 7},
-        "results": [arm("base", 64), arm("fi-inject", 64)],
+        "results": [arm("base", 64), with_observations(arm("fi-inject", 64))],
         "comparisons": [
             comparison("fi-inject", "LatencyP99_9", false),
             comparison("fi-inject", "LatencyP50", true),
@@ -102,6 +102,18 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
         "cpuNanosPerGib": 138_500_000_000_u64,
         "optimizations": [{"optimization": "Inject", "engagement": "Confirmed", "reason": "r"}],
     })
+}
+
+/// Adds directions, flushes and pings to the result of an arm.
+fn with_observations(mut arm: Value) -> Value {
+    arm["directions"] = json!({
+        "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
+        "fairnessPpm": 2_000_000,
+    });
+    arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
+    arm["ping"] =
+        json!({"idleP99Nanos": 9000, "loadedP99Nanos": 27_000_000, "blockingPpm": 3_000_000_000_u64});
+    arm
 }
 
 pub(crate) fn comparison(arm: &str, metric: &str, primary: bool) -> Value {

@@ -21,19 +21,19 @@ def rates(sweep):
 
 def lowered(scenario):
     """The scenarios that are measured for a scenario of the spec: one for each rate if it has a sweep."""
-    transfer = scenario.get("transfer") or {}
-    sweep = (transfer.get("load") or {}).get("sweep")
-    if not sweep:
-        return [scenario]
-    return [at_rate(scenario, sweep, rate) for rate in rates(sweep)]
+    for field in ("transfer", "smallMessages"):
+        sweep = ((scenario.get(field) or {}).get("load") or {}).get("sweep")
+        if sweep:
+            return [at_rate(scenario, field, sweep, rate) for rate in rates(sweep)]
+    return [scenario]
 
 
-def at_rate(scenario, sweep, rate):
-    """The scenario that is measured for one rate."""
+def at_rate(scenario, field, sweep, rate):
+    """The scenario that is measured for one rate. `field` is its workload."""
     load = {"openLoop": {"rate": rate, "arrivals": sweep.get("arrivals", "Poisson")}}
     counts = [one for one in scenario.get("operationCounts") or [] if one.get("rate") == rate]
     changed = {"name": f"{scenario['name']}-{rate}", "sweep": scenario["name"], "operationCounts": counts}
-    return scenario | changed | {"transfer": scenario["transfer"] | {"load": load}}
+    return scenario | changed | {field: scenario[field] | {"load": load}}
 
 
 def share(case):

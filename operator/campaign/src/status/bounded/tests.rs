@@ -239,7 +239,7 @@ fn omits_detail_before_results_and_results_before_comparisons() {
 #[test]
 fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let mut status = largest();
-    status.results.truncate(40);
+    status.results.truncate(30);
     status.comparisons.truncate(20);
     status.expectations.clear();
     status.execution = None;
@@ -255,7 +255,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 11;
+    let of_result = 17;
     let left = 3;
     let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
     // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.
