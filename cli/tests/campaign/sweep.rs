@@ -15,13 +15,15 @@ const SIZE: f64 = 65536.0;
 /// Maximum error of the knee and the capacity.
 const TOLERANCE: f64 = 0.05;
 
-/// Runs a sweep of 64 KiB writes in a namespace of its own, and returns its result and the text report.
-fn sweep(shape: &str, sweep: &str, sampling: &str) -> (SweepResult, String) {
+/// Runs a sweep of 64 KiB writes with windows of length `duration` in a namespace of its own, and returns its result and
+/// the text report.
+fn sweep(shape: &str, duration: &str, sweep: &str, sampling: &str) -> (SweepResult, String) {
     let dir = TestDir::new();
-    // The window is small, so that the buffers of the sockets and of the qdisc hold all transfers in flight.
+    // The window is small, so that the buffers of the sockets and of the qdisc hold all transfers in flight. The target
+    // sleeps, so that it does not take CPU time from the initiator.
     let scenarios = format!(
-        "[{{name: link, integrity: false, transfer: {{sizes: [64Ki], window: 8, duration: 1s, warmup: 20, \
-         load: {{sweep: {sweep}}}}}}}]"
+        "[{{name: link, integrity: false, polling: Wait, transfer: {{sizes: [64Ki], window: 8, duration: {duration}, \
+         warmup: 20, load: {{sweep: {sweep}}}}}}}]"
     );
     let manifest = dir.manifest(&run(ONE, TCP, &scenarios, &[sampling]));
     let output = RunningCommand::start(with_loopback(shape, &dir.run(&manifest))).wait();
@@ -41,10 +43,12 @@ fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
     // 0.5 percent of its bytes. The sweep's steps of 4.5 percent place rates on both sides of the limit.
     let limit = RATE / 8.0 / SIZE;
     let (result, text) = sweep(
-        // The burst is 2 percent of the bytes of a window. The queue holds all transfers in flight, so none is dropped.
+        // The burst is less than 1 percent of the bytes of a window. The queue holds all transfers in flight, so that none
+        // is dropped.
         "tbf rate 100mbit burst 256k latency 500ms",
+        "3s",
         "{from: 165, to: 215, steps: 7, arrivals: Constant}",
-        "sampling: {rounds: 5, control: false}",
+        "sampling: {rounds: 3, control: false}",
     );
     let knee = result.knee.unwrap();
     assert_eq!(knee.position, KneePosition::InRange);
@@ -63,6 +67,7 @@ fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
 fn sweep_below_the_capacity_ends_above_its_range() {
     let (result, text) = sweep(
         "",
+        "1s",
         "{from: 50, to: 200, steps: 3, arrivals: Constant}",
         "sampling: {rounds: 3, control: false}",
     );
