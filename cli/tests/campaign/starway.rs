@@ -8,12 +8,12 @@ use super::stored_run::StoredRun;
 /// Minimum number of rounds for a simultaneous 95 percent interval of one comparison.
 const ROUNDS: &str = "6";
 
-/// Runs an example with `sizes` in place of its size, if given, and returns the result of each variant.
-fn run(name: &str, sizes: Option<&str>) -> (StoredRun, ArmResult, ArmResult) {
+/// Runs an example with `fields` of its workload, if given, and returns the result of each variant.
+fn run(name: &str, fields: Option<&str>) -> (StoredRun, ArmResult, ArmResult) {
     let text = std::fs::read_to_string(workspace().join(format!("examples/starway-{name}.yaml"))).unwrap();
-    let text = match sizes {
-        Some(sizes) => {
-            let shorter = text.replace(": {}\n", &format!(": {{sizes: [{sizes}]}}\n"));
+    let text = match fields {
+        Some(fields) => {
+            let shorter = text.replace(": {}\n", &format!(": {{{fields}}}\n"));
             assert_ne!(shorter, text);
             shorter
         }
@@ -38,7 +38,7 @@ fn run(name: &str, sizes: Option<&str>) -> (StoredRun, ArmResult, ArmResult) {
 
 #[test]
 fn large_array_is_followed_by_a_flush_only_over_ucx() {
-    let (_, ucx, libfabric) = run("large-array", Some("8Mi"));
+    let (_, ucx, libfabric) = run("large-array", Some("sizes: [8Mi]"));
     let flush = ucx.flush.unwrap();
     assert!(
         flush.p50_nanos > 0 && flush.p50_nanos <= flush.max_nanos,
@@ -82,7 +82,7 @@ fn flag_has_a_round_trip_and_a_one_way_time() {
 
 #[test]
 fn duplex_streams_have_their_own_clocks_and_delay_pings() {
-    let (stored, ucx, libfabric) = run("streaming-duplex", Some("1Mi"));
+    let (stored, ucx, libfabric) = run("streaming-duplex", Some("sizes: [1Mi], iterations: 512"));
     for result in [&ucx, &libfabric] {
         let directions = result.directions.unwrap();
         assert!(directions.initiator_bytes_per_second > 0, "{result:?}");
