@@ -16,6 +16,7 @@ mod notes;
 mod observations;
 mod offload;
 mod pairs;
+mod rounds;
 mod spread;
 mod statistic;
 mod sweep;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::load::completed_share;
 use super::observations::observations;
+use super::rounds::{Rounds, median_of_rounds, medians_by_round};
 use super::statistic::{cpu_percent, latency};
 use super::{
     CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload,
@@ -194,7 +195,7 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
             .min_by_key(|proof: &CaseProof| proof.proof),
         ..CellSummary::default()
     };
-    let mut rounds: BTreeMap<u32, Vec<&Measured>> = BTreeMap::new();
+    let mut rounds = Rounds::new();
     let mut exclusive = [Vec::new(), Vec::new(), Vec::new()];
     for (case, measured) in measured(cases) {
         cell.valid_cases += 1;
@@ -235,30 +236,13 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
         .map(|measured| iterations_of(workload, measured));
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
-    let cpu_of_round = |pairs: &Vec<&Measured>| {
-        median_of(
-            &mut pairs
-                .iter()
-                .filter_map(|one| cpu_percent(one))
-                .collect::<Vec<_>>(),
-        )
-    };
-    cell.cpu_percent = median_of(&mut rounds.values().filter_map(cpu_of_round).collect::<Vec<_>>());
+    cell.cpu_percent = median_of_rounds(&rounds, cpu_percent);
     cell.observations = observations(workload, &rounds);
-    let share_of_round = |pairs: &Vec<&Measured>| {
-        let shares = pairs.iter().filter_map(|one| completed_share(workload, one));
-        median_of(&mut shares.collect::<Vec<_>>())
-    };
-    cell.completed_share = median_of(&mut rounds.values().filter_map(share_of_round).collect::<Vec<_>>());
+    cell.completed_share = median_of_rounds(&rounds, |case| completed_share(workload, case));
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {
-        let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {
-            let values = pairs
-                .iter()
-                .filter_map(|measured| statistic(workload, measured, metric));
-            median_of(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
-        };
-        let spread = Spread::from_rounds(rounds.iter().filter_map(of_round).collect());
+        let medians = medians_by_round(&rounds, |case| statistic(workload, case, metric));
+        let spread = Spread::from_rounds(medians);
         cell.metrics.extend(spread.map(|spread| (metric, spread)));
     }
     cell

@@ -1,13 +1,12 @@
 //! What was observed besides the latencies and rates of the operations: the mean round trip of a ping-pong, the two
 //! directions of a bidirectional transfer, flushes and pings.
 
-use std::collections::BTreeMap;
-
 use crds::assignment::Workload;
 use serde::Serialize;
 
+use super::rounds::{Rounds, median_of_rounds};
 use crate::collect::{Measured, SidePosts};
-use crate::stats::{Distribution, median_of};
+use crate::stats::Distribution;
 
 /// Observations of one arm at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -55,7 +54,7 @@ impl Observations {
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
-pub(super) fn observations(workload: &Workload, rounds: &BTreeMap<u32, Vec<&Measured>>) -> Observations {
+pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observations {
     let mut observations = Observations::default();
     for posted in rounds
         .values()
@@ -79,7 +78,7 @@ pub(super) fn observations(workload: &Workload, rounds: &BTreeMap<u32, Vec<&Meas
     observations
 }
 
-fn directions(rounds: &BTreeMap<u32, Vec<&Measured>>) -> Option<Directions> {
+fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
     let from_initiator = |case: &Measured| rate(case.initiator.posted.as_ref()?);
     let from_target = |case: &Measured| rate(case.target.posted.as_ref()?);
     let ratio = |case: &Measured| Some(from_initiator(case)? / from_target(case)?);
@@ -102,21 +101,10 @@ fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
     Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0)
 }
 
-/// Median over the rounds of the median over the pairs of `value`.
-fn median_of_rounds(
-    rounds: &BTreeMap<u32, Vec<&Measured>>,
-    value: impl Fn(&Measured) -> Option<f64>,
-) -> Option<f64> {
-    let of_round = |pairs: &Vec<&Measured>| {
-        let mut values: Vec<f64> = pairs.iter().filter_map(|case| value(case)).collect();
-        median_of(&mut values)
-    };
-    let mut medians: Vec<f64> = rounds.values().filter_map(of_round).collect();
-    median_of(&mut medians)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use crds::histogram::Histogram;
 
     use super::*;
