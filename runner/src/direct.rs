@@ -6,7 +6,7 @@
 //! posts first, and the server is rank 1. From then on, the connection is the link between the two workers, and the
 //! client turns the [records](records) into [figures].
 //!
-//! [`serve`], [`connect`], [`loopback`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
+//! [`serve`], [`connect`], [`loopback`], [`measurement`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
 //! not.
 
 pub mod assignment;
@@ -14,6 +14,7 @@ pub mod connect;
 pub mod figures;
 pub mod flags;
 pub mod loopback;
+pub mod measurement;
 pub mod negotiate;
 pub mod records;
 pub mod report;

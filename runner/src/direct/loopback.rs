@@ -13,12 +13,11 @@ use crds::assignment::{Assignment, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::TransportSpec;
 
+use super::DirectError;
 use super::assignment::{CLIENT, SERVER, assignment};
-use super::connect::{Results, print_progress};
-use super::flags::{LocalFlags, OutputFlags, ScenarioFlags, TransportFlags};
+use super::measurement::{Measurement, MeasurementFlags, print_progress};
 use super::records::RecordSink;
 use super::request::Limits;
-use super::{DirectError, run_id};
 use crate::process;
 use crate::rendezvous::coordinator;
 use crate::worker::coordinate::Attempt;
@@ -32,18 +31,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Flags of a measurement on one machine.
 #[derive(Clone, Debug, Args)]
 pub struct LoopbackFlags {
-    /// Library and transports.
+    /// Measurement and results.
     #[command(flatten)]
-    pub transport: TransportFlags,
-    /// Library and devices of both sides.
-    #[command(flatten)]
-    pub local: LocalFlags,
-    /// Scenarios.
-    #[command(flatten)]
-    pub scenarios: ScenarioFlags,
-    /// Destinations of the results.
-    #[command(flatten)]
-    pub output: OutputFlags,
+    pub measurement: MeasurementFlags,
 }
 
 /// Measures the scenarios between this process and a worker process, and prints and writes the results.
@@ -51,15 +41,11 @@ pub struct LoopbackFlags {
 /// # Errors
 /// If the flags are invalid, the worker cannot be started, or a scenario is not measured.
 pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
-    let variable = |name: &str| env::var(name).ok();
-    let transport = flags
-        .transport
-        .required_transport(flags.scenarios.rails, variable)?;
-    let request = flags.scenarios.request(run_id()?, transport);
-    request.check(&Limits::default())?;
-    let results = Results::new(&flags.output)?;
-    let mut variables = flags.transport.replaced_variables(variable);
-    variables.extend(results.variable());
+    let Measurement {
+        request,
+        results,
+        variables,
+    } = flags.measurement.prepare(&Limits::default())?;
     let mut rendezvous = Rendezvous {
         host: Ipv4Addr::LOCALHOST.to_string(),
         bind: Ipv4Addr::LOCALHOST.to_string(),
@@ -72,7 +58,11 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
         .map_err(|source| system("reading the address of the socket", source))?
         .port();
     let rails = loopback_rails(&request.transport.spec());
-    let assignment = assignment(&request, rendezvous, &flags.local.choices(rails, variables));
+    let assignment = assignment(
+        &request,
+        rendezvous,
+        &flags.measurement.local.choices(rails, variables),
+    );
     let mut sink = RecordSink::new(print_progress);
     let attempt = Attempt::new(&assignment, facts::hello(&assignment, CLIENT), &mut sink)?;
     let server = RefCell::new(Server::start(&assignment)?);
