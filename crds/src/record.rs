@@ -19,7 +19,7 @@ pub use case::{
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
-    Locality, MemoryFacts, OffloadFacts, RailFacts,
+    Locality, MemoryFacts, OffloadFacts, ProtocolUse, ProtocolsRecord, RailFacts,
 };
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
@@ -43,6 +43,8 @@ pub enum Record {
     Endpoints(Box<EndpointsRecord>),
     /// Setup cost of an arm on one worker in one round, before the first measured operation.
     Cold(ColdRecord),
+    /// Protocols that the library used for an arm on one worker. Written only if the library reports them.
+    Protocols(Box<ProtocolsRecord>),
     /// Result of a case on one pair of workers.
     Case(Box<CaseRecord>),
     /// End of a block. The records of all cases of the block precede this record.

@@ -45,7 +45,8 @@ pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
     FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
-    PairResult, PingResult, PlacementStatus, Progress, RecordsReference, State, Verdict, WithheldReason,
+    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State, Verdict,
+    WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

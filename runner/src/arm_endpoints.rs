@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crds::assignment::{ArmAssignment, Assignment};
-use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
 use crds::v1alpha1::{MemoryKind, Polling};
 
 pub use buffers::Buffers;
@@ -75,6 +75,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
         location: assignment.devices.numa_node.map(Location::NumaNode),
         peers: assignment.workers.saturating_sub(1) as usize,
+        counts_protocols: false,
     }
 }
 
@@ -277,6 +278,17 @@ impl<T: Transport> ArmEndpoints<T> {
         }
         self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
         Ok(())
+    }
+
+    /// Closes the endpoints. Returns the protocols that the library used on all threads, if it counts them.
+    pub fn close(self) -> Vec<ProtocolUse> {
+        let mut protocols = Vec::new();
+        for thread in self.threads {
+            for protocol in thread.close() {
+                protocol.add_to(&mut protocols);
+            }
+        }
+        protocols
     }
 
     /// Facts reported by the library, the memory and polling mode of each scenario, and the pinned CPUs.

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::record::{FabricFacts, FailureReason};
+use crds::record::{FabricFacts, FailureReason, ProtocolUse};
 use crds::v1alpha1::{MemoryKind, TransferOperation, TransportSpec};
 use serde::{Deserialize, Serialize};
 use snafu::Snafu;
@@ -57,6 +57,8 @@ pub struct OpenConfig {
     pub location: Option<Location>,
     /// Number of peers that will be connected.
     pub peers: usize,
+    /// Whether the library counts the protocols that it uses, if it can. Counting makes posts slower.
+    pub counts_protocols: bool,
 }
 
 /// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as the transport packs it.
@@ -410,4 +412,10 @@ pub trait Transport: Sized + Send {
     /// `OperationRejected` if the library cannot wait, or if the transport was opened without
     /// [`OpenConfig::uses_wait`].
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError>;
+
+    /// Closes the endpoints. Returns the protocols that the library used, if it counts them
+    /// ([`OpenConfig::counts_protocols`]). All regions must be dropped before this call.
+    fn close(self) -> Vec<ProtocolUse> {
+        Vec::new()
+    }
 }

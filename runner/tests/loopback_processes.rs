@@ -63,6 +63,7 @@ impl Side {
             device_memory: false,
             location: None,
             peers: 1,
+            counts_protocols: false,
         })
         .unwrap();
         let memory = Memory::allocate(kind, BUFFER_BYTES).unwrap();

@@ -26,6 +26,7 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
             device_memory: false,
             location: None,
             peers: 1,
+            counts_protocols: false,
         });
     }
 }

@@ -1,13 +1,14 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
 use campaign::summarize::{CellSummary, METRICS};
+use crds::record::ProtocolUse;
 use crds::v1alpha1::Metric;
 
 use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 34] = [
+const COLUMNS: [&str; 35] = [
     "run",
     "scenario",
     "size_bytes",
@@ -42,6 +43,7 @@ const COLUMNS: [&str; 34] = [
     "flush_max_ns",
     "ping_idle_p99_ns",
     "ping_loaded_p99_ns",
+    "protocols",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -70,7 +72,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 34] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -141,7 +143,19 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 34] 
         nanos(observed.longest_flush()),
         nanos(observed.idle_pings.tail_quantile(0.99)),
         nanos(observed.loaded_pings.tail_quantile(0.99)),
+        protocols(&cell.protocols),
     ]
+}
+
+/// Lists protocols as `description over lanes: count`.
+fn protocols(protocols: &[ProtocolUse]) -> String {
+    let each = protocols.iter().map(|protocol| {
+        format!(
+            "{} over {}: {}",
+            protocol.description, protocol.lanes, protocol.count
+        )
+    });
+    each.collect::<Vec<_>>().join(";")
 }
 
 /// Formats `value` with six significant digits, which exceeds the precision of any measurement.

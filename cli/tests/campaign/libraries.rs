@@ -273,11 +273,41 @@ fn compares_error_handling_and_allocation_of_ucx() {
         };
         assert_eq!(facts.offload.emulated_writes, Some(emulated), "{arm}");
     }
+    assert_protocols(&stored);
     let cases = stored.cases();
     for arm in ["baseline", "direct", "sm", "sm-old"] {
         let verified = cases
             .iter()
             .any(|case| case.arm == arm && case.pass == Pass::Integrity);
         assert!(verified, "{arm}");
+    }
+}
+
+/// Checks that the status contains the protocols that UCX 1.22 reports, and that they decide whether writes are emulated.
+fn assert_protocols(stored: &StoredRun) {
+    for result in &stored.status().results {
+        let found: Vec<_> = result
+            .protocols
+            .iter()
+            .map(|protocol| (protocol.description.as_str(), protocol.lanes.as_str()))
+            .collect();
+        let (expected, emulated) = match result.arm.as_str() {
+            "direct" => (vec![("zero-copy", "tcp/lo")], Answer::False),
+            "sm" => (vec![("zero-copy", "cma/memory")], Answer::False),
+            // UCX 1.13 does not report its protocols.
+            "sm-old" => (Vec::new(), Answer::Unknown),
+            _ => (vec![("software emulation", "tcp/lo")], Answer::True),
+        };
+        assert_eq!(
+            (found, result.emulated),
+            (expected, Some(emulated)),
+            "{}",
+            result.arm
+        );
+        // Every transfer of the integrity pass and of the pilot posts one put.
+        assert!(
+            result.protocols.iter().all(|protocol| protocol.count >= 100),
+            "{result:?}"
+        );
     }
 }

@@ -159,6 +159,64 @@ pub struct FabricFacts {
     pub variables_sha256: Option<String>,
 }
 
+/// Protocols that the library used for the messages of an arm on one worker in round 0, in which no result is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProtocolsRecord {
+    /// Number of the round.
+    pub round: u32,
+    /// Rank of the worker.
+    pub rank: u32,
+    /// Name of the arm.
+    pub arm: String,
+    /// Protocols that were used at least once.
+    pub protocols: Vec<ProtocolUse>,
+}
+
+/// Protocol that the library selected for a function and a range of sizes, as reported by the library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProtocolUse {
+    /// Function of the library that was called, such as `ucp_put`.
+    pub function: String,
+    /// Smallest message for which the protocol is selected, in bytes.
+    pub from_bytes: u64,
+    /// Largest message for which the protocol is selected, in bytes. Unset if there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_bytes: Option<u64>,
+    /// Description of the protocol, such as `zero-copy` or `software emulation`.
+    pub description: String,
+    /// Transports and devices that the protocol uses, such as `tcp/lo`.
+    pub lanes: String,
+    /// Number of times that the protocol was started. Protocols that split a message are counted once for each fragment,
+    /// and some calls for small messages are not counted.
+    pub count: u64,
+}
+
+impl ProtocolUse {
+    /// Adds the count to that of the same protocol in `protocols`, or adds the protocol.
+    pub fn add_to(self, protocols: &mut Vec<Self>) {
+        let same = |known: &&mut Self| {
+            let with_count = Self {
+                count: self.count,
+                ..(**known).clone()
+            };
+            with_count == self
+        };
+        match protocols.iter_mut().find(same) {
+            Some(known) => known.count = known.count.saturating_add(self.count),
+            None => protocols.push(self),
+        }
+    }
+
+    /// Whether the protocol is selected for messages of `bytes` bytes.
+    pub fn covers(&self, bytes: u64) -> bool {
+        self.from_bytes <= bytes && self.to_bytes.is_none_or(|to| bytes <= to)
+    }
+}
+
 /// Work that the provider offloads to the device or executes in software.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

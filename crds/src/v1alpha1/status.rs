@@ -347,6 +347,24 @@ pub struct ArmResult {
     /// neither is possible: for other operations on host memory, or with a transport without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
+    /// Protocols that the library used for the operation at this size in round 0, of at most four. Empty if the library
+    /// does not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<ProtocolResult>,
+}
+
+/// Protocol that the library used for the operation of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProtocolResult {
+    /// Description of the protocol by the library, such as "zero-copy" or "software emulation".
+    pub description: String,
+    /// Transports and devices of the protocol, such as "tcp/lo".
+    pub lanes: String,
+    /// Number of times that all workers started the protocol for this operation. Protocols that split a message are counted
+    /// once for each fragment, and some calls for small messages are not counted.
+    pub count: u64,
 }
 
 /// Throughput of the two directions between the workers of a pair, each timed by its sender.

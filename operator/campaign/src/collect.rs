@@ -14,7 +14,7 @@ pub mod framing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, WarningRecord};
+use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord, WarningRecord};
 
 pub use case::{Case, CaseOutcome, Measured, PingTimes, Side, SidePosts};
 pub use collector::Collector;
@@ -33,6 +33,8 @@ pub struct Reports {
     pub endpoints: Vec<FromStream<EndpointsRecord>>,
     /// Setup costs of each arm before its first measured operation, by leg, round and worker.
     pub cold: Vec<FromStream<ColdRecord>>,
+    /// Protocols that the libraries used for each arm, by leg and worker.
+    pub protocols: Vec<FromStream<ProtocolsRecord>>,
     /// Cases of all verified blocks.
     pub cases: Vec<Case>,
     /// The first [`MAX_WARNINGS`] warnings from the workers.
@@ -100,6 +102,7 @@ impl Reports {
             hellos: filtered(&self.hellos, &includes),
             endpoints: filtered(&self.endpoints, &includes),
             cold: filtered(&self.cold, &includes),
+            protocols: filtered(&self.protocols, &includes),
             cases: cases.cloned().collect(),
             warnings: filtered(&self.warnings, &includes),
             done: done.map(|(leg, blocks)| (*leg, blocks.clone())).collect(),

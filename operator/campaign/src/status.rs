@@ -31,6 +31,8 @@ pub const MAX_NODES: usize = 64;
 /// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit
 /// of a Kubernetes object.
 pub const MAX_RESULTS: usize = 512;
+/// Maximum number of protocols of a result.
+pub const MAX_PROTOCOLS: usize = 4;
 
 /// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

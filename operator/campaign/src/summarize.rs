@@ -16,6 +16,7 @@ mod notes;
 mod observations;
 mod offload;
 mod pairs;
+mod protocols;
 mod rounds;
 mod spread;
 mod statistic;

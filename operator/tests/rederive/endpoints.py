@@ -1,5 +1,7 @@
 """The facts that the library returned about the endpoints of an arm, and whether they match the spec."""
 
+from .protocols import EMULATION, lanes_are_requested
+
 # Name and fabric that libfabric returns for each provider of the spec; None stands for any fabric. Before libfabric
 # 1.18, the native TCP provider was called `net`.
 PROVIDERS = {
@@ -33,12 +35,19 @@ class Endpoints:
         place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
         return self.rounds[place][0][1] if place else None
 
-    def emulated(self, scenario, arm):
-        """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers."""
+    def emulated(self, scenario, arm, protocols):
+        """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers.
+
+        `protocols` are those that the library used for the operation of the scenario. They replace what is unknown.
+        """
         kinds = {"Read": ["emulatedReads"], "Write": ["emulatedWrites"], "WriteImmediate": ["emulatedWrites"]}
-        names = kinds.get(scenario.operation, []) + ["staged"] * scenario.on_gpu
-        of_arm = [facts for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
-        answers = {facts.get("offload", {}).get(name) for facts in of_arm for name in names}
+        of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
+        answers = {facts.get(name) for facts in of_arm for name in kinds.get(scenario.operation, [])} - {None}
+        if answers and protocols:
+            emulated = any(description.startswith(EMULATION) for description, *_ in protocols)
+            answers = {"True"} if emulated else {"False" if one == "Unknown" else one for one in answers}
+        if scenario.on_gpu:
+            answers |= {facts.get("staged") for facts in of_arm}
         return next((one for one in ("True", "Unknown", "False") if one in answers), None)
 
     def providers(self):
@@ -58,6 +67,9 @@ def is_requested(facts, transport):
     library, options = next(iter(transport.items()))
     if library == "loopback":
         return not facts.get("library")
+    if library == "ucx":
+        lanes = [lane for rail in facts["rails"] for lane in rail.get("lanes", [])]
+        return (facts.get("library") or {}).get("name") == "ucx" and lanes_are_requested(lanes, options)
     if library != "libfabric":
         return library == "verbs" or library in (facts.get("library") or {}).get("name", "")
     if options["provider"] == "efa":

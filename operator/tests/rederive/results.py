@@ -4,6 +4,7 @@ import collections
 import math
 
 from . import histogram, observations, proof
+from .protocols import MOST
 from .tally import ROUNDING
 
 MEDIANS = {
@@ -17,11 +18,13 @@ PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos":
 def check(run, key, stored, tally):
     """Compares every field of a result. `stored` is empty if the status omits the result."""
     where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
+    protocols = run.protocols_of(key)
+    check_protocols(where, protocols[:MOST], stored, tally)
     if stored:
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
-        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2])
+        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], protocols)
         tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
         stated = {one["optimization"]: one["engagement"] for one in stored.get("optimizations", [])}
@@ -49,6 +52,14 @@ def check_reason(where, cases, stored, tally):
     derived = f"{counts.most_common(1)[0][1]} of {len(cases)} cases" if counts else None
     reason = stored.get("reason")
     tally.compare("validity", f"{where} reason", reason and reason.split(":")[0], derived)
+
+
+def check_protocols(where, protocols, stored, tally):
+    found = [(one["description"], one["lanes"], one["count"]) for one in stored.get("protocols", [])]
+    if not found and tally.omits:
+        tally.skipped["omitted"] += len(protocols)
+    else:
+        tally.compare("protocols", f"{where} protocols", found, protocols)
 
 
 def check_latencies(where, valid, stored, tally):

@@ -8,6 +8,7 @@ from . import engagement, proof, stream, traffic, validity
 from .cases import Case
 from .endpoints import Endpoints
 from .plan import Plan
+from .protocols import Protocols
 from .stopping import Stopping
 
 
@@ -18,6 +19,7 @@ class Run:
         self.plan = Plan(run)
         self.records = stream.records(text, run["metadata"]["uid"], run["status"].get("planHash"))
         self.endpoints = Endpoints(self.records, self.plan.names())
+        self.protocols = Protocols(self.records)
         self.cases, self.pilots = self.of_pass("measure"), self.of_pass("pilot")
         self.cells = collections.defaultdict(list)
         for case in self.cases:
@@ -41,7 +43,17 @@ class Run:
             if case.measured:
                 transport = self.plan.arm(case.key[2]).transport
                 case.proof = proof.of_case(case, of_case[case], self.endpoints, transport)
+                if self.protocols.excluded(case.key[2], transport):
+                    case.proof = "Contradicted"
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
+
+    def protocols_of(self, key):
+        """The protocols that the library used for the operation of a cell."""
+        scenario, length, name = key
+        arm = self.plan.arm(name)
+        operation = self.plan.scenario(scenario).operation
+        chunks = arm.stripes(length, self.plan.rails)[1:]
+        return self.protocols.of_cell(name, operation, chunks, arm.transport)
 
     def measured(self, key, last=math.inf):
         """The cases of a cell up to a round, including those that failed."""

@@ -54,11 +54,11 @@ class Records:
 
     `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
     If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
-    stream.
+    stream, and `protocols` those of each leg.
     """
 
     def __init__(self, text, uid, plan_hash):
-        self.blocks, self.hellos, self.endpoints = {}, {}, {}
+        self.blocks, self.hellos, self.endpoints, self.protocols = {}, {}, {}, {}
         stream, pending = None, {}
         for sequence, record in lines(text):
             if sequence == 0:
@@ -74,6 +74,9 @@ class Records:
             self.hellos.setdefault((*stream, record["rank"]), record)
         if record["kind"] == "endpoints" and record.get("fabric"):
             self.endpoints.setdefault((*stream, record["rank"], record["arm"], record["round"]), record["fabric"])
+        if record["kind"] == "protocols":
+            # As with the blocks, the first attempt counts.
+            self.protocols.setdefault((stream[0], record["round"], record["rank"], record["arm"]), record["protocols"])
         if record["kind"] == "case":
             pending.setdefault(record["block"], []).append({**record, "stream": stream})
         if record["kind"] == "block":

@@ -34,6 +34,7 @@ fn open<T: Transport>(spec: &TransportSpec) -> (T, T::Region) {
         device_memory: false,
         location: None,
         peers: 1,
+        counts_protocols: false,
     })
     .unwrap();
     let memory = Memory::allocate(MemoryKind::Heap, 4096).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::record::FailureReason;
+use crds::record::{FailureReason, ProtocolUse};
 
 use super::receives::Receives;
 use super::tokens::Tokens;
@@ -102,6 +102,18 @@ impl<T: Transport> EndpointThread<T> {
             broken: None,
             cpu,
         }
+    }
+
+    /// Unregisters the memory and closes the endpoints. Returns the protocols that the library used, if it counts them.
+    pub(crate) fn close(self) -> Vec<ProtocolUse> {
+        let Self {
+            transport,
+            control,
+            data,
+            ..
+        } = self;
+        drop((control, data));
+        transport.close()
     }
 
     /// Memory of the kind with index `kind`; `None` if it is unavailable.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, ScenarioAssignment};
-use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};
@@ -60,6 +60,9 @@ pub trait Arm {
 
     /// Setup costs of the arm. The caller sets the round and rank.
     fn cold(&self) -> ColdRecord;
+
+    /// Closes the endpoints. Returns the protocols that the library reports.
+    fn close(self: Box<Self>) -> Vec<ProtocolUse>;
 }
 
 /// An arm opened over transport `T`.
@@ -127,6 +130,10 @@ impl<T: Transport + 'static> Arm for Opened<T> {
 
     fn cold(&self) -> ColdRecord {
         self.endpoints.cold()
+    }
+
+    fn close(self: Box<Self>) -> Vec<ProtocolUse> {
+        self.endpoints.close()
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Opener {
     assignment: Assignment,
     rank: u32,
     process: u32,
+    round: u32,
     polling: Polling,
     /// CPUs to which measuring threads are pinned; empty if other workers use the same CPUs.
     pinned: Vec<u32>,
@@ -39,6 +40,7 @@ impl Opener {
             assignment,
             rank,
             process,
+            round,
             cpus,
         } = begin;
         if let (Some(node), []) = (assignment.devices.numa_node, cpus.cpus.as_slice()) {
@@ -54,12 +56,17 @@ impl Opener {
             assignment,
             rank,
             process,
+            round,
             polling,
         })
     }
 
     pub(super) fn rank(&self) -> u32 {
         self.rank
+    }
+
+    pub(super) fn round(&self) -> u32 {
+        self.round
     }
 
     pub(super) fn case_deadline(&self) -> Duration {
@@ -115,7 +122,11 @@ impl Opener {
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let opening = OpenArm {
-            config: open_config(arm, &self.assignment, self.rank),
+            config: OpenConfig {
+                // No result is measured in round 0, so that counting may make posts slower.
+                counts_protocols: self.round == 0,
+                ..open_config(arm, &self.assignment, self.rank)
+            },
             polling: self.polling,
             arm,
             assignment: &self.assignment,

@@ -4,7 +4,7 @@
 //! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`].
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, ColdRecord, FabricFacts};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -44,7 +44,9 @@ pub enum Request {
         /// Round number.
         round: u32,
     },
-    /// Close all endpoints and exit. The reply is [`Reply::Left`].
+    /// Close all endpoints. The reply is [`Reply::Closed`].
+    Close,
+    /// Exit. The reply is [`Reply::Left`].
     Leave,
 }
 
@@ -58,6 +60,8 @@ pub struct Begin {
     pub rank: u32,
     /// Index of the process in the assignment.
     pub process: u32,
+    /// Number of the round.
+    pub round: u32,
     /// CPUs of the worker.
     pub cpus: WorkerCpus,
 }
@@ -81,6 +85,8 @@ pub enum Reply {
     },
     /// Setup costs of the arms.
     Cold(Vec<ColdRecord>),
-    /// All endpoints are closed.
+    /// All endpoints are closed. Contains the protocols that the libraries report, by arm.
+    Closed(Vec<ProtocolsRecord>),
+    /// The instrument exits.
     Left,
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crds::names::{ENV_SAMPLES_DIRECTORY, ENV_VARIANT};
-use crds::record::{CaseFailure, ColdRecord, FabricFacts};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
 use serde_json::value::RawValue;
 
 use super::arm::Arm;
@@ -44,7 +44,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    /// Executes requests until [`Request::Leave`], which closes all endpoints.
+    /// Executes requests until [`Request::Leave`].
     pub(super) fn serve(mut self) -> Result<(), FrameError> {
         loop {
             let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;
@@ -72,10 +72,8 @@ impl<'c, C: TransportSelector> Server<'c, C> {
                 Reply::Done { result, evidence }
             }
             Request::Cold { round } => Reply::Cold(self.cold(round)),
-            Request::Leave => {
-                self.arms.clear();
-                Reply::Left
-            }
+            Request::Close => Reply::Closed(self.close()),
+            Request::Leave => Reply::Left,
         }
     }
 
@@ -156,6 +154,24 @@ impl<'c, C: TransportSelector> Server<'c, C> {
                 load_nanos: self.load_nanos,
                 arm: opener.arm(*index).map(|arm| arm.name).unwrap_or_default(),
                 ..arm.cold()
+            });
+        }
+        records
+    }
+
+    /// Closes the endpoints of all arms. Returns a record for each arm whose library reports its protocols.
+    fn close(&mut self) -> Vec<ProtocolsRecord> {
+        let mut records = Vec::new();
+        for (index, arm) in std::mem::take(&mut self.arms) {
+            let protocols = arm.close();
+            let Some(opener) = self.opener.as_ref().filter(|_| !protocols.is_empty()) else {
+                continue;
+            };
+            records.push(ProtocolsRecord {
+                round: opener.round(),
+                rank: opener.rank(),
+                arm: opener.arm(index).map(|arm| arm.name).unwrap_or_default(),
+                protocols,
             });
         }
         records

@@ -12,6 +12,11 @@ const MARK_BYTES: usize = 40;
 /// Maximum length of a rail's domain name in an oversized record, in bytes.
 const MAX_DOMAIN_BYTES: usize = 64;
 
+/// Maximum number of protocols in a record: those with the largest counts.
+const MAX_PROTOCOLS: usize = 24;
+/// Maximum length of a text of a protocol, in bytes. 24 protocols of maximum length occupy less than a record line.
+const MAX_PROTOCOL_TEXT_BYTES: usize = 160;
+
 /// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces, because
 /// each would occupy six bytes in JSON.
 ///
@@ -45,6 +50,21 @@ pub(super) fn shorten_messages(record: &mut Record) {
         Record::Endpoints(endpoints) => endpoints.failure.iter_mut().for_each(shorten_message),
         Record::End(end) => end.failure.iter_mut().for_each(shorten_message),
         Record::Warning(warning) => warning.message = bounded(&warning.message, MAX_MESSAGE_BYTES),
+        Record::Protocols(record) => {
+            for protocol in &mut record.protocols {
+                for text in [
+                    &mut protocol.function,
+                    &mut protocol.description,
+                    &mut protocol.lanes,
+                ] {
+                    *text = bounded(text, MAX_PROTOCOL_TEXT_BYTES);
+                }
+            }
+            record
+                .protocols
+                .sort_by_key(|protocol| std::cmp::Reverse(protocol.count));
+            record.protocols.truncate(MAX_PROTOCOLS);
+        }
         Record::Hello(_) | Record::Cold(_) | Record::Block(_) => {}
     }
 }

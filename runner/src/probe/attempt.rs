@@ -69,6 +69,7 @@ fn open_transport(
         device_memory: memory.is_some(),
         location: None,
         peers: 1,
+        counts_protocols: false,
     };
     let at = ArmRank {
         arm: "probe",

@@ -4,8 +4,8 @@
 
 use crds::assignment::{AttemptIdentity, Extent, Pass};
 use crds::record::{
-    CaseFailure, ColdRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport, SideReport,
-    WarningReason,
+    CaseFailure, ColdRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport, ProtocolsRecord,
+    SideReport, WarningReason,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -202,6 +202,8 @@ pub enum Report {
     RoundEnded {
         /// Setup costs of the arms.
         cold: Vec<ColdRecord>,
+        /// Protocols that the libraries report.
+        protocols: Vec<ProtocolsRecord>,
     },
     /// Warning for the records.
     Warning {

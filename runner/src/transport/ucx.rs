@@ -10,6 +10,7 @@
 //! | `memory` | registers memory on every rail |
 //! | `posting` | posts operations and receives |
 //! | `completion` | polls the workers |
+//! | `close` | closes the rails and reads the protocols that were used |
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
@@ -17,6 +18,7 @@
 //! that its completion means that the data is in the target's memory. A write with immediate data sends the immediate
 //! data in an active message after the flush.
 
+mod close;
 mod completion;
 mod discovery;
 mod error;
@@ -37,7 +39,7 @@ use super::{
     Transport, TransportError,
 };
 use crate::memory::Memory;
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, ProtocolUse};
 use crds::v1alpha1::{MemoryKind, TransferOperation, UcxAllocation};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +55,8 @@ pub struct Ucx {
     emulation_conditions: rules::emulation::Conditions,
     addresses: EndpointAddresses,
     facts: FabricFacts,
+    /// Whether the library prints the used protocols when a worker is destroyed.
+    counts_protocols: bool,
     /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
     /// starve the others.
     next_rail: Rail,
@@ -142,5 +146,13 @@ impl Transport for Ucx {
 
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
         ffi::wait_for_completions(&mut self.rails, timeout).map_err(|message| error::refused("wait", message))
+    }
+
+    fn close(self) -> Vec<ProtocolUse> {
+        if self.counts_protocols {
+            close::counting(self.rails)
+        } else {
+            Vec::new()
+        }
     }
 }

@@ -154,10 +154,45 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                     }
                 }
             }
+            (protocols(report))
             @if !report.evaluation.summary.evidence_lines.is_empty() {
                 details {
                     summary { "Evidence lines from the runners" }
                     ul { @for line in &report.evaluation.summary.evidence_lines { li { code { (line) } } } }
+                }
+            }
+        }
+    }
+}
+
+/// Table of the protocols that the libraries used; empty if none reported them.
+fn protocols(report: &Report<'_>) -> Markup {
+    let plan = report.plan;
+    let cells = &report.evaluation.summary.cells;
+    let used = || {
+        cells
+            .iter()
+            .flat_map(|cell| cell.protocols.iter().map(move |protocol| (cell, protocol)))
+    };
+    html! {
+        @if used().next().is_some() {
+            div.scroll tabindex="0" role="region" aria-label="Protocols" {
+                table {
+                    caption { "Protocols that the library used for each operation in round 0, in which no result is measured" }
+                    thead { tr { @for head in ["scenario", "size", "arm", "function", "protocol", "lanes", "count"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for (cell, protocol) in used() {
+                            tr {
+                                td { (plan.scenarios.get(cell.scenario).map_or("", |scenario| scenario.assignment.name.as_str())) }
+                                td { (format::size(cell.size_bytes)) }
+                                td { (arm_name(report, cell.arm)) }
+                                td { code { (protocol.function) } }
+                                td { (protocol.description) }
+                                td { (protocol.lanes) }
+                                td { (protocol.count) }
+                            }
+                        }
+                    }
                 }
             }
         }

@@ -28,6 +28,8 @@ pub struct Collector {
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
+    /// Leg, round, rank and arm of each stored record of protocols.
+    protocols: BTreeSet<(u32, u32, u32, String)>,
     reports: Reports,
 }
 
@@ -74,6 +76,7 @@ impl Collector {
             state: StreamState::Outside,
             digests: BTreeMap::new(),
             cold: BTreeSet::new(),
+            protocols: BTreeSet::new(),
             reports: Reports::default(),
         }
     }
@@ -373,6 +376,15 @@ impl Collector {
                     .insert((leg, record.round, record.rank, record.arm.clone()))
                 {
                     reports.cold.push(FromStream { leg, attempt, record });
+                }
+            }
+            Record::Protocols(record) => {
+                if self
+                    .protocols
+                    .insert((leg, record.round, record.rank, record.arm.clone()))
+                {
+                    let record = *record;
+                    reports.protocols.push(FromStream { leg, attempt, record });
                 }
             }
             Record::Warning(record) if reports.warnings.len() < MAX_WARNINGS => {

@@ -116,7 +116,8 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
     let counts = usize::from(result.cpu_percent.is_some())
         + usize::from(result.iterations.is_some())
         + 3 * usize::from(result.directions.is_some())
-        + 2 * usize::from(result.flush.is_some());
+        + 2 * usize::from(result.flush.is_some())
+        + result.protocols.len();
     (numbers.iter().flatten().count() + counts) as u32
 }
 
@@ -224,6 +225,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             optimizations: _,
             fabric: _,
             emulated: _,
+            protocols,
         } = result;
         for number in [
             p95_nanos,
@@ -238,6 +240,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         }
         *cpu_percent = None;
         (*directions, *flush, *ping) = (None, None, None);
+        protocols.clear();
     }
 }
 

@@ -1,14 +1,15 @@
 //! Converts results, comparisons and expectations to their form in the status, in which values are integers and field
 //! names contain the unit.
 
+use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
-    FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult, SweepKnee,
-    SweepPoint, SweepResult, WithheldReason,
+    FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
+    ProtocolResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
-use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
+use super::{MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
 use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
@@ -116,9 +117,18 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
             emulated: cell.emulated,
+            protocols: cell.protocols.iter().take(MAX_PROTOCOLS).map(protocol).collect(),
         }
     };
     Bounded::new(measured.map(result).collect(), count_result_values)
+}
+
+fn protocol(found: &ProtocolUse) -> ProtocolResult {
+    ProtocolResult {
+        description: clipped(&found.description, MAX_TEXT),
+        lanes: clipped(&found.lanes, MAX_TEXT),
+        count: found.count,
+    }
 }
 
 fn directions(found: &Directions) -> DirectionsResult {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
-use crds::record::PostingCounters;
+use crds::record::{PostingCounters, ProtocolUse};
 use crds::v1alpha1::{Answer, FabricProof, Metric};
 use serde::Serialize;
 
@@ -68,6 +68,9 @@ pub struct CellSummary {
     /// Whether the provider executed the operations in software; `None` if the question does not apply to these
     /// operations.
     pub emulated: Option<Answer>,
+    /// Protocols that the library used for the operation of the scenario at this size. Empty if it does not report them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<ProtocolUse>,
     /// Posting counters of all valid cases, combined by [`PostingCounters::merge`].
     pub counters: PostingCounters,
 }
@@ -151,8 +154,12 @@ pub(super) fn cells(
                     .unwrap_or_default();
                 let mut cell = cell(scenario, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
-                cell.emulated = offload::emulated(scenario, endpoints, arm);
-                if let Some(planned) = plan.cell(index, *size_bytes, arm) {
+                let planned = plan.cell(index, *size_bytes, arm);
+                cell.protocols = planned.map_or_else(Vec::new, |planned| {
+                    offload::protocols_of(plan, scenario, planned, endpoints)
+                });
+                cell.emulated = offload::emulated(scenario, endpoints, arm, &cell.protocols);
+                if let Some(planned) = planned {
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
                     let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();
                     // Rank 0 represents all workers: a run is valid only if they have the same kind of device.

@@ -1,16 +1,18 @@
-//! Endpoint facts that the library returned, by arm, worker and round.
+//! What the library reported about the endpoints: facts by arm, worker and round, and the protocols of each arm.
 
 use std::collections::BTreeMap;
 
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, ProtocolUse};
 
 use crate::collect::{Case, Reports};
 use crate::plan::Plan;
 
-/// Endpoint facts by leg, attempt, rank and arm.
+/// Endpoint facts by leg, attempt, rank and arm, and the protocols of each arm.
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
     facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
+    /// Protocols by arm, with the sums of the counts of all workers and legs.
+    protocols: BTreeMap<usize, Vec<ProtocolUse>>,
 }
 
 /// Leg, attempt, rank and arm.
@@ -35,11 +37,11 @@ pub(super) fn identity(facts: &FabricFacts) -> String {
 impl<'a> EndpointIndex<'a> {
     /// Indexes the endpoints in `reports`. Endpoints of arms that the plan does not contain are ignored.
     pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
+        let arm_named = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
         let mut facts: BTreeMap<EndpointKey, Vec<RoundFacts<'_>>> = BTreeMap::new();
         for from in &reports.endpoints {
             let record = &from.record;
-            let arm = plan.arms.iter().position(|arm| arm.name == record.arm);
-            if let (Some(arm), Some(fabric)) = (arm, &record.fabric) {
+            if let (Some(arm), Some(fabric)) = (arm_named(&record.arm), &record.fabric) {
                 let key = (from.leg, from.attempt, record.rank, arm);
                 facts.entry(key).or_default().push((record.round, fabric));
             }
@@ -47,7 +49,22 @@ impl<'a> EndpointIndex<'a> {
         facts
             .values_mut()
             .for_each(|rounds| rounds.sort_by_key(|(round, _)| *round));
-        Self { facts }
+        let mut protocols: BTreeMap<usize, Vec<ProtocolUse>> = BTreeMap::new();
+        for from in &reports.protocols {
+            let Some(arm) = arm_named(&from.record.arm) else {
+                continue;
+            };
+            let of_arm = protocols.entry(arm).or_default();
+            for protocol in &from.record.protocols {
+                protocol.clone().add_to(of_arm);
+            }
+        }
+        Self { facts, protocols }
+    }
+
+    /// Protocols that the library used for `arm`. Empty if the library does not report them.
+    pub fn protocols(&self, arm: usize) -> &[ProtocolUse] {
+        self.protocols.get(&arm).map_or(&[], Vec::as_slice)
     }
 
     /// Most recent facts for the arm of `case` at `rank`, up to and including the round of `case`.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use crds::assignment::RoundAssignment;
-use crds::record::{CaseFailure, ColdRecord, EndpointsRecord, FabricFacts, Record, WarningReason};
+use crds::record::{
+    CaseFailure, ColdRecord, EndpointsRecord, FabricFacts, ProtocolsRecord, Record, WarningReason,
+};
 use serde_json::value::RawValue;
 
 use super::Coordinator;
@@ -12,6 +14,12 @@ use crate::rendezvous::message::{Command, Opened, Report};
 use crate::session::Halt;
 use crate::session::endpoints::Change;
 use crate::session::setup_failures::SetupFailures;
+
+/// Reports of the instruments of one worker when they stopped.
+struct Stopped {
+    cold: Vec<ColdRecord>,
+    protocols: Vec<ProtocolsRecord>,
+}
 
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
 
@@ -141,10 +149,13 @@ impl<W: Write> Coordinator<'_, W> {
         self.open(index, round)
     }
 
-    /// Stops the instruments of the round and writes the setup costs of its arms.
+    /// Stops the instruments of the round, and writes the setup costs and the protocols of its arms.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
-        for (rank, cold) in self.stop_instruments()? {
-            for record in cold.into_iter().flatten() {
+        for (rank, stopped) in self.stop_instruments()? {
+            let Ok(Stopped { cold, protocols }) = stopped else {
+                continue;
+            };
+            for record in cold {
                 let round = round.round;
                 self.stream.write(Record::Cold(ColdRecord {
                     round,
@@ -152,24 +163,32 @@ impl<W: Write> Coordinator<'_, W> {
                     ..record
                 }))?;
             }
+            for record in protocols {
+                let round = round.round;
+                self.stream.write(Record::Protocols(Box::new(ProtocolsRecord {
+                    round,
+                    rank,
+                    ..record
+                })))?;
+            }
         }
         Ok(())
     }
 
-    /// Stops the instruments on all workers and returns the setup costs of their arms, by rank.
-    fn stop_instruments(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
+    /// Stops the instruments on all workers. Returns what they reported, by rank.
+    fn stop_instruments(&mut self) -> Result<BTreeMap<u32, Result<Stopped, CaseFailure>>, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);
         }
         let timeout = self.setup_timeout(self.assignment.processes.len() * 2);
-        let cold_records =
-            self.gang
-                .gather(&ranks, "closing a round", timeout, |_, report| match report {
-                    Report::RoundEnded { cold } => Some(cold),
-                    _ => None,
-                })?;
+        let stopped = self
+            .gang
+            .gather(&ranks, "closing a round", timeout, |_, report| match report {
+                Report::RoundEnded { cold, protocols } => Some(Stopped { cold, protocols }),
+                _ => None,
+            })?;
         self.write_warnings()?;
-        Ok(cold_records)
+        Ok(stopped)
     }
 }

@@ -24,6 +24,7 @@ fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {
         device_memory: false,
         location: None,
         peers: 1,
+        counts_protocols: false,
     }
 }
 

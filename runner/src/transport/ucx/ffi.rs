@@ -22,6 +22,7 @@ pub(super) use config::Config;
 pub(super) use memory::{RailRegion, RegisteredRange};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};
+pub(super) use stream::capture_stdout;
 pub(super) use wait::wait_for_completions;
 
 use ucx_sys::Library;

@@ -3,9 +3,10 @@
 use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
-use super::ffi::{Rail, RailConfig};
+use super::ffi::{Config, Rail, RailConfig};
 use super::rules::configuration::comparable;
 use super::rules::emulation::{Conditions, Protocols};
+use super::rules::settings::Setting;
 use super::rules::{devices, lanes};
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
@@ -18,22 +19,22 @@ use ucx_sys::bindings::{UCP_API_MAJOR, UCP_API_MINOR};
 /// Maximum message size in the facts. UCX has no limit; the records hold signed numbers.
 const UNLIMITED: u64 = i64::MAX as u64;
 
-pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
-    if config.depth == 0 || u32::try_from(config.depth).is_err() {
+pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
+    if requested.depth == 0 || u32::try_from(requested.depth).is_err() {
         return Err(refused(
             "open",
             format!(
                 "{} posts in flight requested; must be 1 to {}",
-                config.depth,
+                requested.depth,
                 u32::MAX
             ),
         ));
     }
-    let DiscoveredDevices { library, spec, rails } = discovery::discover(config)?;
+    let DiscoveredDevices { library, spec, rails } = discovery::discover(requested)?;
     let rail_config = RailConfig {
-        depth: config.depth,
-        peers: config.peers,
-        uses_wait: config.uses_wait,
+        depth: requested.depth,
+        peers: requested.peers,
+        uses_wait: requested.uses_wait,
         reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
     };
     let configuration = rails.first().map(|rail| rail.config.print()).unwrap_or_default();
@@ -44,7 +45,16 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
     let mut opened = Vec::with_capacity(rails.len());
     let mut facts = Vec::with_capacity(rails.len());
     let mut names = Vec::with_capacity(rails.len());
-    for (number, RailDevice { device, config, .. }) in rails.into_iter().enumerate() {
+    for (
+        number,
+        RailDevice {
+            device, mut config, ..
+        },
+    ) in rails.into_iter().enumerate()
+    {
+        if requested.counts_protocols {
+            count_protocols(&mut config);
+        }
         let (rail, resources) =
             Rail::open(&library, &config, rail_config).map_err(|error| open_error(number, &error, &spec))?;
         lanes::check_resources(&spec, device.as_deref(), &resources)
@@ -61,11 +71,11 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         provider: provider(&spec),
         fabric: "ucx".to_owned(),
         rails: facts,
-        transmit_depth: config.depth as u64,
+        transmit_depth: requested.depth as u64,
         max_message_bytes: UNLIMITED,
         progress: "manual".to_owned(),
         offload: OffloadFacts {
-            staged: config.device_memory.then_some(Answer::Unknown),
+            staged: requested.device_memory.then_some(Answer::Unknown),
             ..OffloadFacts::default()
         },
         error_handling: Some(spec.error_handling().name().to_owned()),
@@ -86,9 +96,23 @@ pub(super) fn open(config: &OpenConfig) -> Result<Ucx, TransportError> {
         spec,
         addresses,
         facts,
+        counts_protocols: requested.counts_protocols,
         next_rail: 0,
         failure: None,
     })
+}
+
+/// Makes the library count the protocols that it uses, and print them when the worker is destroyed (UCX 1.21 and newer).
+/// Older versions print nothing. The setting is applied after the configuration was printed, because it is not part of
+/// what is compared.
+fn count_protocols(config: &mut Config) {
+    let setting = Setting {
+        name: "PROTO_INFO".to_owned(),
+        value: "used".to_owned(),
+    };
+    if let Err(error) = config.modify(&setting) {
+        tracing::debug!(%error, "the library cannot count protocols");
+    }
 }
 
 fn open_error(rail: usize, error: &super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {

@@ -9,4 +9,5 @@ pub(super) mod error_handling;
 pub(super) mod errors;
 pub(super) mod lanes;
 pub(super) mod packing;
+pub(super) mod protocols;
 pub(super) mod settings;

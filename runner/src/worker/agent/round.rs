@@ -13,7 +13,7 @@ use crate::attempt::process_of;
 use crate::instrument::protocol::{Begin, Reply, Request};
 use crate::rendezvous::message::{NotConnected, Report};
 
-/// Timeout for an instrument to close its endpoints and exit after a request to leave.
+/// Timeout for an instrument to close its endpoints, and then to exit.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Agent<'_> {
@@ -89,6 +89,7 @@ impl Agent<'_> {
             },
             rank: self.rank,
             process,
+            round: self.round,
             cpus: self.cpus.clone(),
         })))
     }
@@ -122,6 +123,12 @@ impl Agent<'_> {
                 cold.extend(records);
             }
         }
+        let mut protocols = Vec::new();
+        for (_, reply) in self.request_all(to_all(Request::Close), LEAVE_TIMEOUT)? {
+            if let Ok(Reply::Closed(records)) = reply {
+                protocols.extend(records);
+            }
+        }
         for (process, left) in self.request_all(to_all(Request::Leave), LEAVE_TIMEOUT)? {
             if let (Ok(Reply::Left), Some(instrument)) = (left, self.instruments.remove(&process)) {
                 let exit = instrument.wait_or_kill(LEAVE_TIMEOUT);
@@ -137,6 +144,6 @@ impl Agent<'_> {
         }
         // Kills the remaining instruments, which sent an unexpected reply, by dropping them.
         self.instruments.clear();
-        self.report(&Report::RoundEnded { cold })
+        self.report(&Report::RoundEnded { cold, protocols })
     }
 }

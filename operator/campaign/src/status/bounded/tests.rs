@@ -65,6 +65,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         }),
         fabric: None,
         emulated: None,
+        protocols: Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks that the library returned the requested provider.
+//! Checks that the library returned the requested provider and used no protocol that the spec excludes.
 
 use crds::record::FabricFacts;
 use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec, Ucx};
@@ -6,19 +6,25 @@ use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec, Ucx};
 use super::CaseProof;
 use crate::collect::Case;
 use crate::plan::Plan;
-use crate::summarize::EndpointIndex;
+use crate::summarize::{EndpointIndex, protocols};
 
-/// Returns a `Contradicted` proof if the library returned a provider other than the requested one.
+/// Returns a `Contradicted` proof if the library returned a provider other than the requested one, or used a protocol
+/// that the spec excludes.
 pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
     let mut ranks = [case.initiator, case.target].into_iter();
-    ranks.find_map(|rank| {
+    let returned = ranks.find_map(|rank| {
         let facts = endpoints.facts_of_case(case, rank)?;
         let transport = plan.transport_of(plan.arms.get(case.arm)?);
         let requested = requested_if_different(transport, facts)?;
-        Some(CaseProof {
-            proof: FabricProof::Contradicted,
-            reason: format!("requested {requested}, but {}", returned(facts)),
-        })
+        Some(format!("requested {requested}, but {}", returned(facts)))
+    });
+    let reason = returned.or_else(|| match plan.transport_of(plan.arms.get(case.arm)?) {
+        TransportSpec::Ucx(ucx) => protocols::excluded(endpoints.protocols(case.arm), ucx),
+        _ => None,
+    })?;
+    Some(CaseProof {
+        proof: FabricProof::Contradicted,
+        reason,
     })
 }
 

@@ -68,6 +68,7 @@ impl Setup {
             device_memory: false,
             location: None,
             peers: 1,
+            counts_protocols: false,
         }
     }
 
