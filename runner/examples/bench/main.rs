@@ -1,5 +1,6 @@
 //! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
-//! fi_pingpong, fabtests and ucx_perftest, over the same library and transport on this machine.
+//! fi_pingpong, fabtests, ucx_perftest and the Starway benchmark suite, over the same library and transport on this
+//! machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
 //! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
@@ -25,6 +26,7 @@
 
 mod fabric;
 mod runner;
+mod starway;
 mod table;
 mod tools;
 
@@ -40,7 +42,7 @@ use runner::Case;
 use table::Row;
 use tools::{Fabtest, Tool};
 
-/// Compare the latency and the throughput of the runner with those of fi_pingpong, fabtests and ucx_perftest.
+/// Compare the latency and the throughput of the runner with those of fi_pingpong, fabtests, ucx_perftest and Starway.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
@@ -54,7 +56,10 @@ struct Arguments {
     /// bin/ucx_perftest next to the directory is used.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
-    /// Measure only libfabric or only UCX.
+    /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
+    #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
+    starway: Option<PathBuf>,
+    /// Measure only libfabric, only UCX, or only Starway.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -72,6 +77,7 @@ struct Arguments {
 enum Library {
     Libfabric,
     Ucx,
+    Starway,
 }
 
 /// Parameters of one measurement.
@@ -95,11 +101,17 @@ impl Setting<'_> {
 
 fn main() {
     let arguments = Arguments::parse();
-    if arguments.only != Some(Library::Ucx) {
+    let measures = |library| arguments.only.is_none_or(|only| only == library);
+    if measures(Library::Libfabric) {
         measure_libfabric(&arguments);
     }
-    if arguments.only != Some(Library::Libfabric) {
+    if measures(Library::Ucx) {
         measure_ucx(&arguments);
+    }
+    if let (Some(python), [library, ..]) = (&arguments.starway, arguments.ucx_libraries.as_slice())
+        && measures(Library::Starway)
+    {
+        starway::measure(python, library, arguments.repeats);
     }
 }
 

@@ -129,7 +129,7 @@ fn workload(case: Case, iterations: u32) -> Workload {
     }
 }
 
-fn runner_binary() -> PathBuf {
+pub fn runner_binary() -> PathBuf {
     let example = env::current_exe().unwrap();
     let directory = example.parent().and_then(Path::parent).unwrap();
     directory.join("fabricbench-runner")

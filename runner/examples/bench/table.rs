@@ -10,6 +10,9 @@ pub const LATENCY_HEADER: &str =
 pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/s | fi_rma_bw, MB/s | ratio |
 |---|---|---|---|---|---|";
 
+pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Starway | ratio |
+|---|---|---|---|---|---|";
+
 /// Header of a table that compares the runner with the test `test` of ucx_perftest.
 pub fn ucx_header(test: &str, unit: &str) -> String {
     format!(
@@ -42,14 +45,22 @@ impl Row {
         (self.version, self.provider) = (measured.version, measured.provider);
     }
 
+    /// Adds the values of the runner and of the only tool from one repetition.
+    pub fn add(&mut self, runner: f64, tool: f64) {
+        self.runner.push(runner);
+        for values in &mut self.tools {
+            values.push(Some(tool));
+        }
+    }
+
     pub fn line(&self, size: u64) -> String {
-        let mut line = format!(
-            "| {} | {} | {} | {} |",
-            self.version,
-            self.provider,
-            Size(size),
-            median_with_interval(&self.runner)
-        );
+        let (version, provider, size) = (&self.version, &self.provider, Size(size));
+        format!("| {version} | {provider} | {size} |{}", self.values())
+    }
+
+    /// Cells of the table with the values of the runner, and with the values and the ratio of each tool.
+    pub fn values(&self) -> String {
+        let mut line = format!(" {} |", median_with_interval(&self.runner));
         for tool in &self.tools {
             let values: Vec<f64> = tool.iter().copied().flatten().collect();
             let pairs = self.runner.iter().zip(tool);

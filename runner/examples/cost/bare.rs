@@ -103,17 +103,33 @@ fn post<R>(region: &R, operation: Operation) -> Post<'_, R> {
     }
 }
 
-/// A ping-pong of injected messages between two threads, with only the calls of the transport.
+/// One side of a ping-pong.
+struct Side<T: Transport> {
+    transport: T,
+    region: T::Region,
+    /// Whether messages are injected, if the library has such a call. An injected message has no completion.
+    inject: bool,
+    /// Whether the completion of the last message has not been read yet.
+    in_flight: bool,
+}
+
+/// A ping-pong between two threads with only the calls of the transport.
 pub struct PingPong<T: Transport> {
-    sides: [(T, T::Region); 2],
+    sides: [Side<T>; 2],
 }
 
 impl<T: Transport> PingPong<T> {
     pub fn new(spec: &TransportSpec) -> Self {
-        let mut sides = open_pair::<T>(spec);
-        for side in &mut sides {
-            (0..RECEIVES).for_each(|token| post_receive(side, token));
-        }
+        let sides = open_pair::<T>(spec).map(|(transport, region)| {
+            let mut side = Side {
+                transport,
+                region,
+                inject: !matches!(spec, TransportSpec::Ucx(_)),
+                in_flight: false,
+            };
+            (0..RECEIVES).for_each(|token| side.post_receive(token));
+            side
+        });
         Self { sides }
     }
 
@@ -123,16 +139,16 @@ impl<T: Transport> PingPong<T> {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..round_trips {
-                    let token = receive(second);
-                    send(second);
-                    post_receive(second, token);
+                    let token = second.receive();
+                    second.send();
+                    second.post_receive(token);
                 }
             });
             let start = Instant::now();
             for _ in 0..round_trips {
-                send(first);
-                let token = receive(first);
-                post_receive(first, token);
+                first.send();
+                let token = first.receive();
+                first.post_receive(token);
             }
             start.elapsed().as_nanos() as f64 / f64::from(2 * round_trips)
         })
@@ -143,30 +159,41 @@ fn receive_offset(token: u32) -> u64 {
     64 * (1 + u64::from(token))
 }
 
-fn send<T: Transport>((transport, region): &mut (T, T::Region)) {
-    let message = Post {
-        inject: true,
-        ..post(region, Operation::Send { immediate: 1 })
-    };
-    while let Err(error) = transport.post(&message) {
-        assert_eq!(error, PostError::Again);
-        // Nothing can arrive before the message is sent.
-        assert_eq!(transport.poll(&mut [EMPTY]).unwrap(), 0);
+impl<T: Transport> Side<T> {
+    fn send(&mut self) {
+        let message = Post {
+            inject: self.inject,
+            ..post(&self.region, Operation::Send { immediate: 1 })
+        };
+        while let Err(error) = self.transport.post(&message) {
+            assert_eq!(error, PostError::Again);
+            // Nothing can arrive before the message is sent.
+            assert_eq!(self.transport.poll(&mut [EMPTY]).unwrap(), 0);
+        }
+        self.in_flight = !self.inject;
     }
-}
 
-/// Waits for a message and returns the token of its receive.
-fn receive<T: Transport>((transport, _): &mut (T, T::Region)) -> u32 {
-    let mut completions = [EMPTY; 1];
-    while transport.poll(&mut completions).unwrap() == 0 {}
-    let CompletionKind::Received { token, .. } = completions[0].kind else {
-        unreachable!("an injected message has no completion");
-    };
-    token
-}
+    /// Waits for a message, and for the completion of the last one that was sent. Returns the token of the receive.
+    fn receive(&mut self) -> u32 {
+        let mut completions = [EMPTY; 1];
+        let mut received = None;
+        loop {
+            if self.transport.poll(&mut completions).unwrap() > 0 {
+                match completions[0].kind {
+                    CompletionKind::Received { token, .. } => received = Some(token),
+                    CompletionKind::Posted { .. } => self.in_flight = false,
+                    CompletionKind::RemoteWrite { .. } => unreachable!("no side writes"),
+                }
+            }
+            if let (Some(token), false) = (received, self.in_flight) {
+                return token;
+            }
+        }
+    }
 
-fn post_receive<T: Transport>((transport, region): &mut (T, T::Region), token: u32) {
-    transport
-        .post_receive(0, region, receive_offset(token), LENGTH, token)
-        .unwrap();
+    fn post_receive(&mut self, token: u32) {
+        self.transport
+            .post_receive(0, &self.region, receive_offset(token), LENGTH, token)
+            .unwrap();
+    }
 }

@@ -1,12 +1,12 @@
 //! Measures the cost of one operation in complete cases between two workers in this process, over the built-in
-//! transport or a libfabric provider on this machine.
+//! transport, a libfabric provider or UCX on this machine.
 //!
-//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
+//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm|ucx-tcp|ucx-sm]`. The cost of an operation
 //! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and clock
 //! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
-//! The line "transport only" shows a ping-pong without the scenario code. Its difference from the ping-pong with inject
-//! is the cost of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread
+//! The line "transport only" shows a ping-pong without the scenario code, with inject unless the library is UCX, which has
+//! no such call. Its difference from the same ping-pong of a complete case is the cost of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread
 //! serves both sides. The exit status is 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be
 //! far less than the effects that are measured with it.
 
@@ -26,11 +26,12 @@ use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWor
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
     Direction, Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation,
-    Polling, TransferBuffers, TransferOperation, TransportSpec,
+    Polling, TransferBuffers, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
+use fabricbench_runner::transport::ucx::Ucx;
 use pair::{Pair, arm, scenario};
 
 /// Limit for the cost of an operation over the built-in transport without the scenario code, in nanoseconds.
@@ -56,6 +57,12 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
 
 fn main() -> ExitCode {
     let libfabric = |provider| TransportSpec::Libfabric(LibfabricSpec { provider, rails: 1 });
+    let ucx = |transport| {
+        TransportSpec::Ucx(UcxSpec {
+            emulation: UcxEmulation::Allow,
+            ..UcxSpec::new(vec![transport], 1)
+        })
+    };
     let transport = std::env::args().nth(1);
     match transport.as_deref().unwrap_or("loopback") {
         "loopback" => {
@@ -69,8 +76,10 @@ fn main() -> ExitCode {
         }
         "tcp" => measure::<Libfabric>(&libfabric(LibfabricProvider::Tcp), 20),
         "shm" => measure::<Libfabric>(&libfabric(LibfabricProvider::Shm), 20),
+        "ucx-tcp" => measure::<Ucx>(&ucx(UcxTransport::Tcp), 20),
+        "ucx-sm" => measure::<Ucx>(&ucx(UcxTransport::Sm), 20),
         other => {
-            println!("unknown transport {other:?}: use loopback, tcp or shm");
+            println!("unknown transport {other:?}: use loopback, tcp, shm, ucx-tcp or ucx-sm");
             return ExitCode::from(2);
         }
     }
@@ -82,9 +91,13 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
     let round_trips = 50_000 / divisor;
     let mut bare = bare::PingPong::<T>::new(transport);
     bare.one_way_nanos(round_trips / 10);
-    print("transport only", "ping-pong Send, inject, one way", || {
-        bare.one_way_nanos(round_trips)
-    });
+    let injects = !matches!(transport, TransportSpec::Ucx(_));
+    let bare_case = if injects {
+        "ping-pong Send, inject, one way"
+    } else {
+        "ping-pong Send, one way"
+    };
+    print("transport only", bare_case, || bare.one_way_nanos(round_trips));
     let ping_pong = scenario(Workload::PingPong(PingPongWorkload {
         operation: PingPongOperation::Send,
         measured: Extent::Iterations(round_trips),
@@ -100,9 +113,16 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
         }
     }
     let tunings = [("baseline", None, None), ("inject, doorbell", Some(64), Some(16))];
+    // UCX has neither optimization.
+    let tunings = &tunings[..if injects { 2 } else { 1 }];
     for (tuning, inject, doorbell) in tunings {
         let scenarios = cases.iter().map(|(_, scenario)| scenario.clone()).collect();
-        let mut pair = Pair::<T>::new(arm(inject, doorbell), scenarios, transport.clone(), Polling::Spin);
+        let mut pair = Pair::<T>::new(
+            arm(*inject, *doorbell),
+            scenarios,
+            transport.clone(),
+            Polling::Spin,
+        );
         for (name, scenario) in &cases {
             print(tuning, name, || {
                 let posted = pair.measure(scenario, SIZE).posted.unwrap();

@@ -1,0 +1,115 @@
+//! Compares the role `loopback` of the runner with the Starway benchmark suite: small messages and the ping-pong of a
+//! flag, with the defaults of the suite, over the same UCX and transport. Starway runs both sides in one Python process,
+//! the runner in two processes.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::runner::runner_binary;
+use crate::table::{Row, STARWAY_HEADER};
+
+/// Transports, as both tools name them.
+const TRANSPORTS: [&str; 2] = ["tcp", "sm"];
+/// The scenarios, with the value of each that is compared: where the suite and where the runner reports it.
+const VALUES: [(&str, &str, &str, &str); 2] = [
+    (
+        "small-messages",
+        "messages/s",
+        "messages_per_second",
+        "messagesPerSecond",
+    ),
+    (
+        "pingpong-flag",
+        "mean round trip, us",
+        "avg_rtt_us",
+        "meanRoundTripMicroseconds",
+    ),
+];
+/// Port of the first execution of the suite. Each execution uses another one, because the suite cannot listen on a port
+/// again until the connections of the last execution have expired.
+const PORT: u16 = 17_940;
+/// Maximum duration of one execution, as an argument of `timeout`.
+const DEADLINE: &str = "120";
+
+/// Measures both scenarios over each transport, with the UCX in the directory `library`, and prints a table. `python` is an
+/// interpreter that can import Starway 0.6.0.
+pub fn measure(python: &Path, library: &Path, repeats: usize) {
+    println!("\n{STARWAY_HEADER}");
+    let mut ports = PORT..;
+    for transport in TRANSPORTS {
+        let mut rows = VALUES.map(|_| Row::new(1));
+        for repetition in 0..repeats {
+            // The order alternates, so that no tool always runs in the same position.
+            let port = ports.next().unwrap();
+            let (runner, starway);
+            if repetition % 2 == 0 {
+                runner = of_runner(library, transport);
+                starway = of_starway(python, library, transport, port);
+            } else {
+                starway = of_starway(python, library, transport, port);
+                runner = of_runner(library, transport);
+            }
+            for (row, (scenario, _, suite_key, runner_key)) in rows.iter_mut().zip(VALUES) {
+                row.add(
+                    metric(&runner, scenario, runner_key),
+                    metric(&starway, scenario, suite_key),
+                );
+            }
+        }
+        for (row, (scenario, unit, ..)) in rows.iter().zip(VALUES) {
+            println!("| {transport} | {scenario} | {unit} |{}", row.values());
+        }
+    }
+}
+
+fn of_runner(library: &Path, transport: &str) -> Value {
+    let mut command = timed(&runner_binary());
+    command
+        .args(["loopback", "--tls", transport, "--library-directory"])
+        .arg(library);
+    summary(command)
+}
+
+/// Runs the suite, which opens UCX from its Python environment unless the search path names another one.
+fn of_starway(python: &Path, library: &Path, transport: &str, port: u16) -> Value {
+    let mut command = timed(python);
+    command
+        .args(["-m", "starway.bench", "--role", "loopback", "--addr", "127.0.0.1"])
+        .args(["--tls", transport, "--port", &port.to_string()])
+        .env("STARWAY_USE_SYSTEM_UCX", "false")
+        .env("LD_LIBRARY_PATH", library);
+    if transport == "tcp" {
+        command.env("UCX_NET_DEVICES", "lo");
+    }
+    summary(command)
+}
+
+fn timed(program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(DEADLINE).arg(program);
+    command
+}
+
+/// Runs a tool with both scenarios and returns its JSON summary.
+fn summary(mut command: Command) -> Value {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let scenarios = VALUES.map(|(scenario, ..)| scenario);
+    let output = command
+        .arg("--output")
+        .arg(file.path())
+        .arg("--scenarios")
+        .args(scenarios)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    serde_json::from_slice(&std::fs::read(file.path()).unwrap()).unwrap()
+}
+
+fn metric(summary: &Value, scenario: &str, key: &str) -> f64 {
+    let scenarios = summary["scenarios"].as_array().unwrap();
+    let found = scenarios.iter().find(|one| one["name"] == scenario).unwrap();
+    found["metrics"][key].as_f64().unwrap()
+}
