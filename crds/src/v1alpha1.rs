@@ -51,6 +51,6 @@ pub use status::{
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
-    UcxEmulation, UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,
+    UcxConnection, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting, UcxTransport, Verbs,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

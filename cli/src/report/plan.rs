@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxPreset};
+use crds::v1alpha1::{
+    Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxConnection, UcxMessages, UcxPreset,
+};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -90,8 +92,16 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxAllocation::Caller => "",
                 UcxAllocation::Library => ", memory allocated by UCX",
             };
+            let messages = match ucx.messages {
+                UcxMessages::Tag => "",
+                UcxMessages::ActiveMessage => ", active messages",
+            };
+            let connection = match ucx.connection {
+                UcxConnection::WorkerAddress => "",
+                UcxConnection::Listener => ", connected to listeners",
+            };
             format!(
-                "ucx {}{preset}{}{memory}",
+                "ucx {}{preset}{}{memory}{messages}{connection}",
                 transports.join(","),
                 mode.unwrap_or_default()
             )

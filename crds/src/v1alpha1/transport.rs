@@ -175,6 +175,12 @@ pub struct Ucx {
     /// Who allocates the memory of the payload. Defaults to `Caller`.
     #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
     pub allocation: UcxAllocation,
+    /// Calls that transfer messages. Defaults to `Tag`.
+    #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
+    pub messages: UcxMessages,
+    /// How endpoints are connected. Defaults to `WorkerAddress`.
+    #[serde(default, skip_serializing_if = "UcxConnection::is_default")]
+    pub connection: UcxConnection,
 }
 
 impl Ucx {
@@ -188,6 +194,8 @@ impl Ucx {
             emulation: UcxEmulation::default(),
             error_handling: None,
             allocation: UcxAllocation::default(),
+            messages: UcxMessages::default(),
+            connection: UcxConnection::default(),
         }
     }
 
@@ -304,6 +312,41 @@ pub enum UcxAllocation {
     /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
     /// it directly. Each arm has memory of its own. Requires `rails: 1` and scenarios with `memory: Heap`.
     Library,
+}
+
+/// Calls that transfer messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxMessages {
+    /// Tagged messages (`ucp_tag_send_nbx`).
+    #[default]
+    Tag,
+    /// Active messages (`ucp_am_send_nbx`), which the target receives into posted buffers in the order of their arrival.
+    ActiveMessage,
+}
+
+impl UcxMessages {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How the endpoints of two workers are connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxConnection {
+    /// With the worker address of the peer, which lists its devices (`ucp_worker_get_address`).
+    #[default]
+    WorkerAddress,
+    /// With the IP address and the port of a listener of the peer (`ucp_listener_create`). Requires a transport over network
+    /// interfaces or RDMA devices.
+    Listener,
+}
+
+impl UcxConnection {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl UcxAllocation {

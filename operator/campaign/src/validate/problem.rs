@@ -154,6 +154,21 @@ pub enum ProblemKind {
         /// Name of the setting.
         name: String,
     },
+    /// A listener needs an IP address.
+    #[snafu(display(
+        "connection Listener needs a transport over a network, because peers connect to an IP address. Add tcp or an RDMA \
+         transport to transports, or use connection WorkerAddress"
+    ))]
+    ListenerWithoutNetwork,
+    /// The runner copies short active messages itself.
+    #[snafu(display(
+        "memory Cuda cannot be used with {path}.messages ActiveMessage, because the runner copies short active messages to \
+         host memory. Use messages Tag"
+    ))]
+    ActiveMessagesToGpu {
+        /// Path of the transport.
+        path: String,
+    },
     /// UCX allocates memory for one rail only.
     #[snafu(display(
         "allocation Library needs one rail, but there are {rails}: UCX allocates the memory of each rail separately. Set \

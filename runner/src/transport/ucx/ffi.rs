@@ -8,7 +8,9 @@ mod completion;
 mod config;
 mod connect;
 mod lanes;
+mod listener;
 mod memory;
+mod messages;
 mod objects;
 mod open;
 mod posting;
@@ -19,6 +21,7 @@ mod writes;
 
 pub(super) use completion::Event;
 pub(super) use config::Config;
+pub(super) use connect::Target;
 pub(super) use memory::{RailRegion, RegisteredRange};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};

@@ -2,6 +2,7 @@
 //! an exclusive reference.
 
 use super::completion::Event;
+use super::messages::Messages;
 use super::objects::Objects;
 use super::writes::{FlushState, PeerWrites};
 use super::{CallError, check};
@@ -9,6 +10,7 @@ use crate::transport::Peer;
 use crate::transport::ucx::rules::packing;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ucx_sys::bindings::{
@@ -19,6 +21,10 @@ use ucx_sys::{RequestState, request_state};
 
 /// Identifier of the active message that notifies a peer of a write.
 pub(super) const NOTIFICATION_ID: c_uint = 1;
+/// Identifier of the active message that a peer sends when it connects to a listener.
+pub(super) const GREETING_ID: c_uint = 3;
+/// Identifier of the active messages with a payload.
+pub(super) const MESSAGE_ID: c_uint = 2;
 /// Maximum number of flushes in flight.
 pub(super) const MAX_FLUSHES: usize = 16;
 /// Datatype of all operations: bytes (`ucp_dt_make_contig(1)`).
@@ -38,6 +44,8 @@ pub(in crate::transport::ucx) struct RailConfig {
     pub uses_wait: bool,
     /// Whether the library reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`).
     pub reports_peer_loss: bool,
+    /// Address of the listener for the connections of peers; `None` to connect endpoints with worker addresses.
+    pub listen: Option<SocketAddr>,
 }
 
 /// Endpoint to one peer.
@@ -82,6 +90,13 @@ pub(super) enum ReceiveState {
     Posting,
     /// The receive is posted; contains its request.
     Posted(*mut c_void),
+    /// The payload of an active message is being fetched from the peer.
+    Fetching {
+        /// Immediate data of the message.
+        immediate: u64,
+        /// Length of the payload in bytes.
+        length: usize,
+    },
 }
 
 /// One worker with its endpoints.
@@ -89,6 +104,10 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) objects: Arc<Objects>,
     pub(super) config: RailConfig,
     pub(super) endpoints: Vec<Endpoint>,
+    /// Endpoints of the peers that connected to the listener. This side does not post to them.
+    pub(super) accepted: Vec<ucp_ep_h>,
+    /// Number of greetings of peers that connected to the listener.
+    pub(super) greetings: usize,
     pub(super) keys: Vec<ImportedKey>,
     /// States of posts, by token.
     pub(super) posts: Box<[PostState]>,
@@ -99,6 +118,8 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) free_flushes: Vec<u32>,
     /// Number of flushes in flight that [`Rail::post_flush`] posted.
     pub(super) requested_flushes: u32,
+    /// Active messages and their receives.
+    pub(super) messages: Messages,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -116,18 +137,27 @@ unsafe impl Send for Rail {}
 
 impl Rail {
     pub(super) fn new(objects: Objects, config: RailConfig) -> Result<Self, CallError> {
-        let name = packed_address(&objects)?;
+        let name = match &objects.listener {
+            Some(listener) => packing::pack(
+                objects.library().identity().version,
+                listener.address.to_string().as_bytes(),
+            ),
+            None => packed_address(&objects)?,
+        };
         let wait_descriptor = config.uses_wait.then(|| wait_descriptor(&objects)).transpose()?;
         Ok(Self {
             objects: Arc::new(objects),
             config,
             endpoints: Vec::with_capacity(config.peers),
+            accepted: Vec::new(),
+            greetings: 0,
             keys: Vec::new(),
             posts: vec![PostState::Idle; config.depth].into(),
             receives: vec![ReceiveState::Idle; config.depth].into(),
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
             requested_flushes: 0,
+            messages: Messages::new(config.depth),
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,
@@ -136,7 +166,7 @@ impl Rail {
         })
     }
 
-    /// Packed worker address, which peers use to connect.
+    /// Packed worker address, or address of the listener, which peers use to connect.
     pub(in crate::transport::ucx) fn name(&self) -> &[u8] {
         &self.name
     }
@@ -180,13 +210,15 @@ impl Rail {
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         let objects = Arc::clone(&self.objects);
         let functions = objects.library().functions();
-        for endpoint in std::mem::take(&mut self.endpoints) {
+        let endpoints = std::mem::take(&mut self.endpoints).into_iter();
+        let accepted = std::mem::take(&mut self.accepted);
+        for endpoint in endpoints.map(|endpoint| endpoint.handle).chain(accepted) {
             // SAFETY: the struct consists of integers, pointers and unions of pointers, for which zero is valid.
             let mut param: ucp_request_param_t = unsafe { std::mem::MaybeUninit::zeroed().assume_init() };
             param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
             param.flags = UCP_EP_CLOSE_FLAG_FORCE;
             // SAFETY: the endpoint is open, its error handling mode allows this flag, and it is not used afterwards.
-            let state = request_state(unsafe { (functions.ucp_ep_close_nbx)(endpoint.handle, &param) });
+            let state = request_state(unsafe { (functions.ucp_ep_close_nbx)(endpoint, &param) });
             let RequestState::InProgress(request) = state else {
                 continue;
             };
@@ -219,6 +251,7 @@ impl Drop for Rail {
             self.posts.iter().all(|post| *post == PostState::Idle)
         };
         self.handle_events();
+        self.release_messages();
         if !idle {
             // An operation in flight to a lost peer still refers to its key, which is therefore not destroyed.
             return;
