@@ -36,6 +36,17 @@ pub enum BoundingResource {
     Copy,
 }
 
+/// Factor by which the bound of a pair applies to the values of `plan`: 1 for pairs. All flows of the many-to-many pattern
+/// have one value together, which is limited by the links of the smaller side, and by the threads of all flows.
+fn workers_at_bound(plan: &Plan, resource: BoundingResource) -> f64 {
+    plan.many_to_many.map_or(1.0, |pattern| match resource {
+        BoundingResource::LineRate | BoundingResource::PciLink => {
+            f64::from(pattern.senders.min(pattern.receivers))
+        }
+        BoundingResource::Copy => pattern.flow_count() as f64,
+    })
+}
+
 /// Computes the bounds of every scenario with transfers, from what the workers reported about the baseline and about
 /// their hosts.
 pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
@@ -65,7 +76,10 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         };
         let threads = f64::from(memory::threads(workload));
         let copies = (BoundingResource::Copy, copy_rate.map(|rate| rate * threads));
-        let known = links.into_iter().chain([copies]);
+        let known = links.into_iter().chain([copies]).map(|(resource, rate)| {
+            let shares = workers_at_bound(plan, resource);
+            (resource, rate.map(|rate| rate * shares))
+        });
         bounds.extend(known.filter_map(|(resource, rate)| {
             Some(UpperBound {
                 scenario,

@@ -39,7 +39,30 @@ pub(super) fn check_cases(
         }
         CaseCheck { invalid, proof }
     };
-    reports.cases.iter().enumerate().map(check_case).collect()
+    let mut checks: Vec<CaseCheck> = reports.cases.iter().enumerate().map(check_case).collect();
+    if plan.many_to_many.is_some() {
+        invalidate_other_flows(reports, &mut checks);
+    }
+    checks
+}
+
+/// Makes all flows that ran at the same time invalid if one of them is, because they have a value only together.
+fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
+    let key = |case: &Case| (case.leg, case.attempt, case.block, case.arm);
+    let mut invalid = BTreeMap::new();
+    for (case, check) in reports.cases.iter().zip(checks.iter()) {
+        if !check.is_valid() {
+            invalid.entry(key(case)).or_insert((case.initiator, case.target));
+        }
+    }
+    for (case, check) in reports.cases.iter().zip(checks) {
+        if let Some((sender, receiver)) = invalid.get(&key(case)).filter(|_| check.is_valid()) {
+            check.invalid.push(Invalid::FlowInvalid {
+                sender: *sender,
+                receiver: *receiver,
+            });
+        }
+    }
 }
 
 fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
@@ -84,6 +107,9 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
         })
     }));
     invalid.extend(limits::check_line_rate(case, measured, endpoints));
+    if plan.many_to_many.is_some() && case.pass == Pass::Measure {
+        invalid.extend(limits::check_simultaneous(case.span_nanos, measured));
+    }
     invalid.extend(limits::check_elapsed(&scenario.assignment.workload, measured));
     invalid.extend(limits::check_latency_floor(scenario, case, measured, endpoints));
     invalid
@@ -91,10 +117,11 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
     let complete = |side: &crate::collect::SidePosts| {
-        side.operations > 0
-            && side.elapsed_nanos > 0
+        let (operations, payload_bytes, elapsed_nanos) = side.timed();
+        operations > 0
+            && elapsed_nanos > 0
             && side.latency.count() > 0
-            && (side.payload_bytes > 0 || case.size_bytes == 0)
+            && (payload_bytes > 0 || case.size_bytes == 0)
     };
     let mut sides = measured.posters(&scenario.assignment.workload).peekable();
     sides.peek().is_some() && sides.all(complete)

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary,
-    ExecutionStatus, ExpectationOutcome, ExpectationResult, KneePosition, Metric, Optimization,
+    ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult, KneePosition, Metric, Optimization,
     OptimizationResult, PairResult, PingResult, PlacementStatus, SweepKnee, SweepPoint, SweepResult,
 };
 
@@ -58,6 +58,14 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             fairness_ppm: 1_234_567,
         }),
         flush: None,
+        flows: Some(FlowsResult {
+            slowest_bytes_per_second: 12_345_678_901,
+            median_bytes_per_second: 12_345_678_901,
+            fastest_bytes_per_second: 12_345_678_901,
+            slowest_receiver_bytes_per_second: 12_345_678_901,
+            fastest_receiver_bytes_per_second: 12_345_678_901,
+            fairness_ppm: 987_654,
+        }),
         ping: Some(PingResult {
             idle_p99_nanos: Some(123_456_789),
             loaded_p99_nanos: Some(123_456_789),
