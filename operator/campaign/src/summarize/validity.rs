@@ -168,3 +168,52 @@ fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
     }
     (report.bytes == 0 && report.transfers == 0).then(|| "no bytes were verified".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use crds::record::{CaseFailure, FailureReason};
+
+    use super::*;
+
+    fn case(block: u32, arm: usize, initiator: u32) -> Case {
+        Case {
+            leg: 0,
+            attempt: 1,
+            block,
+            round: block,
+            pass: Pass::Measure,
+            scenario: 0,
+            size_bytes: 64,
+            arm,
+            initiator,
+            target: 2,
+            started_nanos: 0,
+            span_nanos: None,
+            outcome: CaseOutcome::Failed(CaseFailure {
+                reason: FailureReason::Internal,
+                message: String::new(),
+            }),
+        }
+    }
+
+    #[test]
+    fn one_contradicted_flow_invalidates_the_flows_of_its_arm_and_block() {
+        let keys = [(1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 1, 1), (2, 0, 0), (2, 0, 1)];
+        let reports = Reports {
+            cases: keys.map(|(block, arm, sender)| case(block, arm, sender)).into(),
+            ..Reports::default()
+        };
+        let mut checks = vec![CaseCheck::default(); keys.len()];
+        let message = "lo counted too few bytes".to_owned();
+        checks[1].invalid.push(Invalid::FabricContradicted { message });
+        invalidate_other_flows(&reports, &mut checks);
+        let invalid: Vec<bool> = checks.iter().map(|check| !check.is_valid()).collect();
+        assert_eq!(invalid, [true, true, false, false, false, false]);
+        let consequence = Invalid::FlowInvalid {
+            sender: 1,
+            receiver: 2,
+        };
+        assert_eq!(checks[0].invalid, [consequence]);
+        assert_eq!(checks[1].invalid.len(), 1);
+    }
+}
