@@ -97,7 +97,8 @@ fn windows_of_all_flows_are_within_the_time_in_which_all_are_active() {
     // Two arms, scenarios and rounds, with four flows each.
     assert_eq!(windows.len(), 2 * 2 * 2 * 4);
     for (span_nanos, window) in &windows {
-        assert!(window.lead_nanos > 0 && window.tail_nanos > 0, "{window:?}");
+        // The window that closes last may end with the last transfer.
+        assert!(window.lead_nanos > 0, "{window:?}");
         assert!(window.elapsed_nanos >= 1_000_000_000, "{window:?}");
         // A window can be longer than this time only by one transfer, whose completion opened it before the command.
         assert!(
@@ -199,19 +200,23 @@ fn run_with_a_killed_worker_stops_and_measures_the_missing_flows_when_resumed() 
     }
 }
 
+/// The harness derives every analysis, and the blocks that each stage needs, from the records.
 #[test]
-fn settled_run_ends_flows_that_obviously_differ() {
+fn settled_run_analyzes_all_flows_together() {
     let dir = TestDir::new();
-    let arms = "[{name: baseline}, {name: two-rails, striping: {policy: Nixl, thresholdBytes: 1Ki}}]";
+    let arms = "[{name: baseline}, {name: striped, striping: {policy: Nixl, thresholdBytes: 1Ki}}]";
     let scenarios = "[{name: flows, transfer: {sizes: [64Ki], window: 4, duration: 100ms}}]";
-    let sampling = "sampling: {rounds: 30, stop: Settled, marginPercent: 50}";
+    let sampling = "sampling: {rounds: 10, stop: Settled}";
     let transport = "{libfabric: {provider: tcp, rails: 2}}";
     let manifest = run(arms, transport, scenarios, &[sampling, TWO_BY_TWO]);
     RunningCommand::start(dir.run(&dir.manifest(&manifest))).wait();
     let stored = StoredRun::read(&dir.run_dir(NAME));
     stored.assert_complete();
-    let comparisons = &stored.status().comparisons;
-    let one = comparisons.iter().find(|one| one.arm == "two-rails").unwrap();
+    let mut comparisons = stored.status().comparisons.iter();
+    let one = comparisons.find(|one| one.arm == "striped").unwrap();
     println!("{one:?}");
-    assert!(one.rounds <= 30 && one.effect_ppm.is_some(), "{one:?}");
+    assert!(one.effect_ppm.is_some(), "{one:?}");
+    for result in &stored.status().results {
+        assert!(result.flows.is_some(), "{result:?}");
+    }
 }

@@ -7,7 +7,7 @@ from .cases import Case, timed
 from .tally import ROUNDING
 
 # Minimum share of the time in which the windows of all flows were open that the window of each flow covers.
-MIN_SPAN_SHARE = 0.9
+MIN_SPAN_SHARE = 0.75
 PPM = 10**6
 
 

@@ -26,9 +26,9 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
-/// Minimum share of the time in which the windows of all flows were open that the window of each flow must cover. Each
-/// window then includes all of this time except for a tenth at its start and a tenth at its end.
-pub const MIN_SPAN_SHARE: f64 = 0.9;
+/// Minimum share of the time within which the windows of all flows were open that the window of each flow must cover. The
+/// middle half of this time is then in every window.
+pub const MIN_SPAN_SHARE: f64 = 0.75;
 
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
 /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
