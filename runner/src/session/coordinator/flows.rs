@@ -101,7 +101,7 @@ impl<W: Write> Coordinator<'_, W> {
                 Picked::Stop
             }
             Report::Reached(reached) if reached >= phase => Picked::Response(()),
-            // A worker finishes only if it was told to, or if it failed.
+            // A worker finishes before this phase only if it failed.
             Report::Done { results, evidence } => {
                 done.insert(rank, Ok(Finished::new(results, evidence)));
                 failed = true;
