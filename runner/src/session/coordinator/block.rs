@@ -7,7 +7,7 @@ use crds::assignment::{BlockAssignment, Extent, Pass, RoundAssignment, Workload}
 use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
 
 use super::Coordinator;
-use super::flows::{self, Finished};
+use super::flows::{self, Finished, FinishedByRank, PairResults};
 use crate::rendezvous::message::{CaseOrder, Command, FlowOrder, Report};
 use crate::session::merge::SideOrFailure;
 use crate::session::setup_failures::SetupFailures;
@@ -164,7 +164,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         &mut self,
         pairs: &[Pair],
         is_simultaneous: bool,
-    ) -> Result<(Vec<(Pair, CaseResult)>, Option<u64>), Halt> {
+    ) -> Result<(PairResults, Option<u64>), Halt> {
         let ranks: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
         let ranks: Vec<u32> = ranks.into_iter().collect();
         for rank in &ranks {
@@ -193,7 +193,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             };
             (rank, result)
         };
-        let mut results: Vec<(Pair, CaseResult)> = pairs
+        let mut results: PairResults = pairs
             .iter()
             .map(|pair| (*pair, merge::merge_sides(side(pair.initiator), side(pair.target))))
             .collect();
@@ -204,11 +204,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Adds the results of all workers in `ranks` that are not in `done` yet.
-    fn collect_results(
-        &mut self,
-        ranks: &[u32],
-        done: &mut BTreeMap<u32, Result<Finished, CaseFailure>>,
-    ) -> Result<(), Halt> {
+    fn collect_results(&mut self, ranks: &[u32], done: &mut FinishedByRank) -> Result<(), Halt> {
         let missing: Vec<u32> = ranks
             .iter()
             .copied()

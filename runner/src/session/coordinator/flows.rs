@@ -14,6 +14,12 @@ use crate::session::gang::Picked;
 use crate::session::merge::SideOrFailure;
 use crate::session::tournament::Pair;
 
+/// Results of the cases of pairs that ran at the same time.
+pub(super) type PairResults = Vec<(Pair, CaseResult)>;
+
+/// Results of workers, by rank. A failure means that the worker was lost.
+pub(super) type FinishedByRank = BTreeMap<u32, Result<Finished, CaseFailure>>;
+
 /// Results of the flows of one worker.
 #[derive(Debug)]
 pub(super) struct Finished {
@@ -47,7 +53,7 @@ impl<W: Write> Coordinator<'_, W> {
     pub(super) fn control_flows(
         &mut self,
         ranks: &[u32],
-        done: &mut BTreeMap<u32, Result<Finished, CaseFailure>>,
+        done: &mut FinishedByRank,
     ) -> Result<Option<u64>, Halt> {
         let mut span_nanos = None;
         let mut is_active = self.await_phase(ranks, FlowPhase::Ready, done)?;
@@ -86,7 +92,7 @@ impl<W: Write> Coordinator<'_, W> {
         &mut self,
         ranks: &[u32],
         phase: FlowPhase,
-        done: &mut BTreeMap<u32, Result<Finished, CaseFailure>>,
+        done: &mut FinishedByRank,
     ) -> Result<bool, Halt> {
         let task = match phase {
             FlowPhase::Ready => "preparing its flows",
