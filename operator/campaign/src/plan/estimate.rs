@@ -316,7 +316,7 @@ mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
         CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
-        OpenLoopReport, Posted, PostingCounters, Record, SideReport,
+        OpenLoopReport, Posted, PostingCounters, Record, SideReport, Simultaneous,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -382,7 +382,8 @@ mod tests {
             }),
             flush: None,
             ping: None,
-            simultaneous: Some(crds::record::Simultaneous {
+            // The flows of the many-to-many pattern have one direction.
+            simultaneous: (sides == 1).then_some(Simultaneous {
                 operations: many,
                 payload_bytes: many,
                 elapsed_nanos: many,
@@ -401,7 +402,7 @@ mod tests {
             initiator: 60,
             target: 61,
             started_nanos: many,
-            span_nanos: Some(many),
+            span_nanos: (sides == 1).then_some(many),
             result: CaseResult::Measured(Box::new(Measurement {
                 initiator: SideReport {
                     posted: Some(posted.clone()),

@@ -264,7 +264,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 17;
+    let of_result = 23;
     let left = 3;
     let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
     // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.
