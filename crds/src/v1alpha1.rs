@@ -46,8 +46,7 @@ pub use status::{
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
     FabricProof, FabricSummary, FlowsResult, FlushResult, NodeResult, Optimization, OptimizationResult,
     Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State,
-    Verdict,
-    WithheldReason,
+    Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

@@ -40,10 +40,11 @@ fn flows_of(stored: &StoredRun, arm: &str) -> FlowsResult {
 #[test]
 fn rate_of_all_flows_is_that_of_the_shaped_link_within_5_percent() {
     let dir = TestDir::new();
-    // A window of a few transfers of each flow fits into the queue of the link, so that none is dropped. The workers sleep,
-    // so that they do not take CPU time from each other.
+    // The transfers in flight of all flows take 0.2 s on the link, so that it is busy even if a worker waits for a CPU. The
+    // queue holds all of them, so that none is dropped. The workers sleep, so that they do not take CPU time from each
+    // other. The messages of the coordinator share the link, so the windows are much longer than they take.
     let scenarios = "[{name: incast, integrity: false, polling: Wait, \
-                     transfer: {sizes: [64Ki], window: 4, duration: 2s, warmup: 4}}]";
+                     transfer: {sizes: [64Ki], window: 8, duration: 3s, warmup: 4}}]";
     let sampling = "sampling: {rounds: 3, control: false}";
     let manifest = dir.manifest(&run(ONE, TCP, scenarios, &[sampling, INCAST]));
     let shape = "tbf rate 100mbit burst 256k latency 500ms";
@@ -71,8 +72,8 @@ fn rate_of_all_flows_is_that_of_the_shaped_link_within_5_percent() {
         flows.fastest_receiver_bytes_per_second
     );
     assert!((250_000..=1_000_000).contains(&flows.fairness_ppm), "{flows:?}");
-    // A transfer waits for those of the other flows: 16 transfers of 64 KiB take 84 ms on this link.
-    assert!(result.p99_nanos.unwrap() > 40_000_000, "{result:?}");
+    // A transfer waits for those of the other flows: 32 transfers of 64 KiB take 168 ms on this link.
+    assert!(result.p99_nanos.unwrap() > 100_000_000, "{result:?}");
     assert!(
         output.stdout.contains("4 flows at the same time"),
         "{}",
