@@ -3,6 +3,7 @@
 //! The document determines all parameters of the measurement, including the arms, their order, the chunks and the
 //! deadlines. A worker reads only its rank from its environment.
 
+mod many_to_many;
 pub mod memory;
 pub mod pilot;
 mod starway;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
 
+pub use many_to_many::ManyToMany;
 pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
@@ -36,6 +38,9 @@ pub struct Assignment {
     pub identity: AttemptIdentity,
     /// Number of workers. Ranks start at 0, and rank 0 is the coordinator.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern. If unset, every pair of workers exchanges data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub many_to_many: Option<ManyToMany>,
     /// Address, port and timeout of the rendezvous.
     pub rendezvous: Rendezvous,
     /// Library and provider of the processes that do not set a transport.
@@ -368,6 +373,17 @@ impl Workload {
         }
     }
 
+    /// Whether the flows of the many-to-many pattern can use the workload. Their windows are opened and closed at the same
+    /// time, so the workload must be a unidirectional closed loop that lasts for a duration.
+    pub fn suits_many_to_many(&self) -> bool {
+        matches!(self, Self::Transfer(transfer)
+            if transfer.direction == Direction::Unidirectional
+                && transfer.open_loop.is_none()
+                && !transfer.flush
+                && !transfer.ping
+                && matches!(transfer.measured, Extent::DurationNanos(_)))
+    }
+
     /// Replaces the number of measured operations or the duration of the measurement.
     pub fn set_measured(&mut self, measured: Extent) {
         match self {
@@ -400,6 +416,20 @@ impl Assignment {
                 version: self.version
             }
         );
+        if let Some(pattern) = self.many_to_many {
+            require(
+                pattern.senders >= 1 && pattern.receivers >= 1 && pattern.workers() == self.workers,
+                "manyToMany",
+                "must have at least one sender and one receiver, and as many of both as there are workers",
+            )?;
+            require(
+                self.scenarios
+                    .iter()
+                    .all(|scenario| scenario.workload.suits_many_to_many()),
+                "scenarios[].workload",
+                "must be a unidirectional closed loop with a duration, because of manyToMany",
+            )?;
+        }
         let rails = self.transport.rails();
         require((2..=64).contains(&self.workers), "workers", "must be 2 to 64")?;
         require((1..=64).contains(&rails), "transport.rails", "must be 1 to 64")?;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use case::{
     CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason, IntegrityReport,
     InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport,
+    Simultaneous,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

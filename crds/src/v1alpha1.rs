@@ -44,9 +44,9 @@ pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
-    FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
-    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State, Verdict,
-    WithheldReason,
+    FabricProof, FabricSummary, FlowsResult, FlushResult, NodeResult, Optimization, OptimizationResult,
+    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State,
+    Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

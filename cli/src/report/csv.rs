@@ -1,6 +1,6 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
-use campaign::summarize::{CellSummary, METRICS};
+use campaign::summarize::{CellSummary, FlowsSummary, METRICS};
 use crds::record::ProtocolUse;
 use crds::v1alpha1::Metric;
 
@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 35] = [
+const COLUMNS: [&str; 38] = [
     "run",
     "scenario",
     "size_bytes",
@@ -44,6 +44,9 @@ const COLUMNS: [&str; 35] = [
     "ping_idle_p99_ns",
     "ping_loaded_p99_ns",
     "protocols",
+    "slowest_flow_bytes_per_second",
+    "fastest_flow_bytes_per_second",
+    "flow_fairness",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -72,7 +75,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 38] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -83,6 +86,11 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] 
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let observed = &cell.observations;
     let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
+    let flow_rates = cell
+        .flows
+        .as_ref()
+        .map(FlowsSummary::sorted_rates)
+        .unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
         let optimization = labels::optimization(evidence.optimization);
         format!("{optimization}={:?}", evidence.engagement)
@@ -144,6 +152,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] 
         nanos(observed.idle_pings.tail_quantile(0.99)),
         nanos(observed.loaded_pings.tail_quantile(0.99)),
         protocols(&cell.protocols),
+        number(flow_rates.first().copied()),
+        number(flow_rates.last().copied()),
+        number(cell.flows.as_ref().map(|flows| flows.fairness)),
     ]
 }
 

@@ -1,7 +1,8 @@
-//! What was observed besides the metrics: round trips, directions, flushes and pings, as text.
+//! What was observed besides the metrics: round trips, directions, flushes, pings and flows, as text.
 
 use campaign::format;
-use campaign::summarize::{CellSummary, Directions};
+use campaign::stats::median_of;
+use campaign::summarize::{CellSummary, Directions, FlowsSummary};
 
 use super::Report;
 
@@ -12,6 +13,8 @@ pub enum ObservationKind {
     RoundTrip,
     /// The two directions of a bidirectional transfer.
     Directions,
+    /// Rates of the flows of the many-to-many pattern.
+    Flows,
     /// Flushes after transfers.
     Flush,
     /// Pings on the idle fabric and beside transfers.
@@ -24,6 +27,7 @@ impl ObservationKind {
         match self {
             Self::RoundTrip => "rtt",
             Self::Directions => "duplex",
+            Self::Flows => "flows",
             Self::Flush => "flush",
             Self::Pings => "pings",
         }
@@ -56,6 +60,7 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
             ObservationKind::Directions,
             cell.observations.directions.as_ref().map(directions),
         ),
+        (ObservationKind::Flows, cell.flows.as_ref().and_then(flows)),
         (ObservationKind::Flush, flush(cell)),
         (ObservationKind::Pings, pings(cell)),
     ];
@@ -93,6 +98,27 @@ fn directions(found: &Directions) -> String {
         format::bytes_per_second(found.from_target),
         found.fairness
     )
+}
+
+fn flows(found: &FlowsSummary) -> Option<String> {
+    let mut rates = found.sorted_rates();
+    let (slowest, fastest) = (*rates.first()?, *rates.last()?);
+    let receivers = match found.receiver_range()? {
+        _ if found.receivers.len() == 1 => String::new(),
+        (slowest, fastest) => format!(
+            "; receivers {} to {}",
+            format::bytes_per_second(slowest),
+            format::bytes_per_second(fastest)
+        ),
+    };
+    Some(format!(
+        "{} at the same time, {} to {}, median {}, fairness {:.3}{receivers}",
+        format::pluralized(found.flows.len() as u64, "flow"),
+        format::bytes_per_second(slowest),
+        format::bytes_per_second(fastest),
+        format::bytes_per_second(median_of(&mut rates)?),
+        found.fairness
+    ))
 }
 
 fn flush(cell: &CellSummary) -> Option<String> {

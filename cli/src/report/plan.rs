@@ -25,10 +25,10 @@ pub fn render(plan: &HashedPlan) -> String {
 fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
-        "{}   {} · {} workers · {} · {} · {} % confidence · margin {} %",
+        "{}   {} · {} · {} · {} · {} % confidence · margin {} %",
         plan.run,
         format_transport(&plan.transport),
-        plan.workers,
+        super::overview::workers(plan),
         pluralized(plan.rounds.into(), "round"),
         super::overview::seed(plan),
         plan.sampling.confidence_percent,

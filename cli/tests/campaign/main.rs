@@ -18,6 +18,8 @@ mod harness;
 mod libraries;
 mod lost_processes;
 mod manifest;
+mod many_to_many;
+
 mod mount_namespace;
 mod multiple_runs;
 mod network_namespace;

@@ -30,6 +30,10 @@ pub struct CaseRecord {
     pub target: u32,
     /// Time at which the case started, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
+    /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
+    /// nanoseconds according to the coordinator. Only with the many-to-many pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_nanos: Option<u64>,
     /// Result of the case.
     pub result: CaseResult,
 }
@@ -65,7 +69,8 @@ pub struct Measurement {
 pub struct SideReport {
     /// Length of the measured window according to this worker's clock, in nanoseconds.
     pub window_nanos: u64,
-    /// User and system CPU time of all threads of the instrument process during the window, in nanoseconds.
+    /// User and system CPU time of all threads of the instrument process during the window, in nanoseconds. If the process
+    /// runs several flows at the same time, it is divided by their number.
     pub cpu_nanos: u64,
     /// Number of voluntary context switches during the window.
     pub voluntary_switches: u64,
@@ -120,6 +125,28 @@ pub struct Posted {
     /// Round-trip times of pings. Unset if this worker sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingReport>,
+    /// Transfers of the window in which all flows are active. Latencies are those of these transfers, while the other
+    /// values also include the transfers before and after this window. Only with the many-to-many pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simultaneous: Option<Simultaneous>,
+}
+
+/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active. The flow posts without a
+/// pause from before the window to after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Simultaneous {
+    /// Number of transfers that completed in the window.
+    pub operations: u64,
+    /// Payload bytes of these transfers.
+    pub payload_bytes: u64,
+    /// Length of the window, from one completion to another, in nanoseconds.
+    pub elapsed_nanos: u64,
+    /// Time from the first post to the start of the window, in nanoseconds.
+    pub lead_nanos: u64,
+    /// Time from the end of the window to the last completion, in nanoseconds.
+    pub tail_nanos: u64,
 }
 
 /// Distribution of durations.

@@ -337,6 +337,9 @@ pub struct ArmResult {
     /// Round-trip times of the pings of streamingDuplex. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingResult>,
+    /// Rates of the flows of the pattern ManyToMany while all of them are active. Unset for other patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsResult>,
     /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,
@@ -365,6 +368,27 @@ pub struct ProtocolResult {
     /// Number of times that all workers started the protocol for this operation. Protocols that split a message are counted
     /// once for each fragment, and some calls for small messages are not counted.
     pub count: u64,
+}
+
+/// Rates of the flows of the pattern ManyToMany while all of them are active, in payload bytes per second. The rate of a
+/// flow or receiver is its median over all rounds. The rate of all flows together is bytesPerSecond of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FlowsResult {
+    /// Rate of the slowest flow.
+    pub slowest_bytes_per_second: u64,
+    /// Median rate of the flows.
+    pub median_bytes_per_second: u64,
+    /// Rate of the fastest flow.
+    pub fastest_bytes_per_second: u64,
+    /// Rate at the slowest receiver: the sum over its flows.
+    pub slowest_receiver_bytes_per_second: u64,
+    /// Rate at the fastest receiver.
+    pub fastest_receiver_bytes_per_second: u64,
+    /// Fairness between the flows in parts per million: the median of Jain's index over all rounds. It is 1,000,000 if all
+    /// flows have the same rate, and 1,000,000 divided by the number of flows if one flow has all of it.
+    pub fairness_ppm: u64,
 }
 
 /// Throughput of the two directions between the workers of a pair, each timed by its sender.

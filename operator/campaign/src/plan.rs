@@ -15,12 +15,13 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, Workload, pilot};
+use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
 use serde::Serialize;
 use snafu::Snafu;
 
+use super::collect::Case;
 use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
@@ -41,6 +42,9 @@ pub struct Plan {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern; `None` if every pair of workers exchanges data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub many_to_many: Option<ManyToMany>,
     /// GPUs, NICs and NUMA node that every worker uses.
     #[serde(skip_serializing_if = "Devices::is_default")]
     pub devices: Devices,
@@ -250,6 +254,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         run: run.name.clone(),
         transport: run.transport.clone(),
         workers: run.workers,
+        many_to_many: run.many_to_many,
         devices: run.devices.clone(),
         align: run.align,
         sampling: Sampling {
@@ -317,9 +322,13 @@ impl Plan {
     }
 
     /// Number of turns that it takes to run all pairs of workers, with disjoint pairs running at the same time. The
-    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
+    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd. All flows of
+    /// the many-to-many pattern run in one turn.
     pub fn turns(&self) -> u32 {
-        self.workers.saturating_sub(1) + self.workers % 2
+        match self.many_to_many {
+            Some(_) => 1,
+            None => self.workers.saturating_sub(1) + self.workers % 2,
+        }
     }
 
     /// Family of `comparisons` comparisons, those of a scenario or the controls of the run, at the level of one
@@ -343,10 +352,25 @@ impl Plan {
         leg.rounds.first().map_or(0, |round| self.stage(round.round))
     }
 
-    /// Number of pairs of workers.
+    /// Number of pairs of workers that exchange data.
     pub fn pairs(&self) -> u64 {
         let workers = u64::from(self.workers);
-        workers * workers.saturating_sub(1) / 2
+        self.many_to_many
+            .map_or(workers * workers.saturating_sub(1) / 2, ManyToMany::flow_count)
+    }
+
+    /// Ranks that identify the cases that have a value together: those of the pair or, because all flows of the
+    /// many-to-many pattern have one value together, the same for all flows.
+    pub(crate) fn unit(&self, case: &Case) -> (u32, u32) {
+        match self.many_to_many {
+            Some(pattern) => (0, pattern.senders),
+            None => (case.initiator, case.target),
+        }
+    }
+
+    /// Largest number of flows of a worker that run at the same time.
+    pub fn flows_of_a_worker(&self) -> u32 {
+        self.many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker)
     }
 
     /// Cell of `arm` at `size_bytes` in the scenario with index `scenario`; `None` if the plan has no such cell.

@@ -5,6 +5,7 @@
 mod devices;
 mod expectations;
 mod identical;
+mod many_to_many;
 mod memory;
 mod problem;
 mod scenarios;
@@ -15,7 +16,7 @@ mod variants;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, ScenarioAssignment};
+use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
 use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, Sampling, TransportSpec};
 
 use super::format::clipped;
@@ -32,6 +33,8 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern; `None` if every pair of workers exchanges data.
+    pub many_to_many: Option<ManyToMany>,
     /// GPUs, NICs and NUMA node that every worker uses.
     pub devices: Devices,
     /// Required position of each NIC relative to the memory that it accesses.
@@ -116,6 +119,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
     transports::check(spec, &scenarios, &mut report);
+    many_to_many::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);
@@ -140,7 +144,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     Ok(ValidatedRun {
         name,
         transport: spec.transport.clone(),
-        workers: spec.placement.workers,
+        workers: spec.placement.worker_count(),
+        many_to_many: spec.placement.many_to_many(),
         devices: spec.devices.clone(),
         align: spec.placement.align,
         sampling: spec.sampling,

@@ -104,7 +104,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
     })
 }
 
-/// Adds directions, flushes and pings to the result of an arm.
+/// Adds directions, flushes, pings and flows to the result of an arm.
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
@@ -113,6 +113,11 @@ fn with_observations(mut arm: Value) -> Value {
     arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
     arm["ping"] =
         json!({"idleP99Nanos": 9000, "loadedP99Nanos": 27_000_000, "blockingPpm": 3_000_000_000_u64});
+    arm["flows"] = json!({
+        "slowestBytesPerSecond": 2_000_000, "medianBytesPerSecond": 3_000_000, "fastestBytesPerSecond": 4_000_000,
+        "slowestReceiverBytesPerSecond": 5_000_000, "fastestReceiverBytesPerSecond": 7_000_000,
+        "fairnessPpm": 980_000,
+    });
     arm
 }
 

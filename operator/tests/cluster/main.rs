@@ -18,6 +18,7 @@ mod images_and_environments;
 mod kills;
 mod lane;
 mod lifecycle;
+mod many_to_many;
 mod outcome;
 mod permissions;
 mod placement;

@@ -14,6 +14,12 @@ def samples(posted):
     return histogram.decode(posted["latency"], posted["maxNanos"])
 
 
+def timed(posted):
+    """What rates are computed from: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or, for a flow, of
+    the window in which all flows are active."""
+    return posted.get("simultaneous") or posted
+
+
 class Case:
     """A case of one pair of workers. Its validity is determined later."""
 
@@ -72,4 +78,4 @@ class Case:
             payload = sum(one["payloadBytes"] for one in self.posted)
             return sum(side["cpuNanos"] for side in self.sides) / 1e9 * GIB / payload
         field = {"Throughput": "payloadBytes", "CompletionRate": "operations"}[metric]
-        return sum(one[field] / (one["elapsedNanos"] / 1e9) for one in self.posted)
+        return sum(one[field] / (one["elapsedNanos"] / 1e9) for one in map(timed, self.posted))

@@ -1,6 +1,6 @@
 """Checks that the numbers of a valid case are consistent with each other."""
 
-from .cases import samples
+from .cases import samples, timed
 
 
 def check(case, tally):
@@ -8,7 +8,10 @@ def check(case, tally):
     for posted in case.posted:
         where, counters = f"round {case.round} {case.key}", posted["counters"]
         count = sum(samples(posted).values())
-        tally.compare("consistency", f"{where} samples", count, posted["operations"])
+        window = timed(posted)
+        tally.compare("consistency", f"{where} samples", count, window["operations"])
+        of_window = window["operations"] * case.key[1]
+        tally.compare("consistency", f"{where} payload in the window", window["payloadBytes"], of_window)
         tally.compare(
             "consistency", f"{where} payloadBytes", posted["payloadBytes"], posted["operations"] * case.key[1]
         )

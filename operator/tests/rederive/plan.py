@@ -25,12 +25,13 @@ class Plan:
         spec = run["spec"]
         self.rails = next(iter(spec["transport"].values())).get("rails", 1)
         self.expectations = spec.get("expectations") or []
+        self.many_to_many = (spec.get("placement") or {}).get("pattern") == "ManyToMany"
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
         deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
         lowered = [one for scenario in spec["scenarios"] for one in sweeps.lowered(scenario)]
-        self.scenarios = [Scenario(one, sampling, deadline) for one in lowered]
+        self.scenarios = [Scenario(one, sampling, deadline, self.many_to_many) for one in lowered]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []

@@ -4,7 +4,7 @@ import collections
 import math
 import statistics
 
-from . import engagement, proof, stream, traffic, validity
+from . import engagement, flows, proof, stream, traffic, validity
 from .cases import Case
 from .endpoints import Endpoints
 from .plan import Plan
@@ -46,6 +46,10 @@ class Run:
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
+            if self.plan.many_to_many and case.measured and not flows.is_simultaneous(case):
+                case.reasons.append("NotSimultaneous")
+        if self.plan.many_to_many:
+            flows.invalidate_others(self.cases)
 
     def protocols_of(self, key):
         """The protocols that the library used for the operation of a cell."""
@@ -63,10 +67,15 @@ class Run:
         """The valid cases of a cell up to a round."""
         return [case for case in self.measured(key, last) if case.valid]
 
+    def units(self, key, last=math.inf):
+        """The valid cases of a cell up to a round, with all flows of a round as one case."""
+        valid = self.valid(key, last)
+        return flows.together(valid) if self.plan.many_to_many else valid
+
     def by_round(self, key, value):
         """For each round, the median over its pairs of `value`, which is a function of a case."""
         values = collections.defaultdict(list)
-        for case in self.valid(key):
+        for case in self.units(key):
             if (found := value(case)) is not None:
                 values[case.round].append(found)
         return {number: statistics.median(of_round) for number, of_round in values.items()}
@@ -85,10 +94,10 @@ class Run:
     def effects(self, key, metric, last):
         """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
         baseline = {
-            (case.round, case.pair): case.value(metric) for case in self.valid(self.plan.baseline_of(key), last)
+            (case.round, case.pair): case.value(metric) for case in self.units(self.plan.baseline_of(key), last)
         }
         rounds = collections.defaultdict(list)
-        for case in self.valid(key, last):
+        for case in self.units(key, last):
             both = case.value(metric), baseline.get((case.round, case.pair))
             if None not in both:
                 rounds[case.round].append(math.log(both[0]) - math.log(both[1]))

@@ -12,7 +12,7 @@ MAX_ITERATIONS = 10_000_000
 class Scenario:
     """A scenario with its workload."""
 
-    def __init__(self, spec, sampling, deadline):
+    def __init__(self, spec, sampling, deadline, many_to_many):
         self.name = spec["name"]
         # The name in the spec if this is one rate of a sweep.
         self.sweep = spec.get("sweep")
@@ -29,7 +29,8 @@ class Scenario:
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True)
-        self.timed = bool(work.get("duration"))
+        # The flows of the pattern ManyToMany always have a duration.
+        self.timed = bool(work.get("duration")) or many_to_many
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}

@@ -1,7 +1,7 @@
 """Decides why a measured case is invalid. The reasons have the names in docs/troubleshooting.md."""
 
 from . import limits
-from .cases import samples
+from .cases import samples, timed
 from .endpoints import identity
 
 # In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
@@ -45,8 +45,9 @@ def impossible(case, endpoints):
 
 
 def has_measurements(posted, case):
-    payload = posted["payloadBytes"] or case.key[1] == 0
-    return posted["operations"] and posted["elapsedNanos"] and payload and samples(posted)
+    window = timed(posted)
+    payload = window["payloadBytes"] or case.key[1] == 0
+    return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
 
 
 def has_changed(case, rank, endpoints):

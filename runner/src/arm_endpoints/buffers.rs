@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crds::assignment::Assignment;
 use crds::v1alpha1::{Devices, MemoryKind};
 
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use crate::memory::{Memory, MemoryError};
 use crate::transport::{Region, Transport, TransportError};
 
@@ -19,13 +19,14 @@ type Buffer = Result<Arc<Memory>, MemoryError>;
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
     devices: Devices,
+    threads: usize,
     /// Allocated buffers, by the indexes of the memory kind and the thread.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 
 impl Buffers {
-    /// Computes the layouts that the scenarios of `assignment` need. Does not allocate buffers.
-    pub fn new(assignment: &Assignment) -> Self {
+    /// Computes the layouts that the scenarios of `assignment` need on worker `rank`. Does not allocate buffers.
+    pub fn new(assignment: &Assignment, rank: u32) -> Self {
         let kinds = [
             MemoryKind::Heap,
             MemoryKind::HugePages,
@@ -36,6 +37,7 @@ impl Buffers {
         Self {
             layouts: layouts.into_iter().flatten().collect(),
             devices: assignment.devices.clone(),
+            threads: layout::thread_count(assignment, rank) as usize,
             allocated: BTreeMap::new(),
         }
     }
@@ -44,6 +46,11 @@ impl Buffers {
     /// same order.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
+    }
+
+    /// Number of threads that use the buffers.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Size in bytes of the buffers of `kind`, an index into [`Buffers::layouts`].

@@ -52,6 +52,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
         version: ASSIGNMENT_VERSION,
         identity: identity(request),
         workers: 2,
+        many_to_many: None,
         rendezvous,
         transport: request.transport.spec(),
         devices: Devices::default(),

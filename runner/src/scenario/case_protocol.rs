@@ -9,7 +9,9 @@ use crds::record::{CaseFailure, OpenLoopReport, PostingCounters, RailFacts, Side
 
 use super::case::Role;
 use super::engine::Engine;
+use super::phases::Phases;
 use super::ping::PingRecorders;
+use super::simultaneous::ThreadWindow;
 use crate::immediate::Signal;
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
@@ -60,6 +62,9 @@ pub struct ThreadMeasurement {
     pub flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
+    /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
+    /// many-to-many pattern.
+    pub window: Option<ThreadWindow>,
 }
 
 /// Report of one thread in a measured case.
@@ -80,6 +85,8 @@ pub struct SideContext<'a> {
     pub role: Role,
     /// Whether both sides post.
     pub bidirectional: bool,
+    /// Phases of the flows of this worker; `None` if the coordinator does not control them.
+    pub phases: Option<&'a Phases>,
     /// Number of this thread. Thread 0 is the leader.
     pub thread: usize,
     /// Sources of the process's usage counters.

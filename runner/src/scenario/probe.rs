@@ -11,6 +11,7 @@ use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use crate::arm_endpoints::ArmEndpoints;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::immediate::{CaseTag, Message};
 use crate::transport::Transport;
@@ -53,7 +54,11 @@ pub fn probe<T: Transport>(
     let facts = endpoints.facts().clone();
     let polling = endpoints.polling;
     let start = Instant::now();
-    for (index, thread) in endpoints.threads.iter_mut().enumerate() {
+    // Each flow of the many-to-many pattern has separate threads, of which only its own are connected to the peer.
+    let connected = |thread: &EndpointThread<T>| thread.peer(peer_rank).is_some();
+    let is_connected = endpoints.threads.iter().any(connected);
+    let threads = endpoints.threads.iter_mut().enumerate();
+    for (index, thread) in threads.filter(|(_, thread)| !is_connected || connected(thread)) {
         let case = Case {
             number: u32::MAX,
             scenario: &scenario,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
+use crds::record::{CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
 
 use super::case::Case;
 use super::case_protocol::ThreadReport;
 use super::engine::failure;
 use super::geometry;
 use super::ping::{PingRecorders, durations};
+use super::simultaneous::ThreadWindow;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
@@ -28,6 +29,7 @@ pub(super) fn side_report(
     let mut recorders = Vec::new();
     let mut flushes = Vec::new();
     let mut pings = None;
+    let mut windows = Vec::new();
     let mut migrations = 0;
     for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
@@ -47,6 +49,7 @@ pub(super) fn side_report(
         recorders.push(measurement.recorder);
         flushes.extend(measurement.flushes);
         pings = pings.or(measurement.pings);
+        windows.extend(measurement.window);
         if let Some(thread) = measurement.open_loop {
             let all = posted.open_loop.get_or_insert_default();
             all.intended_nanos = all.intended_nanos.max(thread.intended_nanos);
@@ -69,10 +72,30 @@ pub(super) fn side_report(
             exclusive_quantiles: latency.exclusive_quantiles,
             flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
             ping: pings.map(PingRecorders::report),
+            simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
             ..posted
         }
     });
     Ok(side)
+}
+
+/// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the last
+/// completion. `None` if the case is not a flow of the many-to-many pattern.
+fn simultaneous(
+    windows: &[ThreadWindow],
+    (first_post, last_completion): (u64, u64),
+    size_bytes: u64,
+) -> Option<Simultaneous> {
+    let opened = windows.iter().map(|window| window.opened).min()?;
+    let closed = windows.iter().map(|window| window.closed).max()?;
+    let operations = windows.iter().map(|window| window.operations).sum::<u64>();
+    Some(Simultaneous {
+        operations,
+        payload_bytes: operations * size_bytes,
+        elapsed_nanos: closed - opened,
+        lead_nanos: opened.saturating_sub(first_post),
+        tail_nanos: last_completion.saturating_sub(closed),
+    })
 }
 
 /// Returns the evidence lines that no earlier case of this size has reported, and adds them to `reported`.

@@ -66,6 +66,7 @@ impl<T: Transport> Pair<T> {
                 attempt: 1,
             },
             workers: 2,
+            many_to_many: None,
             rendezvous: Rendezvous {
                 host: text(),
                 bind: text(),
@@ -85,7 +86,7 @@ impl<T: Transport> Pair<T> {
         };
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
-            let mut buffers = Buffers::new(&assignment);
+            let mut buffers = Buffers::new(&assignment, rank);
             ArmEndpoints::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));

@@ -48,6 +48,7 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
             attempt: 1,
         },
         workers,
+        many_to_many: None,
         rendezvous: Rendezvous {
             host: "127.0.0.1".into(),
             bind: "127.0.0.1".into(),

@@ -100,18 +100,19 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     }
 }
 
-/// Round trips, directions, flushes and pings; empty without any.
+/// Round trips, directions, flushes, pings and flows; empty without any.
 pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     let observations = observations::of_scenario(report, index);
     html! {
         @if !observations.is_empty() {
             details {
-                summary { "Round trips, directions, flushes and pings" }
+                summary { "Round trips, directions, flushes, pings and flows" }
                 p.note {
                     "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
-                    "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking."
+                    "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking. "
+                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate."
                 }
-                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes and pings" {
+                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes, pings and flows" {
                     table.numbers {
                         thead {
                             tr { @for head in ["size", "arm", "observation", "values"] { th scope="col" { (head) } } }
@@ -123,6 +124,54 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
                                     td { (arm_name(report, one.cell.arm)) }
                                     td.text { (one.kind.heading()) }
                                     td.text { (one.text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rate of each flow of the many-to-many pattern, and at each receiver; empty for other patterns.
+pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report.evaluation.summary.cells.iter();
+    let cells = cells.filter(|cell| cell.scenario == index);
+    let cells: Vec<_> = cells
+        .filter_map(|cell| Some((cell, cell.flows.as_ref()?)))
+        .collect();
+    html! {
+        @if !cells.is_empty() {
+            details {
+                summary { "Rate of each flow" }
+                p.note {
+                    "Payload rate while all flows are active, median of the rounds. The rate at a receiver is the sum over its flows."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Rate of each flow" {
+                    table.numbers {
+                        thead {
+                            tr { @for head in ["size", "arm", "from", "to", "rate"] { th scope="col" { (head) } } }
+                        }
+                        tbody {
+                            @for (cell, found) in &cells {
+                                @for flow in &found.flows {
+                                    tr {
+                                        th scope="row" { (format::size(cell.size_bytes)) }
+                                        td { (arm_name(report, cell.arm)) }
+                                        td { "rank " (flow.sender) }
+                                        td { "rank " (flow.receiver) }
+                                        td { (format::bytes_per_second(flow.bytes_per_second)) }
+                                    }
+                                }
+                                @for receiver in &found.receivers {
+                                    tr {
+                                        th scope="row" { (format::size(cell.size_bytes)) }
+                                        td { (arm_name(report, cell.arm)) }
+                                        td { "all senders" }
+                                        td { "rank " (receiver.receiver) }
+                                        td { (format::bytes_per_second(receiver.bytes_per_second)) }
+                                    }
                                 }
                             }
                         }

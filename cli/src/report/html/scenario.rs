@@ -87,6 +87,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 p.note { "Variance: " (variance) "." }
             }
             (result_tables::observations(report, index))
+            (result_tables::flows(report, index))
             (result_tables::rails(report, index))
             (result_tables::other_metrics(report, index))
             (evidence(report, index))

@@ -23,8 +23,15 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
     )?;
     writeln!(
         out,
-        "    primary metric {:?}; {}; at least {} for a verdict{}",
+        "    primary metric {:?}{}; {}; at least {} for a verdict{}",
         scenario.primary,
+        match plan.many_to_many {
+            Some(pattern) => format!(
+                " of {} at the same time",
+                pluralized(pattern.flow_count(), "flow")
+            ),
+            None => String::new(),
+        },
         pluralized(scenario.comparisons.into(), "comparison"),
         pluralized(scenario.minimum_rounds.into(), "round"),
         if scenario.integrity {

@@ -48,6 +48,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
         version: ASSIGNMENT_VERSION,
         identity,
         workers: plan.workers,
+        many_to_many: plan.many_to_many,
         rendezvous,
         transport: plan.transport.clone(),
         devices: plan.devices.clone(),

@@ -117,7 +117,8 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + usize::from(result.iterations.is_some())
         + 3 * usize::from(result.directions.is_some())
         + 2 * usize::from(result.flush.is_some())
-        + result.protocols.len();
+        + result.protocols.len()
+        + 6 * usize::from(result.flows.is_some());
     (numbers.iter().flatten().count() + counts) as u32
 }
 
@@ -222,6 +223,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             directions,
             flush,
             ping,
+            flows,
             optimizations: _,
             fabric: _,
             emulated: _,
@@ -239,7 +241,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             *number = None;
         }
         *cpu_percent = None;
-        (*directions, *flush, *ping) = (None, None, None);
+        (*directions, *flush, *ping, *flows) = (None, None, None, None);
         protocols.clear();
     }
 }

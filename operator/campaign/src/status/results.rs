@@ -4,7 +4,7 @@
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
-    FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
+    FlowsResult, FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
     ProtocolResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
@@ -13,10 +13,10 @@ use super::{MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TE
 use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
-use crate::stats::{RoundsToSettle, percent_change};
+use crate::stats::{RoundsToSettle, median_of, percent_change};
 use crate::summarize::{
-    CellSummary, Directions, Knee, NodeDeviation, Observations, PairDeviation, RatePoint, Summary,
-    SweepSummary,
+    CellSummary, Directions, FlowsSummary, Knee, NodeDeviation, Observations, PairDeviation, RatePoint,
+    Summary, SweepSummary,
 };
 
 /// Parts per million in one.
@@ -114,6 +114,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             directions: cell.observations.directions.as_ref().map(directions),
             flush: flush(&cell.observations),
             ping: ping(&cell.observations),
+            flows: cell.flows.as_ref().and_then(flows),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
             emulated: cell.emulated,
@@ -137,6 +138,21 @@ fn directions(found: &Directions) -> DirectionsResult {
         target_bytes_per_second: found.from_target.round() as u64,
         fairness_ppm: (found.fairness * PPM).round() as u64,
     }
+}
+
+fn flows(found: &FlowsSummary) -> Option<FlowsResult> {
+    let whole = |rate: f64| rate.round() as u64;
+    let mut rates = found.sorted_rates();
+    let (slowest, fastest) = (*rates.first()?, *rates.last()?);
+    let (slowest_receiver, fastest_receiver) = found.receiver_range()?;
+    Some(FlowsResult {
+        slowest_bytes_per_second: whole(slowest),
+        median_bytes_per_second: whole(median_of(&mut rates)?),
+        fastest_bytes_per_second: whole(fastest),
+        slowest_receiver_bytes_per_second: whole(slowest_receiver),
+        fastest_receiver_bytes_per_second: whole(fastest_receiver),
+        fairness_ppm: whole(found.fairness * PPM),
+    })
 }
 
 fn flush(found: &Observations) -> Option<FlushResult> {

@@ -26,6 +26,10 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
+/// Minimum share of the time within which the windows of all flows were open that the window of each flow must cover. The
+/// middle half of this time is then in every window.
+pub const MIN_SPAN_SHARE: f64 = 0.75;
+
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
 /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
 fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
@@ -47,6 +51,19 @@ fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
     (sum > 0).then_some(sum as f64)
 }
 
+/// Detects a flow that was measured at another time than the others. `span_nanos` is the time in which the windows of all
+/// flows were open.
+pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
+    let posted = measured.initiator.posted.as_ref()?;
+    let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
+    let span_nanos = span_nanos.unwrap_or_default();
+    let covers = span_nanos > 0 && window_nanos as f64 >= span_nanos as f64 * MIN_SPAN_SHARE;
+    (!covers).then_some(Invalid::NotSimultaneous {
+        window_nanos,
+        span_nanos,
+    })
+}
+
 /// Detects a side that posted more payload than its links can carry.
 pub(super) fn check_line_rate(
     case: &Case,
@@ -60,7 +77,7 @@ pub(super) fn check_line_rate(
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
         let line = line_rate(endpoints.facts_of_case(case, rank)?, posted)?;
-        let rate = posted.payload_bytes as f64 * 8e9 / posted.elapsed_nanos.max(1) as f64;
+        let rate = posted.payload_rate().unwrap_or_default() * 8.0;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
             line_bits_per_second: line as u64,

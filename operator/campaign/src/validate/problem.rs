@@ -77,6 +77,48 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
+    /// The windows of the flows are opened and closed at the same time, which only transfers support.
+    #[snafu(display(
+        "spec.placement.pattern ManyToMany measures flows that are active at the same time, which only transfer supports. \
+         Use transfer, or pattern Pairwise"
+    ))]
+    WorkloadOfFlows,
+    /// The flows of the many-to-many pattern have one direction.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, only senders post transfers. Use Unidirectional, or pattern Pairwise"
+    ))]
+    DirectionOfFlows,
+    /// The flows of the many-to-many pattern are closed loops.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
+         Remove load, or use pattern Pairwise"
+    ))]
+    LoadOfFlows,
+    /// The flows of the many-to-many pattern last equally long.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, all flows must be active for the same time, but a fast flow would \
+         complete this number of transfers before the others. Use duration"
+    ))]
+    IterationsOfFlows,
+    /// Each flow has separate threads.
+    #[snafu(display(
+        "each flow has separate threads, so {threads} threads and {flows} flows of a worker need {}, more than {max}. Use \
+         fewer threads, senders or receivers",
+        u64::from(*threads) * u64::from(*flows)
+    ))]
+    ThreadsOfFlows {
+        /// Number of threads of each flow.
+        threads: u32,
+        /// Largest number of flows of a worker.
+        flows: u32,
+        /// Maximum number of threads of a worker.
+        max: u32,
+    },
+    /// The threads of a flow use the same GPU.
+    #[snafu(display(
+        "spec.placement.pattern ManyToMany supports one GPU per worker. Keep one GPU, or use pattern Pairwise"
+    ))]
+    GpusOfFlows,
     /// Every transfer of an open loop has its own intended start.
     #[snafu(display(
         "{batch} transfers cannot be posted together at the intended starts of load. Remove batch or load"

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    CountedWorkload, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
+    CountedWorkload, Extent, ManyToMany, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload,
+    memory, pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
@@ -24,6 +25,8 @@ const MAX_PROCESS_BYTES: u64 = 16 << 30;
 const DEFAULT_ITERATIONS: u32 = 1000;
 /// Default number of warm-up round trips or transfers.
 const DEFAULT_WARMUP: u32 = 100;
+/// Default duration of the measurement of flows that are active at the same time.
+const DEFAULT_FLOW_DURATION: Duration = Duration::from_secs(1);
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
@@ -55,6 +58,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 rails: spec.transport.rails(),
                 case_deadline: Duration::from_secs(deadline.into()),
                 min_window: spec.sampling.min_window.0,
+                many_to_many: spec.placement.many_to_many(),
                 report,
             };
             scope.expand(scenario)
@@ -70,6 +74,7 @@ struct Scope<'a> {
     rails: u32,
     case_deadline: Duration,
     min_window: Duration,
+    many_to_many: Option<ManyToMany>,
     report: &'a mut Reporter,
 }
 
@@ -109,7 +114,7 @@ impl Scope<'_> {
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
         };
-        let needed = bytes_per_process(&assignment, self.rails);
+        let needed = bytes_per_process(&assignment, self.rails, self.many_to_many);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
@@ -201,9 +206,21 @@ impl Scope<'_> {
             open_loop: given.load.map(Load::lowest),
             flush: false,
             ping: false,
-            measured: self.measured("transfer", given.iterations, given.duration),
+            measured: self.measured_transfers(given),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })
+    }
+
+    /// Flows that are active at the same time last for a duration.
+    fn measured_transfers(&mut self, given: &Transfer) -> Extent {
+        let (iterations, duration) = match self.many_to_many {
+            Some(_) => {
+                let default = units::Duration(DEFAULT_FLOW_DURATION.max(self.min_window));
+                (None, given.duration.or(Some(default)))
+            }
+            None => (given.iterations, given.duration),
+        };
+        self.measured("transfer", iterations, duration)
     }
 
     fn counted(&self, given: &impl CountedWorkload) -> Workload {
@@ -275,9 +292,19 @@ impl Scope<'_> {
     }
 }
 
+/// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.
+pub(super) fn threads_per_process(scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> u64 {
+    let flows = many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker);
+    u64::from(memory::threads(&scenario.workload)) * u64::from(flows)
+}
+
 /// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.
-pub(super) fn bytes_per_process(scenario: &ScenarioAssignment, rails: u32) -> u64 {
-    let threads = u64::from(memory::threads(&scenario.workload));
+pub(super) fn bytes_per_process(
+    scenario: &ScenarioAssignment,
+    rails: u32,
+    many_to_many: Option<ManyToMany>,
+) -> u64 {
+    let threads = threads_per_process(scenario, many_to_many);
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 

@@ -9,6 +9,7 @@ use super::metric::{
 use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
 
 const NANOS: f64 = 1e9;
+const PPM: f64 = 1e6;
 
 const ENGAGEMENTS: [Engagement; 4] = [
     Engagement::Confirmed,
@@ -18,7 +19,7 @@ const ENGAGEMENTS: [Engagement; 4] = [
 ];
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 10] = [
+pub(super) const METRICS: [ResultMetric; 13] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -118,6 +119,55 @@ pub(super) const METRICS: [ResultMetric; 10] = [
                     }
                 }
             }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_flow_bytes_per_second",
+        "bytes_per_second",
+        "Payload bytes per second of the slowest, the median and the fastest flow of the pattern ManyToMany",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("flow", "slowest, median, fastest"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(flows) = arm.observed.as_ref().and_then(|observed| observed.flows) {
+                emit(&["slowest"], flows.slowest_bytes_per_second as f64);
+                emit(&["median"], flows.median_bytes_per_second as f64);
+                emit(&["fastest"], flows.fastest_bytes_per_second as f64);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_receiver_bytes_per_second",
+        "bytes_per_second",
+        "Payload bytes per second at the slowest and the fastest receiver of the pattern ManyToMany",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("receiver", "slowest, fastest"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(flows) = arm.observed.as_ref().and_then(|observed| observed.flows) {
+                emit(&["slowest"], flows.slowest_receiver_bytes_per_second as f64);
+                emit(&["fastest"], flows.fastest_receiver_bytes_per_second as f64);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_flow_fairness_ratio",
+        "ratio",
+        "Jain's fairness index of the flows of the pattern ManyToMany, median of the rounds: 1 if all have the same rate",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let flows = arm.observed.as_ref().and_then(|observed| observed.flows);
+            single(flows.map(|flows| flows.fairness_ppm as f64 / PPM), emit);
         }),
     ),
     metric(

@@ -77,6 +77,7 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
             attempt: 1,
         },
         workers: 2,
+        many_to_many: None,
         rendezvous: Rendezvous {
             host: "localhost".to_owned(),
             bind: "127.0.0.1".to_owned(),
@@ -109,7 +110,7 @@ impl Pair {
         let assignment = assignment(&scenario, &arm, rails);
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
-            let mut buffers = Buffers::new(&assignment);
+            let mut buffers = Buffers::new(&assignment, rank);
             ArmEndpoints::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));

@@ -35,7 +35,7 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
             &open_config(&BASELINE, &assignment, 0),
             Polling::Yield,
             &cpus,
-            &mut Buffers::new(&assignment),
+            &mut Buffers::new(&assignment, 0),
         );
         endpoints.unwrap().facts().pinned_cpus.clone()
     };

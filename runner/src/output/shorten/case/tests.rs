@@ -58,6 +58,13 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             }),
             flush: None,
             ping: None,
+            simultaneous: Some(crds::record::Simultaneous {
+                operations: number,
+                payload_bytes: number,
+                elapsed_nanos: number,
+                lead_nanos: number,
+                tail_nanos: number,
+            }),
             counters: PostingCounters {
                 posts: number,
                 injected: number,
@@ -101,6 +108,7 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
         initiator: u32::MAX,
         target: u32::MAX,
         started_nanos: number,
+        span_nanos: Some(number),
         result: CaseResult::Measured(Box::new(Measurement {
             initiator,
             target: report,
