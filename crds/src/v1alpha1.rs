@@ -51,6 +51,6 @@ pub use status::{
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
-    UcxConnection, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting, UcxTransport, Verbs,
+    UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting, UcxTransport, Verbs,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

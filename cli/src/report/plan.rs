@@ -6,9 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{
-    Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxConnection, UcxMessages, UcxPreset,
-};
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxMessages, UcxPreset};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -96,12 +94,8 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxMessages::Tag => "",
                 UcxMessages::ActiveMessage => ", active messages",
             };
-            let connection = match ucx.connection {
-                UcxConnection::WorkerAddress => "",
-                UcxConnection::Listener => ", connected to listeners",
-            };
             format!(
-                "ucx {}{preset}{}{memory}{messages}{connection}",
+                "ucx {}{preset}{}{memory}{messages}",
                 transports.join(","),
                 mode.unwrap_or_default()
             )

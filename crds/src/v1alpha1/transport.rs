@@ -178,9 +178,6 @@ pub struct Ucx {
     /// Calls that transfer messages. Defaults to `Tag`.
     #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
     pub messages: UcxMessages,
-    /// How endpoints are connected. Defaults to `WorkerAddress`.
-    #[serde(default, skip_serializing_if = "UcxConnection::is_default")]
-    pub connection: UcxConnection,
 }
 
 impl Ucx {
@@ -195,7 +192,6 @@ impl Ucx {
             error_handling: None,
             allocation: UcxAllocation::default(),
             messages: UcxMessages::default(),
-            connection: UcxConnection::default(),
         }
     }
 
@@ -326,24 +322,6 @@ pub enum UcxMessages {
 }
 
 impl UcxMessages {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// How the endpoints of two workers are connected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-pub enum UcxConnection {
-    /// With the worker address of the peer, which lists its devices (`ucp_worker_get_address`).
-    #[default]
-    WorkerAddress,
-    /// With the IP address and the port of a listener of the peer (`ucp_listener_create`). Requires a transport over network
-    /// interfaces or RDMA devices.
-    Listener,
-}
-
-impl UcxConnection {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -196,12 +196,6 @@ pub enum ProblemKind {
         /// Name of the setting.
         name: String,
     },
-    /// A listener needs an IP address.
-    #[snafu(display(
-        "connection Listener needs a transport over a network, because peers connect to an IP address. Add tcp or an RDMA \
-         transport to transports, or use connection WorkerAddress"
-    ))]
-    ListenerWithoutNetwork,
     /// The runner copies short active messages itself.
     #[snafu(display(
         "memory Cuda cannot be used with {path}.messages ActiveMessage, because the runner copies short active messages to \

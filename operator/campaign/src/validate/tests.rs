@@ -353,21 +353,6 @@ fn memory_of_ucx_is_host_memory_of_one_rail() {
 }
 
 #[test]
-fn listener_needs_a_network() {
-    let scenarios = "scenarios: [{name: a, pingPong: {sizes: [64]}}]";
-    let variants =
-        "variants: [{name: a}, {name: b, transport: {ucx: {transports: [tcp, sm], connection: Listener}}}]\n";
-    let transport = "transport: {ucx: {transports: [sm], connection: Listener}}\n";
-    assert_eq!(
-        problems(&format!("{variants}{transport}{scenarios}")),
-        [
-            "spec.transport.ucx.connection: connection Listener needs a transport over a network, because peers connect to \
-          an IP address. Add tcp or an RDMA transport to transports, or use connection WorkerAddress"
-        ]
-    );
-}
-
-#[test]
 fn active_messages_need_host_memory() {
     let scenarios = "scenarios: [{name: a, memory: Cuda, pingPong: {sizes: [64]}}]";
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";

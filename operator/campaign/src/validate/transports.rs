@@ -2,9 +2,7 @@
 //! and scenarios must use operations that mean the same over each of them.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{
-    BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxConnection, UcxMessages,
-};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -14,7 +12,6 @@ use super::{ProblemKind, ValidatedScenario};
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     check_settings("spec.transport", &spec.transport, report);
     check_allocation("spec.transport", &spec.transport, scenarios, report);
-    check_connection("spec.transport", &spec.transport, report);
     check_messages("spec.transport", &spec.transport, scenarios, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
@@ -24,7 +21,6 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let path = format!("spec.variants[{index}].transport");
         check_settings(&path, transport, report);
         check_allocation(&path, transport, scenarios, report);
-        check_connection(&path, transport, report);
         check_messages(&path, transport, scenarios, report);
         let rails = transport.rails();
         if rails != expected {
@@ -70,19 +66,6 @@ fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) 
                 },
             );
         }
-    }
-}
-
-/// Reports a listener for a transport without IP addresses.
-fn check_connection(path: &str, transport: &TransportSpec, report: &mut Reporter) {
-    if let TransportSpec::Ucx(ucx) = transport
-        && ucx.connection == UcxConnection::Listener
-        && !ucx.uses_network()
-    {
-        report.add(
-            format!("{path}.ucx.connection"),
-            ProblemKind::ListenerWithoutNetwork,
-        );
     }
 }
 

@@ -8,8 +8,8 @@ use super::rules::environment;
 use super::rules::settings::{Setting, settings};
 use crate::topology;
 use crate::transport::{OpenConfig, TransportError};
-use crds::v1alpha1::{TransportSpec, Ucx, UcxConnection};
-use std::net::{IpAddr, SocketAddr};
+use crds::v1alpha1::{TransportSpec, Ucx};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use ucx_sys::{Library, Source};
@@ -22,8 +22,6 @@ pub(super) struct RailDevice {
     /// Device as UCX names it; `None` if UCX chooses the devices.
     pub device: Option<String>,
     pub config: Config,
-    /// Address on which the rail listens for the connections of peers; `None` if none is needed.
-    pub listen: Option<SocketAddr>,
     /// Settings that were applied to the configuration.
     pub settings: Vec<Setting>,
 }
@@ -100,34 +98,10 @@ fn configure(
         })?;
     }
     Ok(RailDevice {
-        listen: listen_address(spec, rail, source)?,
         device,
         config,
         settings,
     })
-}
-
-/// Address on which a rail listens, with port 0: the IP address that the rail source names, or that of the interface.
-fn listen_address(
-    spec: &Ucx,
-    rail: usize,
-    source: Option<&String>,
-) -> Result<Option<SocketAddr>, TransportError> {
-    if spec.connection == UcxConnection::WorkerAddress {
-        return Ok(None);
-    }
-    let of_source = |source: &String| source.parse().ok().or_else(|| topology::address_of(source));
-    match source.and_then(of_source) {
-        Some(ip) => Ok(Some(SocketAddr::new(ip, 0))),
-        None => {
-            let source = source.map_or("none".to_owned(), |source| format!("{source:?}"));
-            let message = format!(
-                "rail {rail}: connection Listener needs an IP address, but the rail source ({source}) is neither an IP \
-                 address nor a network interface with one; name such an interface, or use connection WorkerAddress"
-            );
-            Err(no_device("ucp_listener_create", message))
-        }
-    }
 }
 
 /// UCX's name of the device that a rail source denotes: the interface of an IP address, or the given device.

@@ -8,7 +8,6 @@ mod completion;
 mod config;
 mod connect;
 mod lanes;
-mod listener;
 mod memory;
 mod messages;
 mod objects;
@@ -21,7 +20,6 @@ mod writes;
 
 pub(super) use completion::Event;
 pub(super) use config::Config;
-pub(super) use connect::Target;
 pub(super) use memory::{RailRegion, RegisteredRange};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};

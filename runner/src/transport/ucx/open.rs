@@ -36,7 +36,6 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         peers: requested.peers,
         uses_wait: requested.uses_wait,
         reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
-        listen: None,
     };
     let configuration = rails.first().map(|rail| rail.config.print()).unwrap_or_default();
     let settings = rails.first().map(|rail| &rail.settings).into_iter().flatten();
@@ -49,25 +48,15 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
     for (
         number,
         RailDevice {
-            device,
-            mut config,
-            listen,
-            ..
+            device, mut config, ..
         },
     ) in rails.into_iter().enumerate()
     {
         if requested.counts_protocols {
             count_protocols(&mut config);
         }
-        let (rail, resources) = Rail::open(
-            &library,
-            &config,
-            RailConfig {
-                listen,
-                ..rail_config
-            },
-        )
-        .map_err(|error| open_error(number, &error, &spec))?;
+        let (rail, resources) =
+            Rail::open(&library, &config, rail_config).map_err(|error| open_error(number, &error, &spec))?;
         lanes::check_resources(&spec, device.as_deref(), &resources)
             .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
         facts.push(rail_facts(device.as_deref()));

@@ -2,7 +2,6 @@
 
 use super::Ucx;
 use super::error::{provider_mismatch, rail_refused, refused};
-use super::ffi::Target;
 use super::rules::emulation::{Rma, emulation};
 use super::rules::lanes::{self, Lane};
 use super::rules::{devices, error_handling, packing};
@@ -10,8 +9,7 @@ use crate::transport::{
     EndpointAddresses, MAX_ADDRESS_BYTES, MAX_KEY_BYTES, Peer, RemoteKey, RemoteRegion, TransportError,
 };
 use crds::record::FailureReason;
-use crds::v1alpha1::{Answer, TransferOperation, UcxConnection, UcxEmulation};
-use ucx_sys::Version;
+use crds::v1alpha1::{Answer, TransferOperation, UcxEmulation};
 
 pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
     if peer.rails.len() != transport.rails.len() {
@@ -26,18 +24,10 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
     let mut number = 0;
     let mut connected = Vec::with_capacity(peer.rails.len());
     for (index, (rail, name)) in transport.rails.iter_mut().zip(&peer.rails).enumerate() {
-        let target = target(transport.spec.connection, transport.version, name)
+        let address = packing::unpack(transport.version, name, MAX_ADDRESS_BYTES, "worker address")
             .map_err(|message| refused("ucp_ep_create", message))?;
-        let (peer, found) = rail.connect(target).map_err(|error| {
+        let (peer, found) = rail.connect(address).map_err(|error| {
             let mut failure = rail_refused(index, &error);
-            if let Target::Listener(address) = target {
-                failure.reason = FailureReason::FabricUnreachable;
-                failure.message += &format!(
-                    "; the listener of the peer at {address} did not accept the connection, or the peer did not connect to \
-                     the listener of this side"
-                );
-                return failure;
-            }
             if let Some(message) = unsupported {
                 failure.reason = FailureReason::OperationRejected;
                 failure.message += &format!("; {message}");
@@ -57,23 +47,6 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
     }
     record_emulation(transport);
     Ok(number)
-}
-
-/// Unpacks the name of a peer's rail.
-fn target(connection: UcxConnection, version: Version, name: &[u8]) -> Result<Target<'_>, String> {
-    let unpack = |what| packing::unpack(version, name, MAX_ADDRESS_BYTES, what);
-    match connection {
-        UcxConnection::WorkerAddress => unpack("worker address").map(Target::Worker),
-        UcxConnection::Listener => {
-            let text = String::from_utf8_lossy(unpack("listener address")?);
-            let address = text.parse().map_err(|_| {
-                format!(
-                    "the peer's listener address {text:?} is not an IP address with a port; use the same                      transport.ucx.connection on both sides"
-                )
-            })?;
-            Ok(Target::Listener(address))
-        }
-    }
 }
 
 /// Adds the lanes of an endpoint to the facts of its rail. A rail whose lanes use one device is on that device.

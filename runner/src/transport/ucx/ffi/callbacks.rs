@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use ucx_sys::Library;
 use ucx_sys::bindings::{
     UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_UNSUPPORTED, UCS_INPROGRESS, UCS_OK,
-    ucp_am_recv_param_t, ucp_conn_request, ucp_conn_request_h, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
 use super::messages::Payload;
@@ -29,10 +29,6 @@ pub(super) enum Source {
     Message(Option<Payload>),
     /// The endpoint to this peer.
     Endpoint(u32),
-    /// A request of a peer to connect to the listener.
-    Connection(NonNull<ucp_conn_request>),
-    /// The greeting of a peer that connected to the listener.
-    Greeting,
 }
 
 /// Event that the library reported.
@@ -300,53 +296,6 @@ pub(super) unsafe extern "C" fn fetched(
     unsafe { origin.report(status, 0, length) };
     // SAFETY: the request has completed.
     unsafe { origin.free(request) };
-}
-
-/// Greeting of a peer that connected to the listener.
-///
-/// # Safety
-///
-/// Same as [`notified`].
-pub(super) unsafe extern "C" fn greeted(
-    user_data: *mut c_void,
-    _header: *const c_void,
-    _header_length: usize,
-    _data: *mut c_void,
-    _length: usize,
-    _param: *const ucp_am_recv_param_t,
-) -> ucs_status_t {
-    let event = RawEvent {
-        source: Source::Greeting,
-        status: UCS_OK,
-        immediate: 0,
-        length: 0,
-    };
-    // SAFETY: the contract above; origins live longer than the worker.
-    let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
-    unsafe { origin.push(event) };
-    UCS_OK
-}
-
-/// Request of a peer to connect to the listener.
-///
-/// # Safety
-///
-/// Same as [`notified`].
-pub(super) unsafe extern "C" fn requested(request: ucp_conn_request_h, user_data: *mut c_void) {
-    // SAFETY: the contract above; origins live longer than the worker.
-    let origin = unsafe { origin(user_data) };
-    let Some(request) = NonNull::new(request) else {
-        return;
-    };
-    let event = RawEvent {
-        source: Source::Connection(request),
-        status: UCS_OK,
-        immediate: 0,
-        length: 0,
-    };
-    // SAFETY: this is a callback of the library.
-    unsafe { origin.push(event) };
 }
 
 /// Failure of an endpoint.

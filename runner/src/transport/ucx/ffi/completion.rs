@@ -102,8 +102,6 @@ impl Rail {
                 self.record_failure("completion", event.status, message);
             }
             Source::Message(payload) => self.message_arrived(event, payload),
-            Source::Greeting => self.greetings += 1,
-            Source::Connection(request) => self.connection_requested(request),
             Source::Endpoint(peer) => {
                 self.record_failure(
                     "completion",

@@ -1,7 +1,6 @@
 //! Ownership of UCX's objects: each object is destroyed exactly once, children before parents.
 
 use super::callbacks::{Events, Origin};
-use super::listener::Listener;
 use crate::memory::Memory;
 use std::sync::{Arc, Mutex};
 use ucx_sys::Library;
@@ -103,8 +102,6 @@ impl Drop for Registration {
 ///
 /// Memory stays registered until the worker is destroyed, because a peer may write to it until then.
 pub(super) struct Objects {
-    /// Listener for the connections of peers; `None` if endpoints are connected with worker addresses.
-    pub listener: Option<Listener>,
     pub worker: Worker,
     /// User data of callbacks: one for each post, receive and flush, and one for notifications.
     pub origins: Box<[Origin]>,

@@ -1,11 +1,10 @@
 //! Opens one rail: context, worker and the worker's address.
 
-use super::callbacks::{Events, Origin, Source, arrived, greeted, notified};
+use super::callbacks::{Events, Origin, Source, arrived, notified};
 use super::config::Config;
 use super::lanes::resources;
-use super::listener::Listener;
 use super::objects::{Context, Objects, Worker};
-use super::rail::{GREETING_ID, MAX_FLUSHES, MESSAGE_ID, NOTIFICATION_ID, Rail, RailConfig};
+use super::rail::{MAX_FLUSHES, MESSAGE_ID, NOTIFICATION_ID, Rail, RailConfig};
 use super::{CallError, check};
 use crate::transport::ucx::rules::lanes::Lane;
 use std::cell::UnsafeCell;
@@ -61,8 +60,7 @@ impl Rail {
         let origins: Box<[Origin]> = origins.collect();
         let headers = (0..depth).map(|_| UnsafeCell::new(0)).collect();
         let worker = create_worker(library, &context)?;
-        let mut objects = Objects {
-            listener: None,
+        let objects = Objects {
             worker,
             origins,
             endpoint_origins: Mutex::new(Vec::with_capacity(rail_config.peers)),
@@ -73,10 +71,6 @@ impl Rail {
         };
         set_handler(&objects, NOTIFICATION_ID, notified, 0)?;
         set_handler(&objects, MESSAGE_ID, arrived, UCP_AM_FLAG_PERSISTENT_DATA)?;
-        set_handler(&objects, GREETING_ID, greeted, 0)?;
-        if let Some(address) = rail_config.listen {
-            objects.listener = Some(Listener::create(&objects, address)?);
-        }
         Ok((Self::new(objects, rail_config)?, resources))
     }
 }

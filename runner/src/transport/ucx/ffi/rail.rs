@@ -10,7 +10,6 @@ use crate::transport::Peer;
 use crate::transport::ucx::rules::packing;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ucx_sys::bindings::{
@@ -21,8 +20,6 @@ use ucx_sys::{RequestState, request_state};
 
 /// Identifier of the active message that notifies a peer of a write.
 pub(super) const NOTIFICATION_ID: c_uint = 1;
-/// Identifier of the active message that a peer sends when it connects to a listener.
-pub(super) const GREETING_ID: c_uint = 3;
 /// Identifier of the active messages with a payload.
 pub(super) const MESSAGE_ID: c_uint = 2;
 /// Maximum number of flushes in flight.
@@ -44,8 +41,6 @@ pub(in crate::transport::ucx) struct RailConfig {
     pub uses_wait: bool,
     /// Whether the library reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`).
     pub reports_peer_loss: bool,
-    /// Address of the listener for the connections of peers; `None` to connect endpoints with worker addresses.
-    pub listen: Option<SocketAddr>,
 }
 
 /// Endpoint to one peer.
@@ -104,10 +99,6 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) objects: Arc<Objects>,
     pub(super) config: RailConfig,
     pub(super) endpoints: Vec<Endpoint>,
-    /// Endpoints of the peers that connected to the listener. This side does not post to them.
-    pub(super) accepted: Vec<ucp_ep_h>,
-    /// Number of greetings of peers that connected to the listener.
-    pub(super) greetings: usize,
     pub(super) keys: Vec<ImportedKey>,
     /// States of posts, by token.
     pub(super) posts: Box<[PostState]>,
@@ -137,20 +128,12 @@ unsafe impl Send for Rail {}
 
 impl Rail {
     pub(super) fn new(objects: Objects, config: RailConfig) -> Result<Self, CallError> {
-        let name = match &objects.listener {
-            Some(listener) => packing::pack(
-                objects.library().identity().version,
-                listener.address.to_string().as_bytes(),
-            ),
-            None => packed_address(&objects)?,
-        };
+        let name = packed_address(&objects)?;
         let wait_descriptor = config.uses_wait.then(|| wait_descriptor(&objects)).transpose()?;
         Ok(Self {
             objects: Arc::new(objects),
             config,
             endpoints: Vec::with_capacity(config.peers),
-            accepted: Vec::new(),
-            greetings: 0,
             keys: Vec::new(),
             posts: vec![PostState::Idle; config.depth].into(),
             receives: vec![ReceiveState::Idle; config.depth].into(),
@@ -166,7 +149,7 @@ impl Rail {
         })
     }
 
-    /// Packed worker address, or address of the listener, which peers use to connect.
+    /// Packed worker address, which peers use to connect.
     pub(in crate::transport::ucx) fn name(&self) -> &[u8] {
         &self.name
     }
@@ -210,15 +193,13 @@ impl Rail {
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         let objects = Arc::clone(&self.objects);
         let functions = objects.library().functions();
-        let endpoints = std::mem::take(&mut self.endpoints).into_iter();
-        let accepted = std::mem::take(&mut self.accepted);
-        for endpoint in endpoints.map(|endpoint| endpoint.handle).chain(accepted) {
+        for endpoint in std::mem::take(&mut self.endpoints) {
             // SAFETY: the struct consists of integers, pointers and unions of pointers, for which zero is valid.
             let mut param: ucp_request_param_t = unsafe { std::mem::MaybeUninit::zeroed().assume_init() };
             param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
             param.flags = UCP_EP_CLOSE_FLAG_FORCE;
             // SAFETY: the endpoint is open, its error handling mode allows this flag, and it is not used afterwards.
-            let state = request_state(unsafe { (functions.ucp_ep_close_nbx)(endpoint, &param) });
+            let state = request_state(unsafe { (functions.ucp_ep_close_nbx)(endpoint.handle, &param) });
             let RequestState::InProgress(request) = state else {
                 continue;
             };

@@ -3,8 +3,7 @@
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
 use crds::v1alpha1::{
-    TransportSpec, Ucx as Spec, UcxAllocation, UcxConnection, UcxEmulation, UcxErrorHandling, UcxMessages,
-    UcxTransport,
+    TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxTransport,
 };
 use std::path::PathBuf;
 
@@ -26,7 +25,7 @@ pub(super) struct Setup {
 }
 
 /// All setups that every machine supports.
-pub(super) fn setups() -> [Setup; 8] {
+pub(super) fn setups() -> [Setup; 7] {
     [
         tcp(),
         tcp_without_error_handling(),
@@ -35,7 +34,6 @@ pub(super) fn setups() -> [Setup; 8] {
         with_library_memory(shared_memory()),
         with_active_messages(tcp()),
         with_active_messages(shared_memory()),
-        with_listener(tcp()),
     ]
 }
 
@@ -48,12 +46,6 @@ pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
 /// The setup with active messages instead of tagged messages.
 fn with_active_messages(mut setup: Setup) -> Setup {
     setup.spec.messages = UcxMessages::ActiveMessage;
-    setup
-}
-
-/// The setup with endpoints that are connected to listeners.
-pub(super) fn with_listener(mut setup: Setup) -> Setup {
-    setup.spec.connection = UcxConnection::Listener;
     setup
 }
 

@@ -2,10 +2,10 @@
 
 use super::Version;
 use crate::bindings::{
-    self, ucp_address_t, ucp_am_handler_param_t, ucp_config_t, ucp_conn_request_h, ucp_context_h,
-    ucp_ep_attr_t, ucp_ep_h, ucp_ep_params_t, ucp_listener_attr_t, ucp_listener_h, ucp_listener_params_t,
-    ucp_mem_attr_t, ucp_mem_h, ucp_mem_map_params_t, ucp_params_t, ucp_request_param_t, ucp_rkey_h,
-    ucp_tag_t, ucp_worker_h, ucp_worker_params_t, ucs_config_print_flags_t, ucs_status_ptr_t, ucs_status_t,
+    self, ucp_address_t, ucp_am_handler_param_t, ucp_config_t, ucp_context_h, ucp_ep_attr_t, ucp_ep_h,
+    ucp_ep_params_t, ucp_mem_attr_t, ucp_mem_h, ucp_mem_map_params_t, ucp_params_t, ucp_request_param_t,
+    ucp_rkey_h, ucp_tag_t, ucp_worker_h, ucp_worker_params_t, ucs_config_print_flags_t, ucs_status_ptr_t,
+    ucs_status_t,
 };
 use libc::FILE;
 use shared_library::{Loaded, OpenError};
@@ -133,14 +133,6 @@ functions! {
     fn ucp_am_recv_data_nbx(ucp_worker_h, *mut c_void, *mut c_void, usize, *const ucp_request_param_t) -> ucs_status_ptr_t;
     /// `ucp_am_data_release`.
     fn ucp_am_data_release(ucp_worker_h, *mut c_void);
-    /// `ucp_listener_create`.
-    fn ucp_listener_create(ucp_worker_h, *const ucp_listener_params_t, *mut ucp_listener_h) -> ucs_status_t;
-    /// `ucp_listener_query`.
-    fn ucp_listener_query(ucp_listener_h, *mut ucp_listener_attr_t) -> ucs_status_t;
-    /// `ucp_listener_reject`.
-    fn ucp_listener_reject(ucp_listener_h, ucp_conn_request_h) -> ucs_status_t;
-    /// `ucp_listener_destroy`.
-    fn ucp_listener_destroy(ucp_listener_h);
     /// `ucp_request_cancel`.
     fn ucp_request_cancel(ucp_worker_h, *mut c_void);
     /// `ucp_request_check_status`.
