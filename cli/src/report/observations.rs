@@ -1,4 +1,5 @@
-//! What was observed besides the metrics: round trips, directions, flushes, pings and flows, as text.
+//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory and first
+//! batches, as text.
 
 use campaign::format;
 use campaign::stats::median_of;
@@ -19,6 +20,10 @@ pub enum ObservationKind {
     Flush,
     /// Pings on the idle fabric and beside transfers.
     Pings,
+    /// Reads of memory that was written before.
+    ReadBack,
+    /// First batch of a case.
+    FirstBatch,
 }
 
 impl ObservationKind {
@@ -30,6 +35,8 @@ impl ObservationKind {
             Self::Flows => "flows",
             Self::Flush => "flush",
             Self::Pings => "pings",
+            Self::ReadBack => "reads",
+            Self::FirstBatch => "first",
         }
     }
 }
@@ -63,6 +70,8 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::Flows, cell.flows.as_ref().and_then(flows)),
         (ObservationKind::Flush, flush(cell)),
         (ObservationKind::Pings, pings(cell)),
+        (ObservationKind::ReadBack, read_back(cell)),
+        (ObservationKind::FirstBatch, first_batch(cell)),
     ];
     let texts = texts.into_iter();
     texts
@@ -128,6 +137,27 @@ fn flush(cell: &CellSummary) -> Option<String> {
         nanos(found.flushes.quantile(0.5)?),
         nanos(found.longest_flush()?),
         found.flushes.count()
+    ))
+}
+
+fn read_back(cell: &CellSummary) -> Option<String> {
+    let reads = &cell.observations.read_backs;
+    let p99 = match reads.tail_quantile(0.99) {
+        Some(value) => nanos(value),
+        None => "unknown (too few samples)".to_owned(),
+    };
+    Some(format!(
+        "p50 {}, p99 {p99} from post to completion ({} reads)",
+        nanos(reads.quantile(0.5)?),
+        reads.count()
+    ))
+}
+
+fn first_batch(cell: &CellSummary) -> Option<String> {
+    let first = cell.observations.first_batch_nanos?;
+    Some(format!(
+        "{} for the first batch of the warm-up, median over the rounds",
+        format::nanos(first)
     ))
 }
 

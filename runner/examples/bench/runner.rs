@@ -123,6 +123,8 @@ fn workload(case: Case, iterations: u32) -> Workload {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured,
             warmup: Extent::Iterations(100),
         }),

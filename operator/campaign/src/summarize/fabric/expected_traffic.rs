@@ -33,7 +33,7 @@ fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
 }
 
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
-/// A read moves the bytes to the side that posts it.
+/// A read moves the bytes to the side that posts it, and half of the bytes are reads if written memory is read back.
 pub(super) fn expected_traffic(
     workload: &Workload,
     measured: &Measured,
@@ -43,6 +43,10 @@ pub(super) fn expected_traffic(
         Workload::PingPong(_) => {
             let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
             (request.clone(), echo.unwrap_or(request))
+        }
+        Workload::Transfer(transfer) if transfer.read_back => {
+            let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
+            (one_way.clone(), one_way)
         }
         Workload::Transfer(transfer) => {
             let response = match transfer.direction {
