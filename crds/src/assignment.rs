@@ -400,6 +400,8 @@ impl Workload {
                 && transfer.open_loop.is_none()
                 && !transfer.flush
                 && !transfer.ping
+                && !transfer.segments
+                && !transfer.read_back
                 && matches!(transfer.measured, Extent::DurationNanos(_)))
     }
 

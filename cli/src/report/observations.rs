@@ -4,8 +4,9 @@
 use campaign::format;
 use campaign::stats::median_of;
 use campaign::summarize::{CellSummary, Directions, FlowsSummary};
+use crds::v1alpha1::Metric;
 
-use super::Report;
+use super::{Report, labels};
 
 /// Kind of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum ObservationKind {
     ReadBack,
     /// First batch of a case.
     FirstBatch,
+    /// CPU time of batches between segments.
+    Cpu,
 }
 
 impl ObservationKind {
@@ -37,6 +40,7 @@ impl ObservationKind {
             Self::Pings => "pings",
             Self::ReadBack => "reads",
             Self::FirstBatch => "first",
+            Self::Cpu => "cpu",
         }
     }
 }
@@ -72,6 +76,7 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::Pings, pings(cell)),
         (ObservationKind::ReadBack, read_back(cell)),
         (ObservationKind::FirstBatch, first_batch(cell)),
+        (ObservationKind::Cpu, cpu(cell)),
     ];
     let texts = texts.into_iter();
     texts
@@ -158,6 +163,17 @@ fn first_batch(cell: &CellSummary) -> Option<String> {
     Some(format!(
         "{} for the first batch of the warm-up, median over the rounds",
         format::nanos(first)
+    ))
+}
+
+/// CPU time beside the throughput of batches between segments, whose first batch is timed.
+fn cpu(cell: &CellSummary) -> Option<String> {
+    cell.observations.first_batch_nanos?;
+    let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
+    Some(format!(
+        "{} on both sides, {:.0} % of one CPU",
+        labels::metric_value(Metric::CpuSecondsPerGib, per_gib),
+        cell.cpu_percent?
     ))
 }
 

@@ -32,6 +32,7 @@ mod rejected;
 mod replay;
 mod resume;
 mod run_check;
+mod segment_transfer;
 mod settled;
 mod starway;
 mod stored_run;
