@@ -12,6 +12,8 @@ mod namespaces;
 mod results;
 #[path = "direct/roles.rs"]
 mod roles;
+#[path = "direct/segment.rs"]
+mod segment;
 
 mod errors {
     use std::io::{BufRead, BufReader, Write};
