@@ -59,9 +59,11 @@ enum Command {
     /// initiator, and serve initiators one after the other until SIGINT or SIGTERM arrives.
     ///
     /// There is no authentication and no encryption: listen only on a network whose machines you trust.
+    #[command(args_override_self = true)]
     Target(Box<TargetFlags>),
     /// Read from or write to the segment of a `target` with the workloads of the Transfer Engine Benchmark, and print the
     /// results.
+    #[command(args_override_self = true)]
     Initiator(Box<InitiatorFlags>),
     /// Run an instrument process. Workers start this command.
     #[command(hide = true)]

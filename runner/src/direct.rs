@@ -36,6 +36,7 @@ use snafu::Snafu;
 use crate::worker::WorkerError;
 use negotiate::{NegotiationError, Refusal};
 use request::{Request, RequestError};
+use segment::metadata::MetadataError;
 
 /// Reason why a role failed.
 #[derive(Debug, Snafu)]
@@ -106,6 +107,12 @@ pub enum DirectError {
     Segment {
         /// Reason and remedy.
         failure: CaseFailure,
+    },
+    /// The metadata service has no valid entry, or cannot be used.
+    #[snafu(display("{source}"), context(false))]
+    Metadata {
+        /// Reason and remedy.
+        source: MetadataError,
     },
     /// A file cannot be written or read.
     #[snafu(display("cannot {action} {}: {source}", path.display()))]

@@ -6,6 +6,8 @@
     reason = "helper functions of a test may panic"
 )]
 
+#[path = "direct/metadata.rs"]
+mod metadata;
 #[path = "rails/namespaces.rs"]
 mod namespaces;
 #[path = "direct/results.rs"]

@@ -11,6 +11,7 @@ pub struct Target {
     process: Process,
     /// Name of its segment.
     pub segment: String,
+    port: u16,
     /// Arguments of the command that it prints for the initiator.
     pub command: Vec<String>,
 }
@@ -18,6 +19,8 @@ pub struct Target {
 impl Target {
     pub fn start(flags: &[&str]) -> Self {
         let process = Process::start(runner().arg("target").args(flags));
+        let line = process.wait_for_line("listening on ");
+        let port = line.rsplit_once(':').unwrap().1.parse().unwrap();
         process.wait_for_line("start the initiator with:");
         let line = process.wait_for_line("fabricbench-runner initiator ");
         process.wait_for_line("ready; ");
@@ -26,6 +29,7 @@ impl Target {
         Self {
             process,
             segment: command[2].clone(),
+            port,
             command,
         }
     }
@@ -33,6 +37,11 @@ impl Target {
     /// Runs the printed command with additional flags.
     pub fn initiator(&self, flags: &[&str]) -> Output {
         finish(runner().args(&self.command).args(flags))
+    }
+
+    /// TCP port of the target.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn wait_for_line(&self, text: &str) -> String {
@@ -158,13 +167,8 @@ fn requests_that_do_not_fit_the_segment_are_refused_by_name() {
         (&["--threads", "3"], "has 2 threads"),
         (&["--shmfs"], "use --shmfs and --use-vram as on the target"),
     ] {
-        let words = target.command.iter().map(String::as_str);
-        let mut words: Vec<&str> = words.collect();
-        // A flag can be given once.
-        if let Some(position) = words.iter().position(|word| *word == flags[0]) {
-            words.drain(position..position + 2);
-        }
-        let output = finish(runner().args(words).args(flags));
+        // Later flags replace those of the printed command.
+        let output = target.initiator(flags);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(
             output.stderr.contains(&target.segment) && output.stderr.contains(message),

@@ -160,8 +160,13 @@ impl SegmentFlags {
         })
     }
 
-    /// Command that starts an initiator with these flags.
-    pub fn initiator_command(&self, segment: &str, transport: &RequestedTransport) -> String {
+    /// Command that starts an initiator with these flags and those of the metadata service.
+    pub fn initiator_command(
+        &self,
+        segment: &str,
+        transport: &RequestedTransport,
+        metadata: &[String],
+    ) -> String {
         let mut command = format!(
             "fabricbench-runner initiator --remote-segment {} {} --workload {} --batch {} --size {} --threads {} \
              --duration {} --warmup-batches {} --report-unit {} --report-precision {}",
@@ -189,6 +194,10 @@ impl SegmentFlags {
             if set && flag == " --rails " {
                 command.push_str(&self.rails.to_string());
             }
+        }
+        for word in metadata {
+            command.push(' ');
+            command.push_str(&quoted(word));
         }
         command
     }
@@ -300,7 +309,7 @@ mod tests {
             provider: LibfabricProvider::TcpRxm,
             rails: 2,
         };
-        let command = flags.initiator_command("a b", &transport);
+        let command = flags.initiator_command("a b", &transport, &[]);
         assert!(
             command
                 .starts_with("fabricbench-runner initiator --remote-segment 'a b' --provider 'tcp;ofi_rxm' ")

@@ -5,18 +5,25 @@ use std::env;
 use clap::Args;
 
 use super::flags::SegmentFlags;
+use super::metadata::{MetadataFlags, check_name};
 use crate::direct::connect::{Destination, coordinate};
 use crate::direct::flags::OutputFlags;
 use crate::direct::measurement::Results;
-use crate::direct::request::{RequestError, check_segment_transfer};
+use crate::direct::request::{ExpectedSegment, RequestError, check_segment_transfer};
 use crate::direct::{DirectError, run_id};
+
+/// Flag that names the segment.
+const FLAG: &str = "--remote-segment";
 
 /// Flags of the initiator.
 #[derive(Clone, Debug, Args)]
 pub struct InitiatorFlags {
-    /// Name of the segment, as the target prints it: ADDRESS:PORT.
+    /// Name of the segment, as the target prints it. With p2p, it is ADDRESS:PORT.
     #[arg(long, alias = "remote_segment", value_name = "NAME")]
     pub remote_segment: String,
+    /// Metadata service.
+    #[command(flatten)]
+    pub metadata: MetadataFlags,
     /// Time to wait for the target to listen, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub connect_timeout: u64,
@@ -36,9 +43,21 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let segment = &flags.segment;
     let transport = segment.transport.required_transport(segment.rails, variable)?;
-    let request = segment.request(run_id()?, transport)?;
+    let mut request = segment.request(run_id()?, transport)?;
     check_segment_transfer(&segment.scenario(), request.case_timeout_seconds)?;
-    let (host, port) = host_and_port("--remote-segment", &flags.remote_segment)?;
+    let name = &flags.remote_segment;
+    let (host, port) = match flags.metadata.service()? {
+        None => host_and_port(FLAG, name)?,
+        Some(metadata) => {
+            check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?;
+            let entry = metadata.find(name)?;
+            request.segment = Some(ExpectedSegment {
+                name: entry.segment,
+                run: entry.run,
+            });
+            host_and_port("the address in the metadata service", &entry.address)?
+        }
+    };
     let results = Results::new(&flags.output)?;
     let mut variables = segment.transport.replaced_variables(variable);
     variables.extend(results.variable());

@@ -1,6 +1,7 @@
 //! Target: registers a segment, waits for initiators, and serves one after the other until a signal arrives. Uses TCP,
 //! processes and standard output.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -14,16 +15,21 @@ use crds::record::CaseFailure;
 use rustix::system::uname;
 
 use super::flags::SegmentFlags;
+use super::initiator::host_and_port;
+use super::metadata::{Metadata, MetadataFlags, Publication, check_name};
 use super::registered::Registered;
 use crate::direct::assignment::{LocalChoices, assignment};
 use crate::direct::request::{
-    Accepted, Limits, Request, SegmentLimits, check_segment_transfer, segment_bytes,
+    Accepted, Limits, Request, RequestError, SegmentLimits, check_segment_transfer, segment_bytes,
 };
 use crate::direct::session::{Client, listen, wait_for_client};
 use crate::direct::{DirectError, connection_rails, run_id};
 use crate::worker::agent::EVENT_CAPACITY;
 use crate::worker::signals::{self, StopFlag};
 use crate::worker_event::WorkerEvent;
+
+/// Flag that names the segment.
+const FLAG: &str = "--local-segment";
 
 /// Flags of the target.
 #[derive(Clone, Debug, Args)]
@@ -34,9 +40,16 @@ pub struct TargetFlags {
     /// TCP port to listen on. With 0, the system chooses a free port, which is part of the name of the segment.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// Name of the segment: ADDRESS:PORT, which sets --addr and --port.
+    /// Name of the segment. With p2p, it must be ADDRESS:PORT, and sets --addr and --port. By default, it is the address of
+    /// the target.
     #[arg(long, alias = "local_segment", value_name = "NAME")]
     pub local_segment: Option<String>,
+    /// Metadata service.
+    #[command(flatten)]
+    pub metadata: MetadataFlags,
+    /// Time after which the entry in the metadata service expires if the target does not renew it, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    pub metadata_ttl: u64,
     /// Maximum duration of the session with an initiator, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
@@ -56,7 +69,11 @@ struct Offer<'a> {
     request: Request,
     /// Address on which the target listens.
     address: SocketAddr,
-    variables: std::collections::BTreeMap<String, String>,
+    /// Address at which initiators reach the target.
+    reachable_at: String,
+    /// Metadata service; `None` for p2p.
+    metadata: Option<Metadata>,
+    variables: BTreeMap<String, String>,
 }
 
 /// Offers a segment until a signal arrives. Connections with anything other than a valid request are refused and do not
@@ -72,16 +89,22 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
         .required_transport(flags.segment.rails, variable)?;
     let request = flags.segment.request(run_id()?, transport)?;
     check_segment_transfer(&flags.segment.scenario(), request.case_timeout_seconds)?;
+    let metadata = flags.metadata.service()?;
     let session = CurrentSession::default();
     let stop = watch_signals(Arc::clone(&session))?;
-    let (host, port) = listen_address(flags)?;
+    let (host, port) = listen_address(flags, metadata.is_none())?;
     let listener = listen(&host, port)?;
     let address = listener
         .local_addr()
         .map_err(|source| system("reading the address of the socket", source))?;
+    let reachable_at = reachable_address(&host, address);
+    let name = match (&flags.local_segment, &metadata) {
+        (Some(name), Some(_)) => name.clone(),
+        _ => reachable_at.clone(),
+    };
     let offer = Offer {
         limits: SegmentLimits {
-            name: segment_name(&host, address),
+            name,
             run: request.run_id.clone(),
             threads: flags.segment.threads,
             batch_bytes: segment_bytes(&flags.segment.scenario()),
@@ -91,6 +114,8 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
         flags,
         request,
         address,
+        reachable_at,
+        metadata,
     };
     offer.run(&listener, &stop, &session)
 }
@@ -106,6 +131,7 @@ impl Offer<'_> {
             accepted: Accepted::Segment(self.limits.clone()),
             transport: Some(self.request.transport.clone()),
         };
+        let mut publication = None;
         let mut is_first = true;
         while !stop.is_set() {
             let registered = match self.register(stop) {
@@ -113,6 +139,7 @@ impl Offer<'_> {
                 registered => registered?,
             };
             if is_first {
+                publication = self.publish()?;
                 self.announce(&registered)?;
                 is_first = false;
             }
@@ -131,7 +158,28 @@ impl Offer<'_> {
                 self.serve(client, stop, session)?;
             }
         }
+        if let Some(Err(error)) = publication.map(Publication::end) {
+            // If standard error is closed, the failure cannot be reported.
+            let _ = writeln!(
+                io::stderr(),
+                "the entry of segment {} is not removed, and expires within {} s: {error}",
+                self.limits.name,
+                self.flags.metadata_ttl
+            );
+        }
         print("stopped by a signal")
+    }
+
+    /// Publishes the segment in the metadata service; `None` for p2p.
+    fn publish(&self) -> Result<Option<Publication>, DirectError> {
+        let Some(metadata) = self.metadata.clone() else {
+            return Ok(None);
+        };
+        let service = metadata.describe();
+        let SegmentLimits { name, run, .. } = &self.limits;
+        let publication = Publication::new(metadata, name, run, &self.reachable_at, self.flags.metadata_ttl)?;
+        print(&format!("published segment {name} of run {run} in {service}"))?;
+        Ok(Some(publication))
     }
 
     /// Registers the segment with the settings of the target.
@@ -176,15 +224,17 @@ impl Offer<'_> {
             registered.cold.registration_nanos as f64 / 1e6,
             registered.facts.provider
         ))?;
+        print(&format!("listening on {}", self.address))?;
         let nodes = &registered.facts.thread_numa_nodes;
         if !nodes.is_empty() {
             print(&format!("NUMA node of each thread: {nodes:?}"))?;
         }
         print("start the initiator with:")?;
-        let command = self
-            .flags
-            .segment
-            .initiator_command(&self.limits.name, &self.request.transport);
+        let command = self.flags.segment.initiator_command(
+            &self.limits.name,
+            &self.request.transport,
+            &self.flags.metadata.arguments(),
+        );
         print(&format!("  {command}"))
     }
 
@@ -229,15 +279,20 @@ fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender
 }
 
 /// Host and port on which the target listens.
-fn listen_address(flags: &TargetFlags) -> Result<(String, u16), DirectError> {
+///
+/// # Errors
+/// If the name of the segment is invalid.
+fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), RequestError> {
     match &flags.local_segment {
-        Some(name) => Ok(super::initiator::host_and_port("--local-segment", name)?),
-        None => Ok((flags.addr.clone(), flags.port)),
+        Some(name) if is_p2p => return host_and_port(FLAG, name),
+        Some(name) => check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?,
+        None => {}
     }
+    Ok((flags.addr.clone(), flags.port))
 }
 
-/// Name of the segment: the address at which initiators reach the target.
-fn segment_name(host: &str, address: SocketAddr) -> String {
+/// Address at which initiators reach the target. It is the name of the segment if it has no other.
+fn reachable_address(host: &str, address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         return format!("{}:{}", uname().nodename().to_string_lossy(), address.port());
     }
