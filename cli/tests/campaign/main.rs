@@ -20,6 +20,7 @@ mod lost_processes;
 mod manifest;
 mod many_to_many;
 
+mod metadata;
 mod mount_namespace;
 mod multiple_runs;
 mod network_namespace;
