@@ -71,3 +71,42 @@ pub(super) fn expected_traffic(
     };
     (initiator, target)
 }
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::Extent;
+    use crds::record::PostingCounters;
+    use crds::v1alpha1::{SegmentTransfer, SegmentWorkload};
+
+    use super::*;
+    use crate::collect::SidePosts;
+
+    #[test]
+    fn what_is_read_back_moves_half_of_the_bytes_in_each_direction() {
+        let measured = Measured {
+            initiator: Side {
+                posted: Some(SidePosts {
+                    counters: PostingCounters {
+                        bytes_per_rail: vec![600, 200],
+                        ..PostingCounters::default()
+                    },
+                    ..SidePosts::default()
+                }),
+                ..Side::default()
+            },
+            target: Side::default(),
+        };
+        let of = |workload| {
+            let segment = SegmentTransfer {
+                workload,
+                ..SegmentTransfer::default()
+            };
+            let (initiator, target) = expected_traffic(&segment.workload(Extent::Iterations(1)), &measured);
+            let of_side = |side: &ExpectedTraffic| (side.sent_on(&[0, 1]), side.received_on(&[0]));
+            (of_side(&initiator), of_side(&target))
+        };
+        assert_eq!(of(SegmentWorkload::Write), ((800, 0), (0, 600)));
+        assert_eq!(of(SegmentWorkload::Read), ((0, 600), (800, 0)));
+        assert_eq!(of(SegmentWorkload::Mix), ((400, 300), (400, 300)));
+    }
+}
