@@ -47,8 +47,8 @@ pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
     FabricProof, FabricSummary, FlowsResult, FlushResult, NodeResult, Optimization, OptimizationResult,
-    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, State,
-    Verdict, WithheldReason,
+    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult,
+    RecordsReference, State, Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

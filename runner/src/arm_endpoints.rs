@@ -151,6 +151,7 @@ impl<T: Transport> ArmEndpoints<T> {
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
         let thread_count = buffers.threads();
+        let threads_per_flow = layout::max_threads(assignment) as usize;
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
@@ -175,7 +176,9 @@ impl<T: Transport> ArmEndpoints<T> {
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());
-            let opened = open::endpoint_thread::<T>(number, &config, near, Binding { cpu, node }, buffers)?;
+            let mut opened =
+                open::endpoint_thread::<T>(number, &config, near, Binding { cpu, node }, buffers)?;
+            opened.thread.number %= threads_per_flow;
             let locations = open::locations(&opened.memory);
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
@@ -229,7 +232,7 @@ impl<T: Transport> ArmEndpoints<T> {
         facts.thread_numa_nodes = thread_numa_nodes;
         Ok(Self {
             threads,
-            threads_per_flow: layout::max_threads(assignment) as usize,
+            threads_per_flow,
             kinds: buffers.layouts().to_vec(),
             memory_failures,
             usage,

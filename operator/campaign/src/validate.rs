@@ -17,7 +17,9 @@ mod variants;
 use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
-use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec};
+use crds::v1alpha1::{
+    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec,
+};
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};

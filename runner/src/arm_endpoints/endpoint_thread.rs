@@ -18,7 +18,7 @@ const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
 pub struct EndpointThread<T: Transport> {
-    /// Number of the thread. It exchanges payload with the thread of the same number of a peer.
+    /// Number of the thread within its flow. It exchanges payload with the thread of the same number of the peer.
     pub(crate) number: usize,
     pub(crate) transport: T,
     /// Memory from which control messages are sent and into which they are received.

@@ -73,7 +73,7 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
             observations.read_backs.merge(read_back);
         }
     }
-    observations.first_batch_nanos = median_of_rounds(rounds, first_batch_nanos);
+    observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
     if matches!(workload, Workload::PingPong(_)) {
         observations.mean_round_trip_nanos = rounds.median_of_pairs(mean_round_trip_nanos);
     }

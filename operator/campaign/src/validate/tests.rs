@@ -146,7 +146,10 @@ fn segments_have_memory_for_every_request_in_flight() {
     let assignment = &valid.scenarios[0].assignment;
     assert!(assignment.area_bytes(1) >= 16 * (16 << 20));
     let both_areas = 2 * assignment.area_bytes(1) * 4;
-    assert_eq!(super::scenarios::bytes_per_process(assignment, 1), both_areas);
+    assert_eq!(
+        super::scenarios::bytes_per_process(assignment, 1, None),
+        both_areas
+    );
 }
 
 #[test]

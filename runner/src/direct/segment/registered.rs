@@ -56,6 +56,7 @@ impl Registered {
             },
             rank: SERVER,
             process: 0,
+            round: 0,
             cpus: WorkerCpus {
                 cpus: facts::hello(assignment, SERVER).cpus,
                 overlapping_workers: 1,
