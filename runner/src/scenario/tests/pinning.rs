@@ -82,7 +82,7 @@ fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checke
             &open_config(&BASELINE, &assignment, 0),
             Polling::Yield,
             &cpus,
-            &mut Buffers::new(&assignment),
+            &mut Buffers::new(&assignment, 0),
         )
         .unwrap()
     };
