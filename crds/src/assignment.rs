@@ -6,6 +6,7 @@
 mod many_to_many;
 pub mod memory;
 pub mod pilot;
+mod segment_transfer;
 mod starway;
 
 use std::collections::BTreeMap;
@@ -208,6 +209,14 @@ pub struct TransferWorkload {
     /// a single thread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ping: bool,
+    /// Whether every burst of writes is followed by a burst of reads of the memory that it has written. Requires writes
+    /// in one direction in a closed loop, and a window that equals the batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_back: bool,
+    /// Whether each thread uses the CPUs and the memory of one NUMA node, in turn, and every transfer in flight has
+    /// memory of its own, however much that is. The first burst of the warm-up is timed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segments: bool,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.
@@ -351,6 +360,16 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
     }
 
+    /// Whether every burst of writes is followed by a burst of reads of the same memory.
+    pub fn reads_back(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.read_back)
+    }
+
+    /// Whether each thread uses one NUMA node, and every transfer in flight has memory of its own.
+    pub fn has_segments(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.segments)
+    }
+
     /// Number of threads of a pair that post operations: those of the initiator, and also those of the target if both
     /// workers post.
     pub fn posters(&self) -> u32 {
@@ -381,6 +400,8 @@ impl Workload {
                 && transfer.open_loop.is_none()
                 && !transfer.flush
                 && !transfer.ping
+                && !transfer.segments
+                && !transfer.read_back
                 && matches!(transfer.measured, Extent::DurationNanos(_)))
     }
 
@@ -394,6 +415,13 @@ impl Workload {
 }
 
 impl Assignment {
+    /// Whether the threads of the workers are distributed over the NUMA nodes. All scenarios share the threads.
+    pub fn spreads_threads(&self) -> bool {
+        self.scenarios
+            .iter()
+            .any(|scenario| scenario.workload.has_segments())
+    }
+
     /// Parses and checks an assignment.
     ///
     /// # Errors
@@ -474,6 +502,16 @@ impl Assignment {
                     !transfer.flush || transfer.window == 1,
                     "scenarios[].workload.flush",
                     "requires a window of 1",
+                )?;
+                let reads_back = transfer.operation == TransferOperation::Write
+                    && transfer.direction == Direction::Unidirectional
+                    && transfer.window == transfer.batch
+                    && transfer.open_loop.is_none()
+                    && !transfer.flush;
+                require(
+                    !transfer.read_back || reads_back,
+                    "scenarios[].workload.readBack",
+                    "requires writes in one direction in a closed loop, and a window that equals the batch",
                 )?;
                 require(
                     !transfer.ping || transfer.threads == 1,

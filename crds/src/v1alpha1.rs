@@ -16,6 +16,7 @@ mod run;
 mod run_policy;
 mod sampling;
 mod scenario;
+mod segment_transfer;
 mod starway;
 mod status;
 mod sweep;
@@ -40,13 +41,14 @@ pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
     SizeOperations, Transfer, TransferBuffers, TransferOperation,
 };
+pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
     FabricProof, FabricSummary, FlowsResult, FlushResult, NodeResult, Optimization, OptimizationResult,
-    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State,
-    Verdict, WithheldReason,
+    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult,
+    RecordsReference, State, Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

@@ -28,6 +28,7 @@ use crds::v1alpha1::{MemoryKind, Polling};
 pub use buffers::Buffers;
 use endpoint_thread::{EndpointThread, ThreadPeer};
 pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
+use open::Binding;
 
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
@@ -113,7 +114,8 @@ impl<T: Transport> ArmEndpoints<T> {
     ///
     /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses or,
     /// for host memory, near the named NICs of its rails. Threads are not pinned if `cpus` is empty. `polling` applies
-    /// to scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
+    /// to scenarios that do not set a polling mode. If the assignment distributes the threads over the NUMA nodes, each
+    /// thread that uses host memory is pinned to a CPU of its node, and its memory must be on this node. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would share an RDMA
@@ -149,6 +151,7 @@ impl<T: Transport> ArmEndpoints<T> {
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
         let thread_count = buffers.threads();
+        let threads_per_flow = layout::max_threads(assignment) as usize;
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
@@ -157,18 +160,25 @@ impl<T: Transport> ArmEndpoints<T> {
         };
         let mut memory = Vec::new();
         let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
+        let nodes = match assignment.spreads_threads() {
+            true => cpus::by_node(cpus, &roots),
+            false => Vec::new(),
+        };
+        let mut thread_numa_nodes = Vec::new();
         for number in 0..thread_count {
             let config = thread_config(config, assignment, number);
-            let cpus = cpus::nearest_first(
-                cpus,
-                buffers.gpu_pci_address(number).as_deref(),
-                &config.rails,
-                &roots,
-            );
+            let gpu = buffers.gpu_pci_address(number);
+            let node = nodes.get(number % nodes.len().max(1)).filter(|_| gpu.is_none());
+            let allowed = node.map_or(cpus, |node| &node.cpus);
+            let cpus = cpus::nearest_first(allowed, gpu.as_deref(), &config.rails, &roots);
+            let node = node.map(|node| node.node);
+            thread_numa_nodes.extend(node);
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());
-            let opened = open::endpoint_thread::<T>(number, &config, near, cpu, buffers)?;
+            let mut opened =
+                open::endpoint_thread::<T>(number, &config, near, Binding { cpu, node }, buffers)?;
+            opened.thread.number %= threads_per_flow;
             let locations = open::locations(&opened.memory);
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
@@ -219,9 +229,10 @@ impl<T: Transport> ArmEndpoints<T> {
             .collect();
         let usage = UsageCounters::find(&roots, &pinned);
         facts.pinned_cpus = pinned;
+        facts.thread_numa_nodes = thread_numa_nodes;
         Ok(Self {
             threads,
-            threads_per_flow: layout::max_threads(assignment) as usize,
+            threads_per_flow,
             kinds: buffers.layouts().to_vec(),
             memory_failures,
             usage,

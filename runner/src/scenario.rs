@@ -36,6 +36,7 @@ mod phases;
 mod ping;
 pub mod ping_pong;
 mod probe;
+mod read_back;
 mod report;
 mod run;
 mod samples;

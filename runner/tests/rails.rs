@@ -98,6 +98,8 @@ fn leg(
                 open_loop: None,
                 flush: false,
                 ping: false,
+                read_back: false,
+                segments: false,
                 measured,
                 // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),

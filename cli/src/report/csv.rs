@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 38] = [
+const COLUMNS: [&str; 41] = [
     "run",
     "scenario",
     "size_bytes",
@@ -47,6 +47,9 @@ const COLUMNS: [&str; 38] = [
     "slowest_flow_bytes_per_second",
     "fastest_flow_bytes_per_second",
     "flow_fairness",
+    "read_back_p50_ns",
+    "read_back_p99_ns",
+    "first_batch_ns",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -75,7 +78,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 38] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 41] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -155,6 +158,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 38] 
         number(flow_rates.first().copied()),
         number(flow_rates.last().copied()),
         number(cell.flows.as_ref().map(|flows| flows.fairness)),
+        nanos(observed.read_backs.quantile(0.5)),
+        nanos(observed.read_backs.tail_quantile(0.99)),
+        number(observed.first_batch_nanos),
     ]
 }
 

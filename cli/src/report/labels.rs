@@ -5,6 +5,7 @@ use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 
 use campaign::compare::{ExpectationAnswer, metric_name};
 use campaign::format;
+use campaign::plan::PlannedScenario;
 
 /// Formats `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
@@ -15,6 +16,14 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
         Metric::Throughput => format::bytes_per_second(value),
         Metric::CompletionRate => format::per_second(value),
         Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
+    }
+}
+
+/// Formats `value` of `metric` in `scenario` with its unit, which is that of the spec for a throughput if it has one.
+pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) -> String {
+    match scenario.and_then(|scenario| scenario.rate_format) {
+        Some(format) if metric == Metric::Throughput => format.text(value),
+        _ => metric_value(metric, value),
     }
 }
 

@@ -1,10 +1,12 @@
-//! What was observed besides the metrics: round trips, directions, flushes, pings and flows, as text.
+//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory and first
+//! batches, as text.
 
 use campaign::format;
 use campaign::stats::median_of;
 use campaign::summarize::{CellSummary, Directions, FlowsSummary};
+use crds::v1alpha1::Metric;
 
-use super::Report;
+use super::{Report, labels};
 
 /// Kind of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub enum ObservationKind {
     Flush,
     /// Pings on the idle fabric and beside transfers.
     Pings,
+    /// Reads of memory that was written before.
+    ReadBack,
+    /// First batch of a case.
+    FirstBatch,
+    /// CPU time of batches between segments.
+    Cpu,
 }
 
 impl ObservationKind {
@@ -30,6 +38,9 @@ impl ObservationKind {
             Self::Flows => "flows",
             Self::Flush => "flush",
             Self::Pings => "pings",
+            Self::ReadBack => "reads",
+            Self::FirstBatch => "first",
+            Self::Cpu => "cpu",
         }
     }
 }
@@ -63,6 +74,9 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::Flows, cell.flows.as_ref().and_then(flows)),
         (ObservationKind::Flush, flush(cell)),
         (ObservationKind::Pings, pings(cell)),
+        (ObservationKind::ReadBack, read_back(cell)),
+        (ObservationKind::FirstBatch, first_batch(cell)),
+        (ObservationKind::Cpu, cpu(cell)),
     ];
     let texts = texts.into_iter();
     texts
@@ -128,6 +142,38 @@ fn flush(cell: &CellSummary) -> Option<String> {
         nanos(found.flushes.quantile(0.5)?),
         nanos(found.longest_flush()?),
         found.flushes.count()
+    ))
+}
+
+fn read_back(cell: &CellSummary) -> Option<String> {
+    let reads = &cell.observations.read_backs;
+    let p99 = match reads.tail_quantile(0.99) {
+        Some(value) => nanos(value),
+        None => "unknown (too few samples)".to_owned(),
+    };
+    Some(format!(
+        "p50 {}, p99 {p99} from post to completion ({} reads)",
+        nanos(reads.quantile(0.5)?),
+        reads.count()
+    ))
+}
+
+fn first_batch(cell: &CellSummary) -> Option<String> {
+    let first = cell.observations.first_batch_nanos?;
+    Some(format!(
+        "{} for the first batch of the warm-up, median over the rounds",
+        format::nanos(first)
+    ))
+}
+
+/// CPU time beside the throughput of batches between segments, whose first batch is timed.
+fn cpu(cell: &CellSummary) -> Option<String> {
+    cell.observations.first_batch_nanos?;
+    let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
+    Some(format!(
+        "{} on both sides, {:.0} % of one CPU",
+        labels::metric_value(Metric::CpuSecondsPerGib, per_gib),
+        cell.cpu_percent?
     ))
 }
 

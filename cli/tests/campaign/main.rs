@@ -20,6 +20,7 @@ mod lost_processes;
 mod manifest;
 mod many_to_many;
 
+mod metadata;
 mod mount_namespace;
 mod multiple_runs;
 mod network_namespace;
@@ -32,6 +33,7 @@ mod rejected;
 mod replay;
 mod resume;
 mod run_check;
+mod segment_transfer;
 mod settled;
 mod starway;
 mod stored_run;

@@ -3,7 +3,7 @@
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
-/// Maximum size of a memory area in bytes, unless a single message is larger. The limit exceeds the cache sizes of
+/// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit exceeds the cache sizes of
 /// most CPUs, so that large transfers are read from main memory, but still allows one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
@@ -37,7 +37,14 @@ impl ScenarioAssignment {
         };
         // Space for one message of the largest size, with a separate slot for each chunk.
         let minimum = slot + rails * SLOT_ALIGNMENT;
-        slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(minimum)
+        let wanted = slots.saturating_mul(slot);
+        // A segment has memory for every transfer in flight.
+        let budget = if self.workload.has_segments() {
+            wanted
+        } else {
+            AREA_BUDGET_BYTES
+        };
+        wanted.min(budget).max(minimum)
     }
 }
 

@@ -129,6 +129,14 @@ pub struct Posted {
     /// values also include the transfers before and after this window. Only with the many-to-many pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simultaneous: Option<Simultaneous>,
+    /// Latency of the reads of a workload that reads back what it has written. `latency` contains both reads and writes.
+    /// Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<Durations>,
+    /// Time from the first post of the first burst of the warm-up until all its transfers were complete, in
+    /// nanoseconds; of all threads, the longest. Unset unless the workload has segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_burst_nanos: Option<u64>,
 }
 
 /// Transfers of one flow in the window in which all flows of the many-to-many pattern are active. The flow posts without a
@@ -333,7 +341,13 @@ pub struct IntegrityReport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Mismatch {
-    /// Index of the transfer, starting at 0.
+    /// Number of the thread that checked the byte.
+    #[serde(default)]
+    pub thread: u32,
+    /// Index of the batch on this thread, starting at 0. Unset for a ping-pong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
+    /// Index of the transfer on this thread, starting at 0.
     pub transfer: u64,
     /// Offset in the transfer, in bytes.
     pub offset_bytes: u64,

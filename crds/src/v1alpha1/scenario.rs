@@ -5,14 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
-use super::{LargeArray, Load, PingpongFlag, SmallMessages, StreamingDuplex};
+use super::{LargeArray, Load, PingpongFlag, RateFormat, SegmentTransfer, SmallMessages, StreamingDuplex};
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag and streamingDuplex must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex and segmentTransfer must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -54,6 +54,9 @@ pub struct Scenario {
     /// Workload of chunks in both directions at the same time. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
+    /// Workload of batches of requests between segments. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_transfer: Option<SegmentTransfer>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
@@ -285,6 +288,8 @@ pub enum ScenarioWorkload<'a> {
     PingpongFlag(&'a PingpongFlag),
     /// `streamingDuplex`.
     StreamingDuplex(&'a StreamingDuplex),
+    /// `segmentTransfer`.
+    SegmentTransfer(&'a SegmentTransfer),
 }
 
 impl Scenario {
@@ -300,6 +305,10 @@ impl Scenario {
                 .streaming_duplex
                 .as_ref()
                 .map(ScenarioWorkload::StreamingDuplex))
+            .or(self
+                .segment_transfer
+                .as_ref()
+                .map(ScenarioWorkload::SegmentTransfer))
     }
 }
 
@@ -313,6 +322,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SmallMessages(_) => "smallMessages",
             Self::PingpongFlag(_) => "pingpongFlag",
             Self::StreamingDuplex(_) => "streamingDuplex",
+            Self::SegmentTransfer(_) => "segmentTransfer",
         }
     }
 
@@ -325,6 +335,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SmallMessages(given) => &given.sizes,
             Self::PingpongFlag(_) => &FLAG_SIZES,
             Self::StreamingDuplex(given) => &given.sizes,
+            Self::SegmentTransfer(given) => &given.sizes,
         }
     }
 
@@ -333,9 +344,11 @@ impl<'a> ScenarioWorkload<'a> {
         match self {
             Self::Transfer(given) => given.load,
             Self::SmallMessages(given) => given.load,
-            Self::PingPong(_) | Self::LargeArray(_) | Self::PingpongFlag(_) | Self::StreamingDuplex(_) => {
-                None
-            }
+            Self::PingPong(_)
+            | Self::LargeArray(_)
+            | Self::PingpongFlag(_)
+            | Self::StreamingDuplex(_)
+            | Self::SegmentTransfer(_) => None,
         }
     }
 
@@ -345,7 +358,17 @@ impl<'a> ScenarioWorkload<'a> {
             _ if self.load().is_some() => Metric::LatencyP99,
             Self::PingPong(_) | Self::PingpongFlag(_) => Metric::LatencyP50,
             Self::SmallMessages(_) => Metric::CompletionRate,
-            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) => Metric::Throughput,
+            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {
+                Metric::Throughput
+            }
+        }
+    }
+
+    /// Format of the throughput in reports, if the workload has one of its own.
+    pub fn rate_format(self) -> Option<RateFormat> {
+        match self {
+            Self::SegmentTransfer(given) => Some(given.rate_format()),
+            _ => None,
         }
     }
 }

@@ -340,6 +340,14 @@ pub struct ArmResult {
     /// Rates of the flows of the pattern ManyToMany while all of them are active. Unset for other patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowsResult>,
+    /// Latency of the reads of segmentTransfer with workload Mix. The percentiles above are those of reads and writes
+    /// together. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBackResult>,
+    /// Median duration of the first batch of segmentTransfer in each case over all rounds, in nanoseconds. Unset for
+    /// other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_batch_nanos: Option<u64>,
     /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,
@@ -430,6 +438,18 @@ pub struct PingResult {
     /// Head-of-line blocking: loadedP99Nanos divided by idleP99Nanos, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking_ppm: Option<u64>,
+}
+
+/// Latency of reads of memory that was written before, from post to completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReadBackResult {
+    /// Median, in nanoseconds.
+    pub p50_nanos: u64,
+    /// 99th percentile, in nanoseconds. Unset if there are too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_nanos: Option<u64>,
 }
 
 /// Verdict of a comparison.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
-use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
+use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec};
 use serde::Serialize;
 use snafu::Snafu;
 
@@ -134,6 +134,9 @@ pub struct PlannedScenario {
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
     pub primary: Metric,
+    /// Format of the throughput in reports; `None` for the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_format: Option<RateFormat>,
     /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
     /// Minimum number of rounds for a verdict.

@@ -17,7 +17,9 @@ mod variants;
 use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
-use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, Sampling, TransportSpec};
+use crds::v1alpha1::{
+    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec,
+};
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
@@ -90,6 +92,8 @@ pub struct ValidatedScenario {
     pub sizes: Vec<u64>,
     /// The primary metric, which determines verdicts.
     pub primary: Metric,
+    /// Format of the throughput in reports; `None` for the usual one.
+    pub rate_format: Option<RateFormat>,
     /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
     /// Number of operations per thread that the spec sets for each size in bytes. Empty if a pilot determines the

@@ -104,7 +104,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
     })
 }
 
-/// Adds directions, flushes, pings and flows to the result of an arm.
+/// Adds directions, flushes, pings, flows, reads and a first batch to the result of an arm.
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
@@ -118,6 +118,8 @@ fn with_observations(mut arm: Value) -> Value {
         "slowestReceiverBytesPerSecond": 5_000_000, "fastestReceiverBytesPerSecond": 7_000_000,
         "fairnessPpm": 980_000,
     });
+    arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
+    arm["firstBatchNanos"] = json!(1_400_000);
     arm
 }
 

@@ -21,12 +21,12 @@ def line_rate(facts, posted):
     return sum(links.values()) or None
 
 
-def is_above_line_rate(side, facts):
-    """Whether a worker posted payload at a higher rate than its links can carry."""
+def is_above_line_rate(side, facts, directions=1):
+    """Whether a worker posted payload at a higher rate than its links can carry. The payload may use both directions."""
     posted = side.get("posted")
     line = line_rate(facts, posted) if posted and facts else None
     window = timed(posted) if posted else {}
-    return bool(line) and window["payloadBytes"] * 8e9 / max(window["elapsedNanos"], 1) > line * (1 + TOLERANCE)
+    return bool(line) and window["payloadBytes"] / directions * 8e9 / max(window["elapsedNanos"], 1) > line * (1 + TOLERANCE)
 
 
 def is_below_floor(case, facts):

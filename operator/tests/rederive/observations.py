@@ -1,4 +1,4 @@
-"""Checks the mean round trip, the directions, the flushes and the pings of one arm at one size."""
+"""Checks the mean round trip, the directions, the flushes, the pings, the reads and the first batch of one arm."""
 
 import collections
 import math
@@ -26,6 +26,9 @@ def check(run, key, valid, stored, tally):
         compare(tally, "direction", f"{where} directions.{field}", directions, field, derived)
     check_flushes(where, valid, stored.get("flush") or {}, tally)
     check_pings(where, valid, stored.get("ping") or {}, tally)
+    check_reads(where, valid, stored.get("readBack") or {}, tally)
+    first = run.median(key, lambda case: case.sides[0]["posted"].get("firstBurstNanos"))
+    compare(tally, "first batch", f"{where} firstBatchNanos", stored, "firstBatchNanos", first)
 
 
 def check_flushes(where, valid, stored, tally):
@@ -41,6 +44,13 @@ def check_pings(where, valid, stored, tally):
     tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
     ratio = loaded / idle * PPM if idle and loaded is not None else None
     compare(tally, "ping", f"{where} ping.blockingPpm", stored, "blockingPpm", ratio)
+
+
+def check_reads(where, valid, stored, tally):
+    reads = merged(one.get("readBack") for one in initiators(valid))
+    median = histogram.quantile(reads, 0.5)
+    tally.compare("reads", f"{where} readBack.p50Nanos", stored.get("p50Nanos"), median)
+    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), tail(reads))
 
 
 def initiators(valid):

@@ -36,6 +36,8 @@ class Scenario:
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
         self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
+        # Whether every batch of writes is followed by reads of the same memory.
+        self.reads_back = bool(work.get("readBack"))
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):

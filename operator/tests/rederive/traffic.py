@@ -14,6 +14,9 @@ def payloads(case):
     request, response = (per_rail(side) for side in case.sides)
     if case.scenario.kind == "pingPong":
         return request, response or request
+    if case.scenario.reads_back:
+        one_way = [count // 2 for count in request]
+        return one_way, one_way
     response = response if case.scenario.both_post else []
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 

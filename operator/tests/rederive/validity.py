@@ -36,7 +36,8 @@ def impossible(case, endpoints):
     if any(has_changed(case, rank, endpoints) for rank in case.pair):
         yield "Changed"
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
-    if any(map(limits.is_above_line_rate, case.sides, facts)):
+    directions = 2 if case.scenario.reads_back else 1
+    if any(limits.is_above_line_rate(*side, directions) for side in zip(case.sides, facts, strict=True)):
         yield "AboveLineRate"
     if any(is_inconsistent(side, case.scenario.in_flight) for side in case.posting):
         yield "InconsistentTime"

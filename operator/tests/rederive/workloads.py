@@ -45,6 +45,21 @@ def streaming_duplex(given):
     return "transfer", fields, "Throughput"
 
 
+def segment_transfer(given):
+    given = {"workload": "Read", "sizes": ["64Ki"], "batch": 16, "threads": 4, "duration": "10s", **given}
+    mix = given["workload"] == "Mix"
+    fields = {
+        "sizes": given["sizes"],
+        "operation": "Write" if mix else given["workload"],
+        "readBack": mix,
+        "window": given["batch"],
+        "batch": given["batch"],
+        "threads": given["threads"],
+        "duration": given["duration"],
+    }
+    return "transfer", fields, "Throughput"
+
+
 CONVERSIONS = {
     "pingPong": ping_pong,
     "transfer": transfer,
@@ -52,4 +67,5 @@ CONVERSIONS = {
     "smallMessages": small_messages,
     "pingpongFlag": pingpong_flag,
     "streamingDuplex": streaming_duplex,
+    "segmentTransfer": segment_transfer,
 }

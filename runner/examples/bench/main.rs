@@ -1,6 +1,6 @@
 //! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
 //! fi_pingpong, fabtests, ucx_perftest and the Starway benchmark suite, over the same library and transport on this
-//! machine.
+//! machine, and with transfer_engine_bench over tcp.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
 //! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
@@ -29,6 +29,7 @@ mod runner;
 mod starway;
 mod table;
 mod tools;
+mod transfer_engine;
 
 #[path = "../../tests/common/leg.rs"]
 mod leg;
@@ -59,7 +60,13 @@ struct Arguments {
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
-    /// Measure only libfabric, only UCX, or only Starway.
+    /// The tool transfer_engine_bench. Without it, segment transfers are not measured.
+    #[arg(long, value_name = "FILE")]
+    transfer_engine: Option<PathBuf>,
+    /// Duration of each measurement with transfer_engine_bench, in seconds.
+    #[arg(long, default_value_t = 2)]
+    transfer_engine_seconds: u32,
+    /// Measure only libfabric, only UCX, only Starway, or only segment transfers.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -78,6 +85,7 @@ enum Library {
     Libfabric,
     Ucx,
     Starway,
+    TransferEngine,
 }
 
 /// Parameters of one measurement.
@@ -112,6 +120,9 @@ fn main() {
         && measures(Library::Starway)
     {
         starway::measure(python, library, arguments.repeats);
+    }
+    if let (true, Some(binary)) = (measures(Library::TransferEngine), &arguments.transfer_engine) {
+        transfer_engine::measure(binary, arguments.repeats, arguments.transfer_engine_seconds);
     }
 }
 

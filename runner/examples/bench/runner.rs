@@ -8,7 +8,7 @@ use crds::assignment::{
     ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, ScenarioAssignment,
     TransferWorkload, Workload,
 };
-use crds::record::Record;
+use crds::record::{Posted, Record};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
     Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers, TransferOperation,
@@ -48,6 +48,23 @@ pub struct Measured {
 
 /// Runs one measurement.
 pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
+    run(setting, workload(case, setting.iterations(case)), |posted| {
+        let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
+        match case {
+            Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
+            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
+        }
+    })
+}
+
+/// Measures the throughput of a transfer in MB/s.
+pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> Measured {
+    run(setting, workload, |posted| {
+        posted.payload_bytes as f64 / (posted.elapsed_nanos as f64 / 1e3)
+    })
+}
+
+fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> Measured {
     let arm = ArmAssignment {
         name: ARM.to_owned(),
         process: 0,
@@ -78,7 +95,7 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
             name: ARM.to_owned(),
             memory: MemoryKind::Heap,
             polling: Some(Polling::Spin),
-            workload: workload(case, setting.iterations(case)),
+            workload,
             max_size_bytes: setting.size,
         },
         arms: vec![arm],
@@ -91,12 +108,8 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
         _ => None,
     });
     let fabric = fabric.unwrap();
-    let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
     Measured {
-        value: match case {
-            Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
-            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
-        },
+        value: value(posted),
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
     }
@@ -123,6 +136,8 @@ fn workload(case: Case, iterations: u32) -> Workload {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured,
             warmup: Extent::Iterations(100),
         }),

@@ -12,6 +12,10 @@ pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/
 
 pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Starway | ratio |
 |---|---|---|---|---|---|";
+/// The library and the provider are those of the runner.
+pub const TRANSFER_ENGINE_HEADER: &str =
+    "| operation | batch | libfabric | provider | size | runner, MB/s | transfer_engine_bench, MB/s | ratio |
+|---|---|---|---|---|---|---|---|";
 
 /// Header of a table that compares the runner with the test `test` of ucx_perftest.
 pub fn ucx_header(test: &str, unit: &str) -> String {

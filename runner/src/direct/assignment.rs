@@ -54,7 +54,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
         workers: 2,
         many_to_many: None,
         rendezvous,
-        transport: request.transport.spec(),
+        transport: request.transport_spec(),
         devices: Devices::default(),
         align: Alignment::None,
         // Each side reads only the element of its own rank.
@@ -151,6 +151,8 @@ mod tests {
             ],
             integrity: true,
             case_timeout_seconds: 60,
+            segment: None,
+            allow_emulation: false,
         }
     }
 

@@ -65,7 +65,10 @@ impl Verifier {
                     .zip(found.iter())
                     .position(|(expected, found)| expected != found);
                 if let (Some(index), None) = (first, &self.report.first_mismatch) {
+                    // The caller knows the thread and the batch.
                     self.report.first_mismatch = Some(Mismatch {
+                        thread: 0,
+                        batch: None,
                         transfer,
                         offset_bytes: in_transfer + done + index as u64,
                         expected: expected[index],

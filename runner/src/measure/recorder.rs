@@ -24,7 +24,7 @@ pub struct Latency {
 }
 
 /// Sample recorder of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Recorder {
     /// Stores every sample.
     Samples(Samples),
@@ -33,14 +33,14 @@ pub enum Recorder {
 }
 
 /// Every sample of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Samples {
     values: Vec<u64>,
     count: usize,
 }
 
 /// The distribution of the samples of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Distribution {
     histogram: Histogram,
     min: u64,

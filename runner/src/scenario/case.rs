@@ -83,7 +83,7 @@ pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
                 TransferOperation::Read => Role::Initiator,
                 _ => Role::Target,
             };
-            workload.is_bidirectional() || role == destination
+            workload.is_bidirectional() || workload.reads_back() || role == destination
         }
     }
 }

@@ -65,6 +65,10 @@ pub struct ThreadMeasurement {
     /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
     /// many-to-many pattern.
     pub window: Option<ThreadWindow>,
+    /// Latencies of the reads that follow the writes, which `recorder` does not contain; `None` without such reads.
+    pub read_backs: Option<Recorder>,
+    /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
+    pub first_burst_nanos: Option<u64>,
 }
 
 /// Report of one thread in a measured case.

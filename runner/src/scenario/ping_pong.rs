@@ -99,6 +99,8 @@ impl<T: Transport> Work<T> for Initiator {
             flushes: None,
             pings: None,
             window: None,
+            read_backs: None,
+            first_burst_nanos: None,
         }))
     }
 }

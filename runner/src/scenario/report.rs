@@ -30,6 +30,8 @@ pub(super) fn side_report(
     let mut flushes = Vec::new();
     let mut pings = None;
     let mut windows = Vec::new();
+    let mut read_backs = Vec::new();
+    let mut first_burst_nanos = None;
     let mut migrations = 0;
     for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
@@ -47,6 +49,8 @@ pub(super) fn side_report(
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
         recorders.push(measurement.recorder);
+        read_backs.extend(measurement.read_backs);
+        first_burst_nanos = first_burst_nanos.max(measurement.first_burst_nanos);
         flushes.extend(measurement.flushes);
         pings = pings.or(measurement.pings);
         windows.extend(measurement.window);
@@ -62,7 +66,8 @@ pub(super) fn side_report(
     };
     side.migrations = migrations;
     side.posted = posted.map(|posted| {
-        let latency = Recorder::finish(recorders);
+        let read_back = Some(durations(read_backs.clone())).filter(|reads| reads.histogram.count() > 0);
+        let latency = Recorder::finish(recorders.into_iter().chain(read_backs));
         Posted {
             payload_bytes: posted.operations * case.size_bytes,
             elapsed_nanos: last_completion.saturating_sub(first_post),
@@ -73,6 +78,8 @@ pub(super) fn side_report(
             flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
             ping: pings.map(PingRecorders::report),
             simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
+            read_back,
+            first_burst_nanos,
             ..posted
         }
     });

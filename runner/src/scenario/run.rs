@@ -337,7 +337,7 @@ fn run_pass<T: Transport>(
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
             engine,
-            Poster::new(workload, role, thread_seed(setup.case, side)),
+            Poster::new(workload, role, data_seed(setup.case.seed, role, side.thread)),
             side,
         ),
         (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
@@ -351,9 +351,4 @@ fn measure<T: Transport>(
 ) -> Result<ThreadOutcome, CaseFailure> {
     let report = case_protocol::measure(engine, &mut work, side)?;
     Ok(ThreadOutcome::Measured(Box::new(report)))
-}
-
-/// Seed of the start times of one thread: different on both sides and in every thread.
-fn thread_seed(case: &Case<'_>, side: SideContext<'_>) -> u64 {
-    data_seed(case.seed, side.role).wrapping_add(side.thread as u64)
 }

@@ -181,6 +181,8 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
             open_loop: None,
             flushes: None,
             pings: None,
+            read_backs: None,
+            first_burst_nanos: None,
             window: Some(window),
         }))
     }

@@ -10,4 +10,5 @@ mod open_loop;
 mod ping_pong;
 mod pinning;
 mod polling;
+mod segments;
 mod transfer;

@@ -140,6 +140,8 @@ fn transfer() -> ScenarioAssignment {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

@@ -67,7 +67,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
         nanos.map_or_else(|| "no valid case".to_owned(), |nanos| format::nanos(nanos as f64))
     };
     let metric = |metric: Metric| match cell.metric(metric) {
-        Some(spread) => labels::metric_value(metric, spread.median),
+        Some(spread) => labels::value_in(report.plan.scenarios.get(cell.scenario), metric, spread.median),
         None => "no valid case".to_owned(),
     };
     let iterations = match cell.iterations {
@@ -100,19 +100,20 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     }
 }
 
-/// Round trips, directions, flushes, pings and flows; empty without any.
+/// Round trips, directions, flushes, pings, flows, reads and first batches; empty without any.
 pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     let observations = observations::of_scenario(report, index);
     html! {
         @if !observations.is_empty() {
             details {
-                summary { "Round trips, directions, flushes, pings and flows" }
+                summary { "Round trips, directions, flushes, pings, flows, reads and first batches" }
                 p.note {
                     "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
                     "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking. "
-                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate."
+                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate. Reads copy back what a batch has written. "
+                    "The first batch is that of the warm-up of each case."
                 }
-                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes, pings and flows" {
+                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes, pings, flows, reads and first batches" {
                     table.numbers {
                         thead {
                             tr { @for head in ["size", "arm", "observation", "values"] { th scope="col" { (head) } } }

@@ -59,7 +59,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}{}{}",
                 work.operation,
                 work.direction,
                 work.window,
@@ -81,6 +81,16 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                 },
                 if work.ping {
                     " · pings beside the transfers"
+                } else {
+                    ""
+                },
+                if work.read_back {
+                    " · each batch is read back"
+                } else {
+                    ""
+                },
+                if work.segments {
+                    " · threads and memory on every NUMA node"
                 } else {
                     ""
                 },

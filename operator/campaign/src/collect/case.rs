@@ -104,6 +104,8 @@ pub struct SidePosts {
     pub flush: Option<Distribution>,
     pub ping: Option<PingTimes>,
     pub simultaneous: Option<Simultaneous>,
+    pub read_back: Option<Distribution>,
+    pub first_burst_nanos: Option<u64>,
 }
 
 /// Round-trip times of pings. The fields are those of [`crds::record::PingReport`].
@@ -169,6 +171,8 @@ impl From<SideReport> for Side {
                     loaded: distribution(&ping.loaded),
                 }),
                 simultaneous: posted.simultaneous,
+                read_back: posted.read_back.map(|durations| distribution(&durations)),
+                first_burst_nanos: posted.first_burst_nanos,
             }),
             interfaces: report.interfaces,
         }

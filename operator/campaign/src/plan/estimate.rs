@@ -390,6 +390,8 @@ mod tests {
                 lead_nanos: many,
                 tail_nanos: many,
             }),
+            read_back: None,
+            first_burst_nanos: None,
         };
         let record = Record::Case(Box::new(CaseRecord {
             block: 100_000,

@@ -55,6 +55,7 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
         sweep: scenario.sweep.clone(),
         sizes: scenario.sizes.clone(),
         primary: scenario.primary,
+        rate_format: scenario.rate_format,
         comparisons: count(&cells, |role| role == Role::Variant),
         minimum_rounds: 0,
         integrity: scenario.integrity,

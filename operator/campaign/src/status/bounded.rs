@@ -112,6 +112,9 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.ping.and_then(|ping| ping.idle_p99_nanos),
         result.ping.and_then(|ping| ping.loaded_p99_nanos),
         result.ping.and_then(|ping| ping.blocking_ppm),
+        result.read_back.map(|read_back| read_back.p50_nanos),
+        result.read_back.and_then(|read_back| read_back.p99_nanos),
+        result.first_batch_nanos,
     ];
     let counts = usize::from(result.cpu_percent.is_some())
         + usize::from(result.iterations.is_some())
@@ -224,6 +227,8 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             flush,
             ping,
             flows,
+            read_back,
+            first_batch_nanos,
             optimizations: _,
             fabric: _,
             emulated: _,
@@ -237,11 +242,13 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             completions_per_second,
             cpu_nanos_per_gib,
             mean_round_trip_nanos,
+            first_batch_nanos,
         ] {
             *number = None;
         }
         *cpu_percent = None;
-        (*directions, *flush, *ping, *flows) = (None, None, None, None);
+        (*directions, *flush, *ping) = (None, None, None);
+        (*flows, *read_back) = (None, None);
         protocols.clear();
     }
 }

@@ -5,7 +5,7 @@ use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
     FlowsResult, FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
-    ProtocolResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    ProtocolResult, ReadBackResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -115,6 +115,11 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             flush: flush(&cell.observations),
             ping: ping(&cell.observations),
             flows: cell.flows.as_ref().and_then(flows),
+            read_back: read_back(&cell.observations),
+            first_batch_nanos: cell
+                .observations
+                .first_batch_nanos
+                .map(|nanos| nanos.round() as u64),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
             emulated: cell.emulated,
@@ -168,6 +173,13 @@ fn ping(found: &Observations) -> Option<PingResult> {
         idle_p99_nanos: found.idle_pings.tail_quantile(0.99),
         loaded_p99_nanos: found.loaded_pings.tail_quantile(0.99),
         blocking_ppm: found.blocking().map(|ratio| (ratio * PPM).round() as u64),
+    })
+}
+
+fn read_back(found: &Observations) -> Option<ReadBackResult> {
+    Some(ReadBackResult {
+        p50_nanos: found.read_backs.quantile(0.5)?,
+        p99_nanos: found.read_backs.tail_quantile(0.99),
     })
 }
 

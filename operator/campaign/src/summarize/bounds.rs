@@ -74,13 +74,18 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         let Workload::Transfer(transfer) = workload else {
             continue;
         };
-        let directions = match transfer.direction {
+        let both_post = match transfer.direction {
             Direction::Unidirectional => 1.0,
             Direction::Bidirectional => 2.0,
         };
+        // The writes of some threads use one direction of the links while the reads of others use the other. A thread
+        // copies both, one after the other.
+        let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(memory::threads(workload));
-        let copies = (BoundingResource::Copy, copy_rate.map(|rate| rate * threads));
-        let known = links.into_iter().chain([copies]).map(|(resource, rate)| {
+        let copies = copy_rate.map(|rate| rate * threads * both_post);
+        let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
+        let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);
+        let known = known.map(|(resource, rate)| {
             (
                 resource,
                 rate.zip(links_at_bound(plan, resource))
@@ -91,7 +96,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
             Some(UpperBound {
                 scenario,
                 resource,
-                bytes_per_second: rate? * directions,
+                bytes_per_second: rate?,
             })
         }));
     }

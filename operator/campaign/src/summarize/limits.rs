@@ -64,12 +64,15 @@ pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -
     })
 }
 
-/// Detects a side that posted more payload than its links can carry.
+/// Detects a side that posted more payload than its links can carry. Half of the payload uses each direction of the links
+/// if written memory is read back.
 pub(super) fn check_line_rate(
+    workload: &Workload,
     case: &Case,
     measured: &Measured,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
+    let directions = if workload.reads_back() { 2.0 } else { 1.0 };
     let sides = [
         (case.initiator, &measured.initiator),
         (case.target, &measured.target),
@@ -77,7 +80,7 @@ pub(super) fn check_line_rate(
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
         let line = line_rate(endpoints.facts_of_case(case, rank)?, posted)?;
-        let rate = posted.payload_rate().unwrap_or_default() * 8.0;
+        let rate = posted.payload_rate().unwrap_or_default() / directions * 8.0;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
             line_bits_per_second: line as u64,

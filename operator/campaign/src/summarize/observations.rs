@@ -1,5 +1,5 @@
 //! What was observed besides the latencies and rates of the operations: the mean round trip of a ping-pong, the two
-//! directions of a bidirectional transfer, flushes and pings.
+//! directions of a bidirectional transfer, flushes, pings, reads of written memory and first batches.
 
 use crds::assignment::Workload;
 use serde::Serialize;
@@ -23,6 +23,11 @@ pub struct Observations {
     pub idle_pings: Distribution,
     /// Round-trip times of pings beside transfers, in nanoseconds. Empty if no pings were measured.
     pub loaded_pings: Distribution,
+    /// Latencies of reads of memory that was written before, in nanoseconds. Empty if there were none.
+    pub read_backs: Distribution,
+    /// Duration of the first batch of a case, in nanoseconds: the median over the rounds, where the value of a round is
+    /// the median over its pairs. `None` unless it is timed.
+    pub first_batch_nanos: Option<f64>,
 }
 
 /// Throughput of the two directions of a bidirectional transfer, each timed by its sender. The values are medians over
@@ -64,7 +69,11 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
             observations.idle_pings.merge(&ping.idle);
             observations.loaded_pings.merge(&ping.loaded);
         }
+        if let Some(read_back) = &posted.read_back {
+            observations.read_backs.merge(read_back);
+        }
     }
+    observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
     if matches!(workload, Workload::PingPong(_)) {
         observations.mean_round_trip_nanos = rounds.median_of_pairs(mean_round_trip_nanos);
     }
@@ -83,6 +92,10 @@ fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
         from_target: rounds.median_of_pairs(from_target)?,
         fairness: rounds.median_of_pairs(ratio)?,
     })
+}
+
+fn first_batch_nanos(case: &Measured) -> Option<f64> {
+    Some(case.initiator.posted.as_ref()?.first_burst_nanos? as f64)
 }
 
 fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {

@@ -106,7 +106,12 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
             first: identity(first),
         })
     }));
-    invalid.extend(limits::check_line_rate(case, measured, endpoints));
+    invalid.extend(limits::check_line_rate(
+        &scenario.assignment.workload,
+        case,
+        measured,
+        endpoints,
+    ));
     if plan.many_to_many.is_some() && case.pass == Pass::Measure {
         invalid.extend(limits::check_simultaneous(case.span_nanos, measured));
     }
@@ -149,9 +154,12 @@ fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String
 
 fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(bad) = &report.first_mismatch {
+        let batch = bad
+            .batch
+            .map_or_else(String::new, |batch| format!("batch {batch}, "));
         return Some(format!(
-            "transfer {}, offset {} is {:#04x} instead of {:#04x}",
-            bad.transfer, bad.offset_bytes, bad.found, bad.expected
+            "thread {}, {batch}transfer {}, offset {} is {:#04x} instead of {:#04x}",
+            bad.thread, bad.transfer, bad.offset_bytes, bad.found, bad.expected
         ));
     }
     if report.torn_chunks > 0 || report.duplicated_chunks > 0 {

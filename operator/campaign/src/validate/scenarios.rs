@@ -101,6 +101,9 @@ impl Scope<'_> {
             ScenarioWorkload::SmallMessages(given) => self.counted(given),
             ScenarioWorkload::PingpongFlag(given) => self.counted(given),
             ScenarioWorkload::StreamingDuplex(given) => self.counted(given),
+            ScenarioWorkload::SegmentTransfer(given) => {
+                given.workload(self.measured(field, None, Some(given.duration)))
+            }
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
@@ -126,6 +129,7 @@ impl Scope<'_> {
             assignment,
             sizes,
             primary,
+            rate_format: given.rate_format(),
             integrity: scenario.integrity,
             operation_counts,
         }
@@ -206,6 +210,8 @@ impl Scope<'_> {
             open_loop: given.load.map(Load::lowest),
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured: self.measured_transfers(given),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })

@@ -19,7 +19,7 @@ const ENGAGEMENTS: [Engagement; 4] = [
 ];
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 13] = [
+pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -168,6 +168,40 @@ pub(super) const METRICS: [ResultMetric; 13] = [
         Samples::Arm(|arm, emit| {
             let flows = arm.observed.as_ref().and_then(|observed| observed.flows);
             single(flows.map(|flows| flows.fairness_ppm as f64 / PPM), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_read_back_seconds",
+        "seconds",
+        "Time from post to completion of the reads that follow the writes of a batch, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("quantile", "0.5, 0.99"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(reads) = arm.observed.as_ref().and_then(|observed| observed.read_back) {
+                emit(&["0.5"], reads.p50_nanos as f64 / NANOS);
+                if let Some(nanos) = reads.p99_nanos {
+                    emit(&["0.99"], nanos as f64 / NANOS);
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_first_batch_seconds",
+        "seconds",
+        "Duration of the first batch of the warm-up of a case: median over the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let nanos = arm
+                .observed
+                .as_ref()
+                .and_then(|observed| observed.first_batch_nanos);
+            single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
         }),
     ),
     metric(

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, DirectionsResult, Engagement, FlowsResult,
-    FlushResult, Metric, Optimization, PairResult, PingResult, Verdict, WithheldReason,
+    FlushResult, Metric, Optimization, PairResult, PingResult, ReadBackResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -46,6 +46,8 @@ pub struct ObservedValues {
     pub flush: Option<FlushResult>,
     pub ping: Option<PingResult>,
     pub flows: Option<FlowsResult>,
+    pub read_back: Option<ReadBackResult>,
+    pub first_batch_nanos: Option<u64>,
 }
 
 /// Quantiles of latency as label values: minimum, percentiles, maximum.
@@ -153,6 +155,8 @@ fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
         flush: result.flush,
         ping: result.ping,
         flows: result.flows,
+        read_back: result.read_back,
+        first_batch_nanos: result.first_batch_nanos,
     };
     (observed != ObservedValues::default()).then(|| Box::new(observed))
 }

@@ -86,6 +86,13 @@ impl<'a, T: Transport> Engine<'a, T> {
             .transport
             .check_operation(geometry.operation)
             .map_err(|error| failure(error.reason, error.to_string()))?;
+        let reads_back = case.scenario.workload.reads_back();
+        if reads_back {
+            thread
+                .transport
+                .check_operation(TransferOperation::Read)
+                .map_err(|error| failure(error.reason, error.to_string()))?;
+        }
         let posting = Posting::new(
             inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
             doorbell::<T>(setup, &geometry, rails),
@@ -99,6 +106,12 @@ impl<'a, T: Transport> Engine<'a, T> {
         if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
             inbox.ready = Some(drain_messages);
         }
+        // What the initiator reads back is what it has written.
+        let source = if reads_back {
+            Role::Initiator
+        } else {
+            case.role.other()
+        };
         let payload_arrives = payload_arrives_at(&case.scenario.workload, case.role);
         Ok(Self {
             gate,
@@ -121,17 +134,22 @@ impl<'a, T: Transport> Engine<'a, T> {
             inbox,
             pings: Pings::default(),
             waiting: Waiting::new(setup.polling, case.deadline),
+            reading_back: false,
             awake: false,
             control_in_flight: 0,
-            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, case.role.other())),
+            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, source, thread.number)),
             geometry,
             thread,
         })
     }
 }
 
-/// Seed of the payload that the side with this role sends.
-pub fn data_seed(seed: u64, from: Role) -> u64 {
+/// Seed of the payload that thread number `thread` of the side with this role sends. It differs between threads, so that
+/// a thread that uses the memory of another one is detected.
+pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
+    /// Odd, so that the seeds of all threads differ.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let seed = seed.wrapping_add((thread as u64).wrapping_mul(STEP));
     match from {
         Role::Initiator => seed,
         Role::Target => !seed,

@@ -60,6 +60,8 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         open_loop: None,
         flush: false,
         ping: false,
+        read_back: false,
+        segments: false,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }

@@ -66,6 +66,8 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             fastest_receiver_bytes_per_second: 12_345_678_901,
             fairness_ppm: 987_654,
         }),
+        read_back: None,
+        first_batch_nanos: None,
         ping: Some(PingResult {
             idle_p99_nanos: Some(123_456_789),
             loaded_p99_nanos: Some(123_456_789),

@@ -33,7 +33,7 @@ fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
 }
 
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
-/// A read moves the bytes to the side that posts it.
+/// A read moves the bytes to the side that posts it, and half of the bytes are reads if written memory is read back.
 pub(super) fn expected_traffic(
     workload: &Workload,
     measured: &Measured,
@@ -43,6 +43,10 @@ pub(super) fn expected_traffic(
         Workload::PingPong(_) => {
             let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
             (request.clone(), echo.unwrap_or(request))
+        }
+        Workload::Transfer(transfer) if transfer.read_back => {
+            let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
+            (one_way.clone(), one_way)
         }
         Workload::Transfer(transfer) => {
             let response = match transfer.direction {
@@ -66,4 +70,43 @@ pub(super) fn expected_traffic(
         received: request,
     };
     (initiator, target)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::Extent;
+    use crds::record::PostingCounters;
+    use crds::v1alpha1::{SegmentTransfer, SegmentWorkload};
+
+    use super::*;
+    use crate::collect::SidePosts;
+
+    #[test]
+    fn what_is_read_back_moves_half_of_the_bytes_in_each_direction() {
+        let measured = Measured {
+            initiator: Side {
+                posted: Some(SidePosts {
+                    counters: PostingCounters {
+                        bytes_per_rail: vec![600, 200],
+                        ..PostingCounters::default()
+                    },
+                    ..SidePosts::default()
+                }),
+                ..Side::default()
+            },
+            target: Side::default(),
+        };
+        let of = |workload| {
+            let segment = SegmentTransfer {
+                workload,
+                ..SegmentTransfer::default()
+            };
+            let (initiator, target) = expected_traffic(&segment.workload(Extent::Iterations(1)), &measured);
+            let of_side = |side: &ExpectedTraffic| (side.sent_on(&[0, 1]), side.received_on(&[0]));
+            (of_side(&initiator), of_side(&target))
+        };
+        assert_eq!(of(SegmentWorkload::Write), ((800, 0), (0, 600)));
+        assert_eq!(of(SegmentWorkload::Read), ((0, 600), (800, 0)));
+        assert_eq!(of(SegmentWorkload::Mix), ((400, 300), (400, 300)));
+    }
 }

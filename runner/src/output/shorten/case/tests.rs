@@ -65,6 +65,8 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 lead_nanos: number,
                 tail_nanos: number,
             }),
+            read_back: None,
+            first_burst_nanos: None,
             counters: PostingCounters {
                 posts: number,
                 injected: number,
