@@ -11,6 +11,7 @@ use crate::direct::DirectError;
 use crate::direct::connect::{ConnectFlags, connect};
 use crate::direct::loopback::{LoopbackFlags, loopback};
 use crate::direct::serve::{ServeFlags, serve};
+use crate::extension::{self, ExtensionOptions};
 use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
@@ -59,6 +60,16 @@ enum Command {
         /// Process ID of the worker.
         #[arg(long)]
         parent: u32,
+    },
+    /// Run an extension, which answers the calls of an instrument. Instruments start this command.
+    #[command(hide = true)]
+    Extension {
+        /// Process ID of the instrument.
+        #[arg(long)]
+        parent: u32,
+        /// Connect to a TCP port of the instrument instead of using the socket on standard input.
+        #[arg(long)]
+        tcp: bool,
     },
     /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
@@ -122,6 +133,10 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
         Command::Connect(flags) => direct_status(connect(&flags)),
         Command::Loopback(flags) => direct_status(loopback(&flags)),
         Command::Instrument { parent } => match instrument::run(selector, parent) {
+            Ok(()) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
+        Command::Extension { parent, tcp } => match extension::run(ExtensionOptions { parent, tcp }) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },

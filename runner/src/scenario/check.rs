@@ -4,7 +4,8 @@
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
 //! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
 //! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after the
-//! other. A ping-pong is checked message by message.
+//! other. A ping-pong is checked message by message, and so are calls over a
+//! transport.
 
 mod ping_pong;
 mod transfer;
@@ -38,7 +39,9 @@ pub(super) fn check<T: Transport>(
     poison_landing(engine)?;
     engine.synchronize()?;
     let received = match &case.scenario.workload {
-        Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => {
+            ping_pong::check(engine, case, transfers)?
+        }
         Workload::Transfer(_) => {
             let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
             if case.scenario.workload.is_bidirectional() {
@@ -103,7 +106,7 @@ fn check_landing<T: Transport>(
 }
 
 /// Ends the case together with the other side.
-fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
+pub(super) fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
     match role {
         Role::Initiator => {
             engine.signal(Signal::Stop)?;

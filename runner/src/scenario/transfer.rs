@@ -162,6 +162,8 @@ impl<T: Transport> Work<T> for Poster {
             open_loop,
             flushes: self.flushes.take(),
             pings: self.pings.take(),
+            calls: None,
+            footprint: None,
             window: None,
         }))
     }

@@ -16,7 +16,7 @@
 //! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
+use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, Verdict};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -112,6 +112,10 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.ping.and_then(|ping| ping.idle_p99_nanos),
         result.ping.and_then(|ping| ping.loaded_p99_nanos),
         result.ping.and_then(|ping| ping.blocking_ppm),
+        result.call.and_then(|call| call.mean_nanos),
+        result.call.and_then(|call| call.deviation_nanos),
+        result.call.and_then(|call| call.hop_nanos),
+        result.call.and_then(|call| call.memory_growth_bytes),
     ];
     let counts = usize::from(result.cpu_percent.is_some())
         + usize::from(result.iterations.is_some())
@@ -119,7 +123,21 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + 2 * usize::from(result.flush.is_some())
         + result.protocols.len()
         + 6 * usize::from(result.flows.is_some());
-    (numbers.iter().flatten().count() + counts) as u32
+    let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
+    (numbers.iter().flatten().count() + counts + footprint) as u32
+}
+
+fn count_footprint_values(footprint: &FootprintResult) -> usize {
+    let numbers = [
+        footprint.baseline_bytes,
+        footprint.own_bytes,
+        footprint.consumer_bytes,
+        footprint.consumer_rss_bytes,
+        footprint.tensor_bytes,
+        footprint.saved_bytes,
+        footprint.saved_ppm,
+    ];
+    numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
 }
 
 /// Number of measured values in a comparison.
@@ -223,6 +241,8 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             directions,
             flush,
             ping,
+            call,
+            footprint,
             flows,
             optimizations: _,
             fabric: _,
@@ -242,6 +262,23 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         }
         *cpu_percent = None;
         (*directions, *flush, *ping, *flows) = (None, None, None, None);
+        if let Some(call) = call {
+            (call.mean_nanos, call.deviation_nanos) = (None, None);
+            (call.hop_nanos, call.memory_growth_bytes) = (None, None);
+        }
+        if let Some(footprint) = footprint {
+            *footprint = FootprintResult {
+                baseline_bytes: None,
+                own_bytes: None,
+                consumer_bytes: None,
+                consumer_rss_bytes: None,
+                tensor_bytes: None,
+                saved_bytes: None,
+                saved_ppm: None,
+                slope_bytes: None,
+                ..*footprint
+            };
+        }
         protocols.clear();
     }
 }

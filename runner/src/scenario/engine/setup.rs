@@ -13,7 +13,7 @@ use crate::posting::doorbell::{self, Doorbell};
 use crate::posting::inject::InjectPolicy;
 use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
-use crate::scenario::case::payload_arrives_at;
+use crate::scenario::case::payload_arrives;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::gate::Gate;
 use crate::scenario::geometry::Geometry;
@@ -99,7 +99,6 @@ impl<'a, T: Transport> Engine<'a, T> {
         if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
             inbox.ready = Some(drain_messages);
         }
-        let payload_arrives = payload_arrives_at(&case.scenario.workload, case.role);
         Ok(Self {
             gate,
             number: case.number,
@@ -107,7 +106,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             peer: peer.peer,
             remote: remote.into(),
             region: setup.kind.unwrap_or(usize::MAX),
-            receives_payload: payload_arrives && geometry.operation == TransferOperation::Send,
+            receives_payload: payload_arrives(case) && geometry.operation == TransferOperation::Send,
             timed: is_transfer,
             posting,
             rotation: RailRotation::new(
