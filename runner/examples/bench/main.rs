@@ -14,7 +14,10 @@
 //!
 //! UCX allocates the memory of both sides, as is the default in ucx_perftest.
 //!
-//! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
+//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension are
+//! two processes on this machine as well.
+//!
+//! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and left out.
 
 #![allow(
     clippy::print_stdout,
@@ -25,6 +28,7 @@
 #![allow(missing_docs, reason = "an example binary")]
 
 mod fabric;
+mod pyisolate;
 mod runner;
 mod starway;
 mod table;
@@ -56,10 +60,14 @@ struct Arguments {
     /// bin/ucx_perftest next to the directory is used.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
+    /// Python interpreter of an environment with the packages pyisolate, numpy and uv, whose calls are compared with calls
+    /// over a UNIX socket.
+    #[arg(long, value_name = "FILE")]
+    pyisolate: Option<PathBuf>,
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
-    /// Measure only libfabric, only UCX, or only Starway.
+    /// Measure only libfabric, only UCX, only Starway or only calls.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -77,6 +85,7 @@ struct Arguments {
 enum Library {
     Libfabric,
     Ucx,
+    Calls,
     Starway,
 }
 
@@ -107,6 +116,9 @@ fn main() {
     }
     if measures(Library::Ucx) {
         measure_ucx(&arguments);
+    }
+    if let Some(python) = arguments.pyisolate.as_ref().filter(|_| measures(Library::Calls)) {
+        pyisolate::measure(python, arguments.repeats);
     }
     if let (Some(python), [library, ..]) = (&arguments.starway, arguments.ucx_libraries.as_slice())
         && measures(Library::Starway)
