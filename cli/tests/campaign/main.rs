@@ -31,6 +31,7 @@ mod rederived;
 mod rejected;
 mod replay;
 mod resume;
+mod rpc;
 mod run_check;
 mod settled;
 mod starway;

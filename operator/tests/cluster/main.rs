@@ -24,6 +24,7 @@ mod permissions;
 mod placement;
 mod queued;
 mod rbac;
+mod rpc;
 mod settled;
 mod start;
 mod starway;

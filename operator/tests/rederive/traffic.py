@@ -14,6 +14,7 @@ def payloads(case):
     request, response = (per_rail(side) for side in case.sides)
     if case.scenario.kind == "pingPong":
         return request, response or request
+    # The posts of a target that answers calls are not reported.
     response = response if case.scenario.both_post else []
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 
