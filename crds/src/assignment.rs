@@ -19,8 +19,8 @@ pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{
-    Alignment, Devices, Direction, MemoryKind, OpenLoop, PingPongOperation, Polling, TransferBuffers,
-    TransferOperation, TransportSpec,
+    Alignment, Devices, Direction, MemoryKind, OpenLoop, PingPongOperation, Polling, RpcChannel, RpcPattern,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 /// Version of the assignment format. Workers reject all other versions.
@@ -166,6 +166,10 @@ pub enum Workload {
     PingPong(PingPongWorkload),
     /// Transfers with many messages in flight.
     Transfer(TransferWorkload),
+    /// Calls between isolated processes.
+    Rpc(RpcWorkload),
+    /// Distribution of a tensor to processes whose memory is measured.
+    MemoryFootprint(FootprintWorkload),
 }
 
 /// Ping-pong workload.
@@ -223,6 +227,41 @@ pub struct TransferWorkload {
     pub warmup: Extent,
 }
 
+/// Calls between isolated processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RpcWorkload {
+    /// Which calls a sample consists of.
+    pub pattern: RpcPattern,
+    /// Number of calls of a sample, each nested in the one before. The initiator makes the first, and the processes
+    /// alternate.
+    pub hops: u32,
+    /// Largest payload that is sent over a transport, in bytes; 0 if no arm calls over a transport.
+    pub message_bytes: u64,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured samples.
+    pub measured: Extent,
+    /// Number of warm-up samples.
+    pub warmup: Extent,
+}
+
+/// Distribution of a tensor to processes whose memory is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FootprintWorkload {
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Number of distributions to all consumers, after one for warm-up.
+    pub distributions: u32,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured operations: one for each consumer and distribution.
+    pub measured: Extent,
+}
+
 /// Amount of work: a number of operations or a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -273,6 +312,13 @@ pub struct ArmAssignment {
     pub doorbell_max_batch: Option<u32>,
     /// Striping of transfers over rails.
     pub striping: StripingRule,
+    /// Channel of the calls in scenarios with calls.
+    #[serde(default, skip_serializing_if = "is_transport")]
+    pub channel: RpcChannel,
+}
+
+fn is_transport(channel: &RpcChannel) -> bool {
+    channel.is_transport()
 }
 
 /// One repetition of all scenarios in new instrument processes.
@@ -376,11 +422,27 @@ impl Workload {
         memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
     }
 
+    /// Whether the channel of an arm determines how it passes the payload.
+    pub fn uses_channels(&self) -> bool {
+        matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_))
+    }
+
+    /// Whether the payload of an arm with `channel` stays on the machine of the initiator, outside its transport.
+    pub fn is_off_fabric(&self, channel: RpcChannel) -> bool {
+        match self {
+            Self::Rpc(_) => !channel.is_transport(),
+            Self::MemoryFootprint(_) => true,
+            Self::PingPong(_) | Self::Transfer(_) => false,
+        }
+    }
+
     /// Number of measured operations, or duration of the measurement.
     pub fn measured(&self) -> Extent {
         match self {
             Self::PingPong(work) => work.measured,
             Self::Transfer(work) => work.measured,
+            Self::Rpc(work) => work.measured,
+            Self::MemoryFootprint(work) => work.measured,
         }
     }
 
@@ -389,6 +451,8 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.warmup,
             Self::Transfer(work) => work.warmup,
+            Self::Rpc(work) => work.warmup,
+            Self::MemoryFootprint(_) => Extent::Iterations(0),
         }
     }
 
@@ -410,6 +474,8 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.measured = measured,
             Self::Transfer(work) => work.measured = measured,
+            Self::Rpc(work) => work.measured = measured,
+            Self::MemoryFootprint(work) => work.measured = measured,
         }
     }
 }
@@ -489,6 +555,24 @@ impl Assignment {
             )?;
         }
         for scenario in &self.scenarios {
+            if let Workload::Rpc(rpc) = &scenario.workload {
+                let bounded = (1..=65).contains(&rpc.hops) && (1..=3600).contains(&rpc.timeout_seconds);
+                require(
+                    bounded,
+                    "scenarios[].workload",
+                    "hops or timeoutSeconds is out of bounds",
+                )?;
+            }
+            if let Workload::MemoryFootprint(footprint) = &scenario.workload {
+                let bounded = (1..=100).contains(&footprint.consumers)
+                    && (2..=1000).contains(&footprint.distributions)
+                    && (1..=3600).contains(&footprint.timeout_seconds);
+                require(
+                    bounded,
+                    "scenarios[].workload",
+                    "consumers, distributions or timeoutSeconds is out of bounds",
+                )?;
+            }
             if let Workload::Transfer(transfer) = &scenario.workload {
                 let bounded = (1..=4096).contains(&transfer.window)
                     && (1..=transfer.window).contains(&transfer.batch)

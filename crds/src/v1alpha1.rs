@@ -8,10 +8,12 @@ mod condition_type;
 mod devices;
 mod execution;
 mod expectation;
+mod footprint;
 mod load;
 mod placement;
 mod reason;
 mod resources;
+mod rpc;
 mod run;
 mod run_policy;
 mod sampling;
@@ -28,10 +30,12 @@ pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
+pub use footprint::MemoryFootprint;
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
+pub use rpc::{Rpc, RpcChannel, RpcPattern, RpcPayload};
 #[cfg(feature = "crd")]
 pub use run::BenchmarkRun;
 pub use run::BenchmarkRunSpec;
@@ -44,11 +48,12 @@ pub use scenario::{
 pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
-    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
-    DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
-    FabricProof, FabricSummary, FlowsResult, FlushResult, NodeResult, Optimization, OptimizationResult,
-    Outcome, PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult,
-    RecordsReference, State, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
+    ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary,
+    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
+    FootprintResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult,
+    PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, State, Verdict,
+    WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

@@ -13,6 +13,7 @@ use crate::direct::loopback::{LoopbackFlags, loopback};
 use crate::direct::segment::initiator::{InitiatorFlags, initiator};
 use crate::direct::segment::target::{TargetFlags, target};
 use crate::direct::serve::{ServeFlags, serve};
+use crate::extension::{self, ExtensionOptions};
 use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
@@ -71,6 +72,16 @@ enum Command {
         /// Process ID of the worker.
         #[arg(long)]
         parent: u32,
+    },
+    /// Run an extension, which answers the calls of an instrument. Instruments start this command.
+    #[command(hide = true)]
+    Extension {
+        /// Process ID of the instrument.
+        #[arg(long)]
+        parent: u32,
+        /// Connect to a TCP port of the instrument instead of using the socket on standard input.
+        #[arg(long)]
+        tcp: bool,
     },
     /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
@@ -136,6 +147,10 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
         Command::Target(flags) => direct_status(target(&flags)),
         Command::Initiator(flags) => direct_status(initiator(&flags)),
         Command::Instrument { parent } => match instrument::run(selector, parent) {
+            Ok(()) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
+        Command::Extension { parent, tcp } => match extension::run(ExtensionOptions { parent, tcp }) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },

@@ -41,6 +41,7 @@ fn arm(name: &str, policy: StripingPolicy) -> ArmAssignment {
         process: 0,
         inject_max_bytes: None,
         doorbell_max_batch: None,
+        channel: crds::v1alpha1::RpcChannel::Transport,
         striping: StripingRule {
             policy,
             threshold_bytes: 16 * KIB,

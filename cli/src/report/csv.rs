@@ -1,6 +1,6 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
-use campaign::summarize::{CellSummary, FlowsSummary, METRICS};
+use campaign::summarize::{CallSummary, CellSummary, FlowsSummary, METRICS};
 use crds::record::ProtocolUse;
 use crds::v1alpha1::Metric;
 
@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 41] = [
+const COLUMNS: [&str; 52] = [
     "run",
     "scenario",
     "size_bytes",
@@ -50,6 +50,17 @@ const COLUMNS: [&str; 41] = [
     "read_back_p50_ns",
     "read_back_p99_ns",
     "first_batch_ns",
+    "call_section",
+    "call_cause",
+    "call_mean_ns",
+    "call_deviation_ns",
+    "call_hop_ns",
+    "footprint_baseline_bytes",
+    "footprint_consumer_bytes",
+    "footprint_consumer_rss_bytes",
+    "footprint_tensor_bytes",
+    "footprint_saved_bytes",
+    "footprint_slope_bytes",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -59,6 +70,7 @@ pub fn unit(metric: Metric) -> &'static str {
         Metric::Throughput => "bytes/s",
         Metric::CompletionRate => "operations/s",
         Metric::CpuSecondsPerGib => "s/GiB",
+        Metric::MemoryPerConsumer => "bytes",
     }
 }
 
@@ -78,7 +90,9 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 41] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 52] {
+    let footprint = cell.footprint.as_ref().and_then(|footprint| footprint.memory);
+    let call = cell.call.as_ref();
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -161,6 +175,19 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 41] 
         nanos(observed.read_backs.quantile(0.5)),
         nanos(observed.read_backs.tail_quantile(0.99)),
         number(observed.first_batch_nanos),
+        call.map(|call| format!("{:?}", call.section)).unwrap_or_default(),
+        call.and_then(|call| call.cause)
+            .map(|cause| format!("{cause:?}"))
+            .unwrap_or_default(),
+        number(call.and_then(|call| Some(call.moments?.mean_nanos))),
+        number(call.and_then(|call| call.moments?.deviation_nanos)),
+        number(call.and_then(CallSummary::hop_nanos)),
+        number(footprint.map(|memory| memory.baseline)),
+        number(footprint.map(|memory| memory.consumer)),
+        number(footprint.map(|memory| memory.consumer_rss)),
+        number(footprint.map(|memory| memory.tensor)),
+        number(footprint.map(|memory| memory.saved())),
+        number(footprint.map(|memory| memory.slope)),
     ]
 }
 

@@ -16,6 +16,7 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
         Metric::Throughput => format::bytes_per_second(value),
         Metric::CompletionRate => format::per_second(value),
         Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
+        Metric::MemoryPerConsumer => format::bytes(value as u64),
     }
 }
 
@@ -28,15 +29,17 @@ pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) 
 }
 
 /// Name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the round-trip time as
-/// one-way latency, and an open loop measures from the intended start of a transfer.
+/// one-way latency, calls report the time to their reply, and an open loop measures from the intended start of a transfer.
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
-        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
+        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib | Metric::MemoryPerConsumer
     );
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
         Workload::PingPong(_) => "one-way",
+        Workload::Rpc(_) => "call-to-reply",
+        Workload::MemoryFootprint(_) => "distribution",
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
         Workload::Transfer(_) => "post-to-completion",
     };

@@ -1,5 +1,5 @@
-//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory and first
-//! batches, as text.
+//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory, first
+//! batches, calls and memory, as text.
 
 use campaign::format;
 use campaign::stats::median_of;
@@ -27,6 +27,10 @@ pub enum ObservationKind {
     FirstBatch,
     /// CPU time of batches between segments.
     Cpu,
+    /// Mean and deviation of calls.
+    Calls,
+    /// Memory of host and consumers.
+    Footprint,
 }
 
 impl ObservationKind {
@@ -41,6 +45,8 @@ impl ObservationKind {
             Self::ReadBack => "reads",
             Self::FirstBatch => "first",
             Self::Cpu => "cpu",
+            Self::Calls => "call",
+            Self::Footprint => "memory",
         }
     }
 }
@@ -77,6 +83,8 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::ReadBack, read_back(cell)),
         (ObservationKind::FirstBatch, first_batch(cell)),
         (ObservationKind::Cpu, cpu(cell)),
+        (ObservationKind::Calls, calls(cell)),
+        (ObservationKind::Footprint, footprint(cell)),
     ];
     let texts = texts.into_iter();
     texts
@@ -102,6 +110,50 @@ fn round_trip(cell: &CellSummary) -> Option<String> {
         nanos(cell.min_nanos? * 2),
         nanos(cell.max_nanos? * 2),
         format::nanos(mean / 2.0)
+    ))
+}
+
+fn calls(cell: &CellSummary) -> Option<String> {
+    let call = cell.call.as_ref()?;
+    let moments = call.moments?;
+    let deviation = moments
+        .deviation_nanos
+        .map_or_else(|| "unknown (a single sample)".to_owned(), format::nanos);
+    let hops = match call.hop_nanos() {
+        Some(hop) if call.hops > 1 => format!("; {} for each of {} calls", format::nanos(hop), call.hops),
+        _ => String::new(),
+    };
+    Some(format!(
+        "{}, mean {}, std dev {deviation}, min {}, max {} ({} samples){hops}",
+        call.payload.name(),
+        format::nanos(moments.mean_nanos),
+        nanos(cell.min_nanos?),
+        nanos(cell.max_nanos?),
+        moments.samples
+    ))
+}
+
+fn footprint(cell: &CellSummary) -> Option<String> {
+    let found = cell.footprint.as_ref()?;
+    let consumers = format::pluralized(found.consumers.into(), "consumer");
+    let Some(memory) = found.memory else {
+        let cause = found.cause.map(|cause| format!("{cause:?}")).unwrap_or_default();
+        let message = found.message.as_deref().unwrap_or("no case was measured");
+        return Some(format!("{consumers}, {:?} ({cause}): {message}", found.section));
+    };
+    let bytes = |value: f64| format::bytes(value as u64);
+    Some(format!(
+        "{consumers}, RAM/consumer {} by Pss ({} by Rss), of which {} before the tensor; tensor RAM {} ({:.3} copies); VRAM n/a \
+         (the tensor is in host memory); saved {} ({:.1} %); baseline {}; {:+.0} B with each distribution",
+        bytes(memory.consumer),
+        bytes(memory.consumer_rss),
+        bytes(memory.own),
+        bytes(memory.tensor),
+        memory.tensor / cell.size_bytes as f64,
+        bytes(memory.saved()),
+        100.0 * memory.saved_share(),
+        bytes(memory.baseline),
+        memory.slope
     ))
 }
 

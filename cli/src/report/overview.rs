@@ -61,7 +61,7 @@ pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
 /// Describes whether the requested fabric carried the payload, with the evidence.
 pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     let Some(fabric) = fabric else {
-        return "not measured yet".to_owned();
+        return "no measured case has used a fabric".to_owned();
     };
     let label = fabric_proof(fabric.proof);
     match (fabric.proof, fabric.counted_bytes) {

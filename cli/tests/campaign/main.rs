@@ -32,6 +32,7 @@ mod rederived;
 mod rejected;
 mod replay;
 mod resume;
+mod rpc;
 mod run_check;
 mod segment_transfer;
 mod settled;

@@ -21,10 +21,12 @@ pub const PING_PONG_WINDOW: u32 = 4;
 impl ScenarioAssignment {
     /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
-        let slot = self
-            .max_size_bytes
-            .max(CONTROL_BYTES)
-            .next_multiple_of(SLOT_ALIGNMENT);
+        let largest = match &self.workload {
+            Workload::Rpc(rpc) => rpc.message_bytes,
+            Workload::MemoryFootprint(_) => 0,
+            Workload::PingPong(_) | Workload::Transfer(_) => self.max_size_bytes,
+        };
+        let slot = largest.max(CONTROL_BYTES).next_multiple_of(SLOT_ALIGNMENT);
         let window = if shares_buffers(&self.workload) {
             1
         } else {
@@ -51,7 +53,7 @@ impl ScenarioAssignment {
 /// Maximum number of messages or transfers in flight per thread.
 pub fn window(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) => PING_PONG_WINDOW,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => PING_PONG_WINDOW,
         Workload::Transfer(transfer) => transfer.window,
     }
 }
@@ -64,7 +66,7 @@ pub fn shares_buffers(workload: &Workload) -> bool {
 /// Number of initiator threads.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) => 1,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
         Workload::Transfer(transfer) => transfer.threads,
     }
 }
@@ -74,6 +76,7 @@ pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
         Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
     }
 }
 

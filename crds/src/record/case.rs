@@ -69,8 +69,8 @@ pub struct Measurement {
 pub struct SideReport {
     /// Length of the measured window according to this worker's clock, in nanoseconds.
     pub window_nanos: u64,
-    /// User and system CPU time of all threads of the instrument process during the window, in nanoseconds. If the process
-    /// runs several flows at the same time, it is divided by their number.
+    /// User and system CPU time of all threads of the instrument process, and of an extension that it started, during
+    /// the window, in nanoseconds. If the process runs several flows at the same time, it is divided by their number.
     pub cpu_nanos: u64,
     /// Number of voluntary context switches during the window.
     pub voluntary_switches: u64,
@@ -103,8 +103,8 @@ pub struct Posted {
     pub payload_bytes: u64,
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Latency distribution of the operations: half the round-trip time for ping-pong, or the time from post to
-    /// completion for transfers. In an open loop, it counts from the intended start.
+    /// Latency distribution of the operations: half the round-trip time for ping-pong, the time from the call to its
+    /// reply for calls, or the time from post to completion for transfers. In an open loop, it counts from the intended start.
     pub latency: Histogram,
     /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,
@@ -125,6 +125,12 @@ pub struct Posted {
     /// Round-trip times of pings. Unset if this worker sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingReport>,
+    /// Values that only calls have. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallReport>,
+    /// Memory of the host and its consumers. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<FootprintReport>,
     /// Transfers of the window in which all flows are active. Latencies are those of these transfers, while the other
     /// values also include the transfers before and after this window. Only with the many-to-many pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,6 +143,49 @@ pub struct Posted {
     /// nanoseconds; of all threads, the longest. Unset unless the workload has segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_burst_nanos: Option<u64>,
+}
+
+/// Memory of a host and its consumers, in bytes. Sums over consumers do not include the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FootprintReport {
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Proportional set size (Pss) of the host before it allocates the tensor and starts the consumers.
+    pub baseline_pss_bytes: u64,
+    /// Resident set size (Rss) of the host at that time.
+    pub baseline_rss_bytes: u64,
+    /// Sum of the Pss of the consumers before they receive the tensor.
+    pub own_pss_bytes: u64,
+    /// Sum of the Pss of the consumers while all have the tensor.
+    pub consumers_pss_bytes: u64,
+    /// Sum of the Rss of the consumers while all have the tensor. It counts a shared page once for each consumer.
+    pub consumers_rss_bytes: u64,
+    /// Sum of the Pss of the tensor in the host and all consumers.
+    pub tensor_pss_bytes: u64,
+    /// Change of the Pss of host and consumers from one distribution to the next, in bytes: the slope of the line of least
+    /// squares.
+    pub slope_bytes: f64,
+}
+
+/// Values that only calls between isolated processes have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CallReport {
+    /// Mean of the samples, in nanoseconds.
+    pub mean_nanos: f64,
+    /// Standard deviation of the samples with the divisor n - 1, in nanoseconds. Unset for a single sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation_nanos: Option<f64>,
+    /// Proportional set size of the host and its extension after the warm-up, in bytes. Unset if the kernel does not
+    /// report it, and for calls over a transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_before_bytes: Option<u64>,
+    /// Proportional set size of the host and its extension after the measured window, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_after_bytes: Option<u64>,
 }
 
 /// Transfers of one flow in the window in which all flows of the many-to-many pattern are active. The flow posts without a
@@ -386,6 +435,10 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
+    /// A process of the case ran out of memory, or the kernel killed it because its cgroup did.
+    OutOfMemory,
+    /// The case was skipped, because the machine or the cgroup has less memory available than it needs.
+    NotEnoughMemory,
     /// The position of a NIC relative to the memory that it accesses does not satisfy placement.align.
     NotAligned,
     /// The tuning declared by the image does not match the variant.

@@ -1,18 +1,22 @@
 //! Scenarios: workloads that are measured at given sizes with one kind of memory.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
-use super::{LargeArray, Load, PingpongFlag, RateFormat, SegmentTransfer, SmallMessages, StreamingDuplex};
+use super::{
+    LargeArray, Load, MemoryFootprint, PingpongFlag, RateFormat, Rpc, RpcPayload, SegmentTransfer,
+    SmallMessages, StreamingDuplex,
+};
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex and segmentTransfer must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc and memoryFootprint must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -32,8 +36,8 @@ pub struct Scenario {
     /// number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong and
-    /// pingpongFlag, to CompletionRate for smallMessages, and to Throughput for the other workloads.
+    /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
+    /// pingpongFlag and rpc, to CompletionRate for smallMessages, to MemoryPerConsumer for memoryFootprint, and to Throughput for the other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one workload must be set.
@@ -57,6 +61,13 @@ pub struct Scenario {
     /// Workload of batches of requests between segments. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_transfer: Option<SegmentTransfer>,
+    /// Workload of calls between isolated processes. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<Rpc>,
+    /// Workload of a tensor that is distributed to many processes, whose memory is measured. Exactly one workload must be
+    /// set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_footprint: Option<MemoryFootprint>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
@@ -264,6 +275,8 @@ pub enum Metric {
     CompletionRate,
     /// CPU seconds of both workers per GiB of payload; lower is better.
     CpuSecondsPerGib,
+    /// Proportional set size of a consumer of memoryFootprint, in bytes; lower is better.
+    MemoryPerConsumer,
 }
 
 impl fmt::Display for Metric {
@@ -290,6 +303,10 @@ pub enum ScenarioWorkload<'a> {
     StreamingDuplex(&'a StreamingDuplex),
     /// `segmentTransfer`.
     SegmentTransfer(&'a SegmentTransfer),
+    /// `rpc`.
+    Rpc(&'a Rpc),
+    /// `memoryFootprint`.
+    MemoryFootprint(&'a MemoryFootprint),
 }
 
 impl Scenario {
@@ -309,6 +326,11 @@ impl Scenario {
                 .segment_transfer
                 .as_ref()
                 .map(ScenarioWorkload::SegmentTransfer))
+            .or(self.rpc.as_ref().map(ScenarioWorkload::Rpc))
+            .or(self
+                .memory_footprint
+                .as_ref()
+                .map(ScenarioWorkload::MemoryFootprint))
     }
 }
 
@@ -323,12 +345,14 @@ impl<'a> ScenarioWorkload<'a> {
             Self::PingpongFlag(_) => "pingpongFlag",
             Self::StreamingDuplex(_) => "streamingDuplex",
             Self::SegmentTransfer(_) => "segmentTransfer",
+            Self::Rpc(_) => "rpc",
+            Self::MemoryFootprint(_) => "memoryFootprint",
         }
     }
 
-    /// Message or transfer sizes, in the order of the spec.
-    pub fn sizes(self) -> &'a [Size] {
-        match self {
+    /// Sizes of messages, transfers or payloads, in the order of the spec.
+    pub fn sizes(self) -> Cow<'a, [Size]> {
+        let sizes: &[Size] = match self {
             Self::PingPong(given) => &given.sizes,
             Self::Transfer(given) => &given.sizes,
             Self::LargeArray(given) => &given.sizes,
@@ -336,7 +360,10 @@ impl<'a> ScenarioWorkload<'a> {
             Self::PingpongFlag(_) => &FLAG_SIZES,
             Self::StreamingDuplex(given) => &given.sizes,
             Self::SegmentTransfer(given) => &given.sizes,
-        }
+            Self::MemoryFootprint(given) => &given.sizes,
+            Self::Rpc(given) => return given.payloads.iter().copied().map(RpcPayload::size).collect(),
+        };
+        Cow::Borrowed(sizes)
     }
 
     /// When operations start; `None` for a closed loop.
@@ -348,7 +375,9 @@ impl<'a> ScenarioWorkload<'a> {
             | Self::LargeArray(_)
             | Self::PingpongFlag(_)
             | Self::StreamingDuplex(_)
-            | Self::SegmentTransfer(_) => None,
+            | Self::SegmentTransfer(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_) => None,
         }
     }
 
@@ -356,8 +385,9 @@ impl<'a> ScenarioWorkload<'a> {
     pub fn default_metric(self) -> Metric {
         match self {
             _ if self.load().is_some() => Metric::LatencyP99,
-            Self::PingPong(_) | Self::PingpongFlag(_) => Metric::LatencyP50,
+            Self::PingPong(_) | Self::PingpongFlag(_) | Self::Rpc(_) => Metric::LatencyP50,
             Self::SmallMessages(_) => Metric::CompletionRate,
+            Self::MemoryFootprint(_) => Metric::MemoryPerConsumer,
             Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {
                 Metric::Throughput
             }

@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
-use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec};
+use crds::v1alpha1::{
+    Alignment, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
+};
 use serde::Serialize;
 use snafu::Snafu;
 
@@ -107,6 +109,13 @@ pub struct Arm {
     pub doorbell_max_batch: Option<u32>,
     /// Rule for striping a transfer across rails, with all defaults filled in.
     pub striping: StripingRule,
+    /// Channel of its calls in scenarios with calls.
+    #[serde(skip_serializing_if = "is_transport")]
+    pub channel: RpcChannel,
+}
+
+fn is_transport(channel: &RpcChannel) -> bool {
+    channel.is_transport()
 }
 
 /// Separation between the measurements of two arms.
@@ -298,7 +307,7 @@ impl PlannedScenario {
     pub fn rate(&self) -> Option<u32> {
         match &self.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
-            Workload::PingPong(_) => None,
+            Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => None,
         }
     }
 
@@ -312,6 +321,14 @@ impl Plan {
     /// Library and provider of `arm`.
     pub fn transport_of<'a>(&'a self, arm: &'a Arm) -> &'a TransportSpec {
         arm.transport_or(&self.transport)
+    }
+
+    /// Whether the calls of arm `arm` in `scenario` stay on the machine of the initiator, outside the transport.
+    pub fn is_off_fabric(&self, scenario: &PlannedScenario, arm: usize) -> bool {
+        let workload = &scenario.assignment.workload;
+        self.arms
+            .get(arm)
+            .is_some_and(|arm| workload.is_off_fabric(arm.channel))
     }
 
     /// Library and provider of each arm, in the order of the arms.

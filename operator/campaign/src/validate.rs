@@ -8,6 +8,7 @@ mod identical;
 mod many_to_many;
 mod memory;
 mod problem;
+mod rpc;
 mod scenarios;
 mod seed;
 mod sweep;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
 use crds::v1alpha1::{
-    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, Sampling, TransportSpec,
+    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
 };
 
 use super::format::clipped;
@@ -70,6 +71,8 @@ pub struct ValidatedVariant {
     pub process: InstrumentProcess,
     /// Settings that determine how the variant posts messages.
     pub tuning: Tuning,
+    /// Channel of its calls in scenarios with calls.
+    pub channel: RpcChannel,
 }
 
 impl ValidatedVariant {
@@ -122,6 +125,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let variants = variants::expand(spec, &mut report);
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
+    rpc::check(spec, &scenarios, &mut report);
     transports::check(spec, &scenarios, &mut report);
     many_to_many::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);

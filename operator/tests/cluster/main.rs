@@ -24,6 +24,7 @@ mod permissions;
 mod placement;
 mod queued;
 mod rbac;
+mod rpc;
 mod segment_transfer;
 mod settled;
 mod start;

@@ -74,6 +74,9 @@ class Case:
     def raw_value(self, metric):
         if metric in QUANTILES:
             return float(histogram.quantile(self.buckets, QUANTILES[metric]))
+        if metric == "MemoryPerConsumer":
+            memory = (self.posted[0] if self.posted else {}).get("footprint")
+            return memory["consumersPssBytes"] / memory["consumers"] if memory else math.nan
         if metric == "CpuSecondsPerGib":
             payload = sum(one["payloadBytes"] for one in self.posted)
             return sum(side["cpuNanos"] for side in self.sides) / 1e9 * GIB / payload

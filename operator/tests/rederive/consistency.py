@@ -1,9 +1,10 @@
 """Checks that the numbers of a valid case are consistent with each other."""
 
+from . import calls
 from .cases import samples, timed
 
 
-def check(case, tally):
+def check(case, off_fabric, tally):
     """Compares each number that follows from others in the same record."""
     for posted in case.posted:
         where, counters = f"round {case.round} {case.key}", posted["counters"]
@@ -15,7 +16,15 @@ def check(case, tally):
         tally.compare(
             "consistency", f"{where} payloadBytes", posted["payloadBytes"], posted["operations"] * case.key[1]
         )
-        tally.compare("consistency", f"{where} bytesPerRail", sum(counters["bytesPerRail"]), posted["payloadBytes"])
+        sent = sum(counters["bytesPerRail"])
+        tally.compare("consistency", f"{where} bytesPerRail", sent, posted["payloadBytes"] * messages(case, off_fabric))
         tally.compare("consistency", f"{where} postsPerRail", sum(counters["postsPerRail"]), counters["posts"])
         flagged = counters["more"] + counters["appDoorbells"]
         tally.compare("consistency", f"{where} more", flagged, counters["posts"])
+
+
+def messages(case, off_fabric):
+    """Number of messages with payload that a worker posts for an operation."""
+    if off_fabric:
+        return 0
+    return calls.payload_messages(case.scenario, case.key[1]) if case.scenario.kind == "rpc" else 1

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from . import stopping, sweeps
+from . import calls, stopping, sweeps
 from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
@@ -113,9 +113,18 @@ class Plan:
             return "control"
         scenario, arm = self.scenario(name), self.arm(arm)
         same = arm.posting(scenario, length, self.rails) == self.baseline.posting(scenario, length, self.rails)
-        if self.separation_of(arm.name) != "tuning" or not same:
+        if self.separation_of(arm.name) != "tuning" or not same or self.channels_differ(scenario, arm, length):
             return "variant"
         return "negative" if arm.inject == self.baseline.inject else "not applicable"
+
+    def channels_differ(self, scenario, arm, length):
+        """Whether an arm makes its calls over another channel than the baseline."""
+        channels = {calls.effective_channel(one.channel, length) for one in (arm, self.baseline)}
+        return scenario.uses_channels and len(channels) > 1
+
+    def is_off_fabric(self, key):
+        """Whether the calls of a cell stay on the machine of the initiator, outside the transport."""
+        return self.scenario(key[0]).uses_channels and self.arm(key[2]).channel != "Transport"
 
     def gangs(self):
         """The names of the arms that run together: those with the same image. `control-image` runs alone."""

@@ -3,7 +3,7 @@
 import collections
 import math
 
-from . import flows, histogram, observations, proof
+from . import calls, flows, footprint, histogram, observations, proof
 from .protocols import MOST
 from .tally import ROUNDING
 
@@ -34,6 +34,9 @@ def check(run, key, stored, tally):
     check_latencies(where, valid, stored, tally)
     check_iterations(run, key, valid, stored, tally)
     observations.check(run, key, valid, stored, tally)
+    if stored or not tally.omits:
+        calls.check(run, key, cases, valid, stored.get("call"), tally)
+        footprint.check(run, key, cases, stored.get("footprint"), tally)
     flows.check(run, key, stored, tally)
     load = run.median(key, lambda case: case.cpu_percent())
     tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)

@@ -24,7 +24,8 @@ class Run:
         self.cells = collections.defaultdict(list)
         for case in self.cases:
             self.cells[case.key].append(case)
-        self.readings = traffic.readings(self.cases, self.records)
+        on_fabric = [case for case in self.cases if not self.plan.is_off_fabric(case.key)]
+        self.readings = traffic.readings(on_fabric, self.records)
         self.check_cases()
         self.stopping = Stopping(self)
 
@@ -40,12 +41,13 @@ class Run:
                 of_case[case].append(reading)
         corrupt = {case.key for case in self.of_pass("integrity") if validity.is_corrupt(case.record["result"])}
         for case in self.cases:
-            if case.measured:
+            off_fabric = self.plan.is_off_fabric(case.key)
+            if case.measured and not off_fabric:
                 transport = self.plan.arm(case.key[2]).transport
                 case.proof = proof.of_case(case, of_case[case], self.endpoints, transport)
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
-            case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
+            case.reasons = list(validity.reasons(case, self.endpoints, corrupt, off_fabric))
             if self.plan.many_to_many and case.measured and not flows.is_simultaneous(case):
                 case.reasons.append("NotSimultaneous")
         if self.plan.many_to_many:

@@ -26,6 +26,11 @@ class Scenario:
         if work.get("load"):
             # Latencies count from the intended start, when a transfer is not yet in flight.
             self.in_flight = math.inf
+        # Number of calls of a sample.
+        self.hops = work.get("hops")
+        # Number of processes that receive a tensor.
+        self.consumers = work.get("consumers")
+        self.uses_channels = self.kind in ("rpc", "footprint")
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True)
@@ -34,7 +39,7 @@ class Scenario:
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
-        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
+        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts and not self.uses_channels
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
         # Whether every batch of writes is followed by reads of the same memory.
         self.reads_back = bool(work.get("readBack"))

@@ -17,6 +17,7 @@ def payloads(case):
     if case.scenario.reads_back:
         one_way = [count // 2 for count in request]
         return one_way, one_way
+    # The posts of a target that answers calls are not reported.
     response = response if case.scenario.both_post else []
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 

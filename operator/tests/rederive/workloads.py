@@ -1,8 +1,10 @@
-"""Expresses every workload of a spec as a ping-pong or a transfer."""
+"""Expresses every workload of a spec as a ping-pong, a transfer, calls or a footprint."""
+
+from . import calls
 
 
 def workload(spec):
-    """Returns (kind, fields, default metric). `kind` is "pingPong" or "transfer", and `fields` has its fields."""
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc" or "footprint", and `fields` has its fields."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])
@@ -60,6 +62,21 @@ def segment_transfer(given):
     return "transfer", fields, "Throughput"
 
 
+def rpc(given):
+    lengths = {name: length for length, name in calls.PAYLOADS.items()}
+    sizes = [lengths[name] for name in given.get("payloads", ["SmallInt", "SmallString"])]
+    iterations = given.get("iterations", 100 if given.get("quick") else 1000)
+    fields = {"sizes": sizes, "iterations": iterations, "operation": "Send", "hops": calls.hops(given)}
+    return "rpc", fields, "LatencyP50"
+
+
+def memory_footprint(given):
+    given = {"sizes": ["1Mi", "2Gi"], "consumers": 10, "iterations": 5, **given}
+    operations = given["iterations"] * given["consumers"]
+    fields = {"sizes": given["sizes"], "iterations": operations, "operation": "Send", "consumers": given["consumers"]}
+    return "footprint", fields, "MemoryPerConsumer"
+
+
 CONVERSIONS = {
     "pingPong": ping_pong,
     "transfer": transfer,
@@ -68,4 +85,6 @@ CONVERSIONS = {
     "pingpongFlag": pingpong_flag,
     "streamingDuplex": streaming_duplex,
     "segmentTransfer": segment_transfer,
+    "rpc": rpc,
+    "memoryFootprint": memory_footprint,
 }

@@ -14,7 +14,10 @@
 //!
 //! UCX allocates the memory of both sides, as is the default in ucx_perftest.
 //!
-//! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
+//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension are
+//! two processes on this machine as well.
+//!
+//! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and left out.
 
 #![allow(
     clippy::print_stdout,
@@ -25,6 +28,7 @@
 #![allow(missing_docs, reason = "an example binary")]
 
 mod fabric;
+mod pyisolate;
 mod runner;
 mod starway;
 mod table;
@@ -57,6 +61,10 @@ struct Arguments {
     /// bin/ucx_perftest next to the directory is used.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
+    /// Python interpreter of an environment with the packages pyisolate, numpy and uv, whose calls are compared with calls
+    /// over a UNIX socket.
+    #[arg(long, value_name = "FILE")]
+    pyisolate: Option<PathBuf>,
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
@@ -66,7 +74,7 @@ struct Arguments {
     /// Duration of each measurement with transfer_engine_bench, in seconds.
     #[arg(long, default_value_t = 2)]
     transfer_engine_seconds: u32,
-    /// Measure only libfabric, only UCX, only Starway, or only segment transfers.
+    /// Measure only libfabric, only UCX, only Starway, only segment transfers or only calls.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -84,6 +92,7 @@ struct Arguments {
 enum Library {
     Libfabric,
     Ucx,
+    Calls,
     Starway,
     TransferEngine,
 }
@@ -115,6 +124,9 @@ fn main() {
     }
     if measures(Library::Ucx) {
         measure_ucx(&arguments);
+    }
+    if let Some(python) = arguments.pyisolate.as_ref().filter(|_| measures(Library::Calls)) {
+        pyisolate::measure(python, arguments.repeats);
     }
     if let (Some(python), [library, ..]) = (&arguments.starway, arguments.ucx_libraries.as_slice())
         && measures(Library::Starway)

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crds::assignment::{
-    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, ScenarioAssignment,
+    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, RpcWorkload, ScenarioAssignment,
     TransferWorkload, Workload,
 };
 use crds::record::{Posted, Record};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers, TransferOperation,
+    Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 use crate::Setting;
@@ -64,18 +65,56 @@ pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> Measured {
     })
 }
 
-fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> Measured {
-    let arm = ArmAssignment {
+/// Mean time of `calls` calls over a UNIX socket with a payload of `bytes` bytes, in microseconds.
+pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
+    let leg = Leg {
+        rendezvous: ("127.0.0.1".to_owned(), 17_911),
+        transport: TransportSpec::Loopback(Loopback { rails: 1 }),
+        devices: Devices::default(),
+        bindings: Vec::new(),
+        process: InstrumentProcess::default(),
+        scenario: ScenarioAssignment {
+            name: ARM.to_owned(),
+            memory: MemoryKind::Heap,
+            polling: None,
+            workload: Workload::Rpc(RpcWorkload {
+                pattern: RpcPattern::Call,
+                hops: 1,
+                message_bytes: 0,
+                timeout_seconds: 60,
+                measured: Extent::Iterations(calls),
+                warmup: Extent::Iterations(5),
+            }),
+            max_size_bytes: bytes,
+        },
+        arms: vec![ArmAssignment {
+            inject_max_bytes: None,
+            channel: RpcChannel::UnixSocket,
+            ..arm()
+        }],
+    };
+    let binary = runner_binary();
+    let records = leg.run(|_| Command::new(&binary));
+    let posted = measurements(&records)[ARM].initiator.posted.as_ref().unwrap();
+    posted.call.as_ref().unwrap().mean_nanos / 1e3
+}
+
+fn arm() -> ArmAssignment {
+    ArmAssignment {
         name: ARM.to_owned(),
         process: 0,
         inject_max_bytes: Some(INJECT_MAX_BYTES),
         doorbell_max_batch: None,
+        channel: RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 1,
             min_chunk_bytes: 1,
         },
-    };
+    }
+}
+
+fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> Measured {
     let rails = setting.fabric.rails();
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_910),
@@ -98,7 +137,7 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
             workload,
             max_size_bytes: setting.size,
         },
-        arms: vec![arm],
+        arms: vec![arm()],
     };
     let binary = runner_binary();
     let records = leg.run(|_| Command::new(&binary));

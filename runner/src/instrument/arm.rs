@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, ManyToMany, ScenarioAssignment};
+use crds::assignment::{ArmAssignment, ManyToMany, ScenarioAssignment, Workload};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
+use crds::v1alpha1::RpcChannel;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};
@@ -134,7 +135,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             arm: &self.assigned,
             role: role(flow.initiator),
             peer_rank: flow.peer,
-            deadline: timeout,
+            deadline: limit(&scenario.workload, self.assigned.channel, timeout),
             seed: flow.seed,
             keep_samples,
         };
@@ -160,6 +161,17 @@ impl<T: Transport + 'static> Arm for Opened<T> {
 
     fn close(self: Box<Self>) -> Vec<ProtocolUse> {
         self.endpoints.close()
+    }
+}
+
+/// Maximum duration of a case. The time limit of calls outside the fabric applies to their processes instead, so that the
+/// report of a case contains the cause.
+fn limit(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
+    match workload {
+        Workload::Rpc(rpc) if channel.is_transport() => {
+            timeout.min(Duration::from_secs(rpc.timeout_seconds.into()))
+        }
+        _ => timeout,
     }
 }
 

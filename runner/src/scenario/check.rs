@@ -4,7 +4,8 @@
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
 //! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
 //! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after the
-//! other. A ping-pong is checked message by message. Memory that is read back is checked on both sides.
+//! other. A ping-pong is checked message by message, and so are calls over a transport. Memory that is read back is checked
+//! on both sides.
 
 mod ping_pong;
 mod read_back;
@@ -39,8 +40,10 @@ pub(super) fn check<T: Transport>(
     poison_landing(engine)?;
     engine.synchronize()?;
     let received = match &case.scenario.workload {
-        Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
         Workload::Transfer(work) if work.read_back => read_back::check(engine, case, transfers)?,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => {
+            ping_pong::check(engine, case, transfers)?
+        }
         Workload::Transfer(_) => {
             let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
             if case.scenario.workload.is_bidirectional() {
@@ -51,7 +54,7 @@ pub(super) fn check<T: Transport>(
     };
     finish(engine, case.role)?;
     let batch = match &case.scenario.workload {
-        Workload::PingPong(_) => None,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => None,
         Workload::Transfer(_) => Some(u64::from(engine.geometry.batch)),
     };
     let thread = engine.thread.number as u32;
@@ -126,7 +129,7 @@ fn verify_landing<T: Transport>(
 }
 
 /// Ends the case together with the other side.
-fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
+pub(super) fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
     match role {
         Role::Initiator => {
             engine.signal(Signal::Stop)?;

@@ -26,6 +26,8 @@ pub struct Inbox {
     pub prepared: u64,
     /// Number of groups that the other side has posted.
     pub posted: u64,
+    /// Number of replies to calls that had no payload.
+    pub call_replies: u64,
     /// Reason why the other side has abandoned the case; `None` if it has not abandoned the case.
     pub aborted: Option<FailureReason>,
     /// Number of drain messages received on each rail.

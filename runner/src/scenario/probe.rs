@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crds::assignment::{ArmAssignment, Extent, Pass, PingPongWorkload, ScenarioAssignment, Workload};
 use crds::record::{CaseFailure, FailureReason};
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{MemoryKind, PingPongOperation};
+use crds::v1alpha1::{MemoryKind, PingPongOperation, RpcChannel};
 
 use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
@@ -45,6 +45,7 @@ pub fn probe<T: Transport>(
         process: 0,
         inject_max_bytes: None,
         doorbell_max_batch: None,
+        channel: RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 0,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crds::record::{CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
+use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
 
 use super::case::Case;
-use super::case_protocol::ThreadReport;
+use super::case_protocol::{CallMeasurement, ThreadReport};
 use super::engine::failure;
 use super::geometry;
 use super::ping::{PingRecorders, durations};
@@ -29,6 +29,9 @@ pub(super) fn side_report(
     let mut recorders = Vec::new();
     let mut flushes = Vec::new();
     let mut pings = None;
+    let mut calls = None;
+    let mut footprint = None;
+    let mut extension_cpu_nanos = 0;
     let mut windows = Vec::new();
     let mut read_backs = Vec::new();
     let mut first_burst_nanos = None;
@@ -48,6 +51,11 @@ pub(super) fn side_report(
         counters::add(&mut posted.counters, &counters::in_group(thread_counters, group));
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
+        if let Some(thread) = measurement.calls {
+            calls = calls.or_else(|| call_report(&measurement.recorder, thread));
+            extension_cpu_nanos += thread.extension_cpu_nanos;
+        }
+        footprint = footprint.or(measurement.footprint);
         recorders.push(measurement.recorder);
         read_backs.extend(measurement.read_backs);
         first_burst_nanos = first_burst_nanos.max(measurement.first_burst_nanos);
@@ -65,6 +73,7 @@ pub(super) fn side_report(
         return Err(failure(FailureReason::Internal, message));
     };
     side.migrations = migrations;
+    side.cpu_nanos += extension_cpu_nanos;
     side.posted = posted.map(|posted| {
         let read_back = Some(durations(read_backs.clone())).filter(|reads| reads.histogram.count() > 0);
         let latency = Recorder::finish(recorders.into_iter().chain(read_backs));
@@ -77,6 +86,8 @@ pub(super) fn side_report(
             exclusive_quantiles: latency.exclusive_quantiles,
             flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
             ping: pings.map(PingRecorders::report),
+            call: calls,
+            footprint,
             simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
             read_back,
             first_burst_nanos,
@@ -84,6 +95,16 @@ pub(super) fn side_report(
         }
     });
     Ok(side)
+}
+
+fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallReport> {
+    let (mean_nanos, deviation_nanos) = recorder.moments()?;
+    Some(CallReport {
+        mean_nanos,
+        deviation_nanos,
+        memory_before_bytes: measured.memory_before_bytes,
+        memory_after_bytes: measured.memory_after_bytes,
+    })
 }
 
 /// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the last

@@ -10,10 +10,12 @@ use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::conductor::{Conductor, conduct};
 use super::engine::{Engine, Setup, data_seed, failure};
+use super::footprint;
 use super::gate::Gate;
 use super::phases::Phases;
 use super::ping_pong::{Initiator, Target};
 use super::report;
+use super::rpc;
 use super::samples::CaseSamples;
 use super::simultaneous::SimultaneousPoster;
 use super::transfer::{PassiveTarget, Poster};
@@ -25,7 +27,8 @@ use crate::transport::Transport;
 /// Report of one thread.
 enum ThreadOutcome {
     Measured(Box<ThreadReport>),
-    Checked(IntegrityReport),
+    /// Result of the checks, and evidence lines.
+    Checked(IntegrityReport, Vec<String>),
 }
 
 /// One flow of a case on this side. A case between two workers has a single flow.
@@ -215,17 +218,20 @@ fn case_report(
     groups: usize,
     flows: u64,
 ) -> Result<CaseReport, CaseFailure> {
-    let (mut reports, mut checked) = (Vec::new(), Vec::new());
+    let (mut reports, mut checked, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for outcome in outcomes {
         match outcome {
             ThreadOutcome::Measured(report) => reports.push(*report),
-            ThreadOutcome::Checked(report) => checked.push(report),
+            ThreadOutcome::Checked(report, lines) => {
+                checked.push(report);
+                evidence.extend(lines);
+            }
         }
     }
     if case.pass == Pass::Integrity {
         return Ok(CaseReport {
             outcome: SideOutcome::Checked(check::combine_reports(checked)),
-            evidence: Vec::new(),
+            evidence,
             samples: None,
         });
     }
@@ -324,23 +330,44 @@ fn run_pass<T: Transport>(
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
-    if setup.case.pass == Pass::Integrity {
-        return Ok(ThreadOutcome::Checked(check::check(engine, setup.case)?));
+    let case = setup.case;
+    let workload = &case.scenario.workload;
+    let off_fabric = workload.is_off_fabric(case.arm.channel);
+    if case.pass == Pass::Integrity {
+        if off_fabric {
+            let (report, evidence) = rpc::check(engine, case)?;
+            return Ok(ThreadOutcome::Checked(report, evidence));
+        }
+        return Ok(ThreadOutcome::Checked(check::check(engine, case)?, Vec::new()));
     }
-    if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) =
-        (&setup.case.scenario.workload, side.role, side.phases)
+    if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
     {
         return measure(engine, SimultaneousPoster::new(workload, phases)?, side);
     }
-    match (&setup.case.scenario.workload, side.role) {
+    match (workload, side.role) {
+        (Workload::Rpc(workload), Role::Initiator) if off_fabric => {
+            measure(engine, rpc::Host::new(workload, case), side)
+        }
+        (Workload::MemoryFootprint(workload), Role::Initiator) => {
+            measure(engine, footprint::Distributor::new(workload, case), side)
+        }
+        (Workload::Rpc(_) | Workload::MemoryFootprint(_), Role::Target) if off_fabric => {
+            measure(engine, rpc::Bystander, side)
+        }
+        (Workload::Rpc(workload), Role::Initiator) => {
+            measure(engine, rpc::Caller::new(workload, case.size_bytes), side)
+        }
+        (Workload::Rpc(workload), Role::Target) => {
+            measure(engine, rpc::Callee::new(workload, case.size_bytes), side)
+        }
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
             engine,
-            Poster::new(workload, role, data_seed(setup.case.seed, role, side.thread)),
+            Poster::new(workload, role, data_seed(case.seed, role, side.thread)),
             side,
         ),
-        (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
+        (Workload::Transfer(_) | Workload::MemoryFootprint(_), _) => measure(engine, PassiveTarget, side),
     }
 }
 

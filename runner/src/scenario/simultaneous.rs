@@ -180,6 +180,8 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
             recorder,
             open_loop: None,
             flushes: None,
+            calls: None,
+            footprint: None,
             pings: None,
             read_backs: None,
             first_burst_nanos: None,

@@ -214,6 +214,8 @@ impl<T: Transport> Work<T> for Poster {
             open_loop,
             flushes: self.flushes.take(),
             pings: self.pings.take(),
+            calls: None,
+            footprint: None,
             window: None,
             read_backs: self.read_backs.take(),
             first_burst_nanos: self.first_burst_nanos,

@@ -28,6 +28,7 @@ pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
         process: 0,
         inject_max_bytes: inject,
         doorbell_max_batch: doorbell,
+        channel: crds::v1alpha1::RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Nixl,
             threshold_bytes: 16 * 1024,

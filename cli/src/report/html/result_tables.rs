@@ -22,6 +22,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
     let scenario = report.plan.scenarios.get(index);
     let latency = match scenario.map(|scenario| &scenario.assignment.workload) {
         Some(Workload::PingPong(_)) => "half the round-trip time",
+        Some(Workload::MemoryFootprint(_)) => "the time to pass the tensor to one consumer",
+        Some(Workload::Rpc(_)) => "the time from the first call of a sample to its reply",
         Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
             "the time from the intended start to completion"
         }

@@ -7,7 +7,7 @@ use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Duration, Size};
-use crds::v1alpha1::TransferBuffers;
+use crds::v1alpha1::{RpcPayload, TransferBuffers};
 
 use super::{lines, plain_table};
 
@@ -56,6 +56,28 @@ fn workload(scenario: &ScenarioAssignment) -> String {
             work.measured,
             work.warmup,
             "round trips",
+        ),
+        Workload::MemoryFootprint(work) => (
+            format!(
+                "footprint of {} · {} · at most {} s",
+                pluralized(work.consumers.into(), "consumer"),
+                pluralized(work.distributions.into(), "distribution"),
+                work.timeout_seconds
+            ),
+            work.measured,
+            Extent::Iterations(0),
+            "operations",
+        ),
+        Workload::Rpc(work) => (
+            format!(
+                "calls {:?} · {} · at most {} s",
+                work.pattern,
+                pluralized(work.hops.into(), "hop"),
+                work.timeout_seconds
+            ),
+            work.measured,
+            work.warmup,
+            "samples",
         ),
         Workload::Transfer(work) => (
             format!(
@@ -144,11 +166,24 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .cells
                 .iter()
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
+            let channel = plan.arms.get(arm).map(|arm| arm.channel).unwrap_or_default();
+            if scenario.assignment.workload.is_off_fabric(channel) {
+                return format!("{:?}", channel.carrying(*size));
+            }
             found.map_or_else(String::new, text)
         });
-        table.add_row(std::iter::once(Size(*size).to_string()).chain(cells));
+        table.add_row(std::iter::once(row_label(&scenario.assignment.workload, *size)).chain(cells));
     }
     lines(&table)
+}
+
+/// Size, and the name of the payload if the scenario makes calls.
+fn row_label(workload: &Workload, size: u64) -> String {
+    let size_text = Size(size).to_string();
+    match (workload, RpcPayload::with_size(size)) {
+        (Workload::Rpc(_), Some(payload)) => format!("{} ({size_text})", payload.name()),
+        _ => size_text,
+    }
 }
 
 /// Formats a cell, such as `2 x 16Ki, 15/16 more`, or `as baseline` if its posts equal those of the baseline.

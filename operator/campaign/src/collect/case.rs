@@ -2,8 +2,8 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CaseFailure, CaseResult, Durations, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, OpenLoopReport,
-    PostingCounters, SideReport, Simultaneous,
+    CallReport, CaseFailure, CaseResult, Durations, ExclusiveQuantiles, FootprintReport, IntegrityReport,
+    InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous,
 };
 
 use crate::stats::Distribution;
@@ -103,6 +103,8 @@ pub struct SidePosts {
     pub open_loop: Option<OpenLoopReport>,
     pub flush: Option<Distribution>,
     pub ping: Option<PingTimes>,
+    pub call: Option<CallReport>,
+    pub footprint: Option<FootprintReport>,
     pub simultaneous: Option<Simultaneous>,
     pub read_back: Option<Distribution>,
     pub first_burst_nanos: Option<u64>,
@@ -170,6 +172,8 @@ impl From<SideReport> for Side {
                     idle: distribution(&ping.idle),
                     loaded: distribution(&ping.loaded),
                 }),
+                call: posted.call,
+                footprint: posted.footprint,
                 simultaneous: posted.simultaneous,
                 read_back: posted.read_back.map(|durations| distribution(&durations)),
                 first_burst_nanos: posted.first_burst_nanos,

@@ -42,6 +42,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
             inject_max_bytes: arm.inject_max_bytes,
             doorbell_max_batch: arm.doorbell_max_batch,
             striping: arm.striping,
+            channel: arm.channel,
         })
     });
     Assignment {

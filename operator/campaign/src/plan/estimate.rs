@@ -276,6 +276,8 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let sharing = threads.div_ceil(plan.devices.groups());
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
+        Workload::MemoryFootprint(_) => latency + wire,
+        Workload::Rpc(rpc) => f64::from(rpc.hops) * (2.0 * latency + wire),
         Workload::Transfer(TransferWorkload {
             open_loop: Some(open_loop),
             ..
@@ -382,6 +384,8 @@ mod tests {
             }),
             flush: None,
             ping: None,
+            call: None,
+            footprint: None,
             // The flows of the many-to-many pattern have one direction.
             simultaneous: (sides == 1).then_some(Simultaneous {
                 operations: many,

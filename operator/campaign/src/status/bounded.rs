@@ -16,7 +16,7 @@
 //! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
+use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, Verdict};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -115,6 +115,10 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.read_back.map(|read_back| read_back.p50_nanos),
         result.read_back.and_then(|read_back| read_back.p99_nanos),
         result.first_batch_nanos,
+        result.call.and_then(|call| call.mean_nanos),
+        result.call.and_then(|call| call.deviation_nanos),
+        result.call.and_then(|call| call.hop_nanos),
+        result.call.and_then(|call| call.memory_growth_bytes),
     ];
     let counts = usize::from(result.cpu_percent.is_some())
         + usize::from(result.iterations.is_some())
@@ -122,7 +126,21 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + 2 * usize::from(result.flush.is_some())
         + result.protocols.len()
         + 6 * usize::from(result.flows.is_some());
-    (numbers.iter().flatten().count() + counts) as u32
+    let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
+    (numbers.iter().flatten().count() + counts + footprint) as u32
+}
+
+fn count_footprint_values(footprint: &FootprintResult) -> usize {
+    let numbers = [
+        footprint.baseline_bytes,
+        footprint.own_bytes,
+        footprint.consumer_bytes,
+        footprint.consumer_rss_bytes,
+        footprint.tensor_bytes,
+        footprint.saved_bytes,
+        footprint.saved_ppm,
+    ];
+    numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
 }
 
 /// Number of measured values in a comparison.
@@ -226,6 +244,8 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             directions,
             flush,
             ping,
+            call,
+            footprint,
             flows,
             read_back,
             first_batch_nanos,
@@ -249,6 +269,23 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         *cpu_percent = None;
         (*directions, *flush, *ping) = (None, None, None);
         (*flows, *read_back) = (None, None);
+        if let Some(call) = call {
+            (call.mean_nanos, call.deviation_nanos) = (None, None);
+            (call.hop_nanos, call.memory_growth_bytes) = (None, None);
+        }
+        if let Some(footprint) = footprint {
+            *footprint = FootprintResult {
+                baseline_bytes: None,
+                own_bytes: None,
+                consumer_bytes: None,
+                consumer_rss_bytes: None,
+                tensor_bytes: None,
+                saved_bytes: None,
+                saved_ppm: None,
+                slope_bytes: None,
+                ..*footprint
+            };
+        }
         protocols.clear();
     }
 }

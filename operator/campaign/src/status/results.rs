@@ -3,9 +3,10 @@
 
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
-    FlowsResult, FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
-    ProtocolResult, ReadBackResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
+    ExpectationResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric, NodeResult,
+    OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, SweepKnee, SweepPoint,
+    SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -15,8 +16,8 @@ use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};
 use crate::summarize::{
-    CellSummary, Directions, FlowsSummary, Knee, NodeDeviation, Observations, PairDeviation, RatePoint,
-    Summary, SweepSummary,
+    CallSummary, CellSummary, Directions, FlowsSummary, FootprintSummary, Knee, NodeDeviation, Observations,
+    PairDeviation, RatePoint, Summary, SweepSummary,
 };
 
 /// Parts per million in one.
@@ -114,6 +115,8 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             directions: cell.observations.directions.as_ref().map(directions),
             flush: flush(&cell.observations),
             ping: ping(&cell.observations),
+            call: cell.call.as_ref().map(call),
+            footprint: cell.footprint.as_ref().map(footprint),
             flows: cell.flows.as_ref().and_then(flows),
             read_back: read_back(&cell.observations),
             first_batch_nanos: cell
@@ -142,6 +145,41 @@ fn directions(found: &Directions) -> DirectionsResult {
         initiator_bytes_per_second: found.from_initiator.round() as u64,
         target_bytes_per_second: found.from_target.round() as u64,
         fairness_ppm: (found.fairness * PPM).round() as u64,
+    }
+}
+
+fn call(found: &CallSummary) -> CallResult {
+    let nanos = |value: f64| value.round() as u64;
+    CallResult {
+        payload: found.payload,
+        section: found.section,
+        cause: found.cause,
+        hops: found.hops,
+        mean_nanos: found.moments.map(|moments| nanos(moments.mean_nanos)),
+        deviation_nanos: found
+            .moments
+            .and_then(|moments| moments.deviation_nanos)
+            .map(nanos),
+        hop_nanos: found.hop_nanos().map(nanos),
+        memory_growth_bytes: found.memory_growth_bytes,
+    }
+}
+
+fn footprint(found: &FootprintSummary) -> FootprintResult {
+    let bytes = |value: f64| value.round() as u64;
+    let memory = found.memory.as_ref();
+    FootprintResult {
+        section: found.section,
+        cause: found.cause,
+        consumers: found.consumers,
+        baseline_bytes: memory.map(|memory| bytes(memory.baseline)),
+        own_bytes: memory.map(|memory| bytes(memory.own)),
+        consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
+        consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
+        tensor_bytes: memory.map(|memory| bytes(memory.tensor)),
+        saved_bytes: memory.map(|memory| bytes(memory.saved())),
+        saved_ppm: memory.map(|memory| (memory.saved_share() * PPM).round() as u64),
+        slope_bytes: memory.map(|memory| memory.slope.round() as i64),
     }
 }
 

@@ -13,8 +13,8 @@ use super::observations::observations;
 use super::rounds::Rounds;
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload,
-    statistic,
+    CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
+    Observations, Spread, calls, evidence, footprint, offload, statistic,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -62,6 +62,12 @@ pub struct CellSummary {
     pub cpu_percent: Option<f64>,
     /// Mean round trip, directions, flushes and pings.
     pub observations: Observations,
+    /// Values that only calls have; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallSummary>,
+    /// Memory of host and consumers; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<FootprintSummary>,
     /// Rates of the flows of the many-to-many pattern; `None` for other patterns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowsSummary>,
@@ -246,6 +252,8 @@ fn cell(plan: &Plan, scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> C
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
     cell.cpu_percent = rounds.median(cpu_percent);
     cell.observations = observations(workload, &rounds);
+    cell.call = calls::summary(scenario, cases);
+    cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
     cell.flows = plan.many_to_many.and_then(|_| flows(measured(cases)));
     cell.valid_rounds = rounds.numbers().collect();

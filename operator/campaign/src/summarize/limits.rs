@@ -135,6 +135,7 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
     let in_flight = match workload {
         // A sample is half a round trip, and only one message is in flight.
         Workload::PingPong(_) => 0.5,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1.0,
         // Latencies of an open loop include the time before a transfer is in flight.
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
         Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
@@ -149,7 +150,10 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
             format!("the window lasted only {window} ns")
         } else if (elapsed as f64) < at_least {
             format!("its operations took at least {at_least:.0} ns")
-        } else if window > SHORT_WINDOW_NANOS && (elapsed as f64) < window as f64 * MIN_FILLED {
+        } else if !workload.uses_channels()
+            && window > SHORT_WINDOW_NANOS
+            && (elapsed as f64) < window as f64 * MIN_FILLED
+        {
             format!("the window lasted {window} ns")
         } else {
             return None;

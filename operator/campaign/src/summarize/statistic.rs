@@ -7,7 +7,7 @@ use crate::collect::{Measured, Side, SidePosts};
 use crate::stats::Distribution;
 
 /// Every metric, in the order used in reports.
-pub const METRICS: [Metric; 7] = [
+pub const METRICS: [Metric; 8] = [
     Metric::LatencyP50,
     Metric::LatencyP95,
     Metric::LatencyP99,
@@ -15,6 +15,7 @@ pub const METRICS: [Metric; 7] = [
     Metric::Throughput,
     Metric::CompletionRate,
     Metric::CpuSecondsPerGib,
+    Metric::MemoryPerConsumer,
 ];
 
 const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
@@ -44,8 +45,8 @@ pub fn cpu_percent(cases: &[&Measured]) -> Option<f64> {
     sides.map(of_side).sum()
 }
 
-/// The value of `metric` in `cases`, above zero: nanoseconds, payload bytes per second, operations per second, or CPU
-/// seconds of all sides per GiB of payload. `None` if the cases have no value for this metric.
+/// The value of `metric` in `cases`, above zero: nanoseconds, payload bytes per second, operations per second, CPU
+/// seconds of all sides per GiB of payload, or bytes of memory. `None` if the cases have no value for this metric.
 ///
 /// `cases` is a single case, or all flows of the many-to-many pattern that ran at the same time. A percentile of flows is
 /// that of the operations of all of them, and a rate is the sum of their rates.
@@ -78,6 +79,14 @@ pub fn statistic(workload: &Workload, cases: &[&Measured], metric: Metric) -> Op
                 .map(|case| case.initiator.cpu_nanos + case.target.cpu_nanos);
             let seconds = cpu_nanos.sum::<u64>() as f64 / 1e9;
             Some(seconds * BYTES_PER_GIB / payload as f64)
+        }
+        Metric::MemoryPerConsumer => {
+            // Flows have no footprint.
+            let [case] = cases else {
+                return None;
+            };
+            let footprint = case.initiator.posted.as_ref()?.footprint?;
+            Some(footprint.consumers_pss_bytes as f64 / f64::from(footprint.consumers))
         }
     };
     value.filter(|value| value.is_finite() && *value > 0.0)

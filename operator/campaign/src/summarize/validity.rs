@@ -106,12 +106,14 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
             first: identity(first),
         })
     }));
-    invalid.extend(limits::check_line_rate(
-        &scenario.assignment.workload,
-        case,
-        measured,
-        endpoints,
-    ));
+    if !plan.is_off_fabric(scenario, case.arm) {
+        invalid.extend(limits::check_line_rate(
+            &scenario.assignment.workload,
+            case,
+            measured,
+            endpoints,
+        ));
+    }
     if plan.many_to_many.is_some() && case.pass == Pass::Measure {
         invalid.extend(limits::check_simultaneous(case.span_nanos, measured));
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crds::units::{Duration, Size};
-use crds::v1alpha1::{MemoryKind, Metric};
+use crds::v1alpha1::{MemoryKind, Metric, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
 
 /// A problem in the spec of a run.
@@ -240,6 +240,68 @@ pub enum ProblemKind {
         /// Size that occurs twice.
         size: Size,
     },
+    /// A list contains the same payload twice.
+    #[snafu(display(
+        "{payload:?} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
+    ))]
+    DuplicatePayload {
+        /// Payload that occurs twice.
+        payload: RpcPayload,
+    },
+    /// A payload is larger than the largest message of a transport.
+    #[snafu(display(
+        "{payload:?} is larger than {max}, the largest message of a transport. Set channel of every variant to Local, \
+         UnixSocket, Tcp or SharedMemory, or remove the payload"
+    ))]
+    PayloadOverTransport {
+        /// The payload.
+        payload: RpcPayload,
+        /// Maximum size of a message.
+        max: Size,
+    },
+    /// Only recursive calls have a depth.
+    #[snafu(display("calls with pattern {pattern:?} have no depth. Remove depth, or use pattern Recursive"))]
+    DepthWithoutRecursion {
+        /// Pattern of the calls.
+        pattern: RpcPattern,
+    },
+    /// The time limit of a scenario exceeds that of every case.
+    #[snafu(display(
+        "{given} s is longer than spec.runPolicy.caseDeadlineSeconds, {deadline} s. Reduce it, or raise the deadline"
+    ))]
+    TimeoutAboveDeadline {
+        /// Time limit of the scenario, in seconds.
+        given: u32,
+        /// Deadline of a case, in seconds.
+        deadline: u32,
+    },
+    /// A variant names a channel, but no scenario makes calls.
+    #[snafu(display(
+        "no scenario makes calls. Add a scenario with rpc or memoryFootprint, or remove channel"
+    ))]
+    ChannelWithoutCalls,
+    /// The tuning of a variant applies only to messages over a transport.
+    #[snafu(display(
+        "calls over channel {channel:?} post no messages that {field} could apply to. Remove {field}, or use channel \
+         Transport"
+    ))]
+    TuningOffFabric {
+        /// Channel of the variant.
+        channel: RpcChannel,
+        /// Field of the variant.
+        field: &'static str,
+    },
+    /// Only a transport can send GPU memory.
+    #[snafu(display(
+        "variant \"{variant}\" calls over channel {channel:?}, which passes memory of the host only. Use memory Heap, or \
+         channel Transport for every variant"
+    ))]
+    GpuOffFabric {
+        /// Name of the variant.
+        variant: String,
+        /// Channel of the variant.
+        channel: RpcChannel,
+    },
     /// A number of bytes that must be positive is 0.
     #[snafu(display("0 bytes have no effect. {advice}"))]
     NoBytes {
@@ -327,13 +389,30 @@ pub enum ProblemKind {
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong is the inverse of its latency, since only one message is in flight. Use LatencyP50, or \
-         a transfer scenario"
+        "{metric} of a ping-pong, a call or a footprint is the inverse of its latency, since only one message is in flight. Use \
+         LatencyP50, or a transfer scenario"
     ))]
     MetricDoesNotFit {
         /// The metric.
         metric: Metric,
     },
+    /// Only consumers of a tensor have this metric.
+    #[snafu(display("MemoryPerConsumer exists only in scenarios with memoryFootprint. Use another metric"))]
+    MemoryMetric,
+    /// A variant names a channel over which no process can receive a tensor.
+    #[snafu(display(
+        "a tensor can be passed to other processes over channel UnixSocket, Tcp or SharedMemory, but variant \"{variant}\" uses \
+         {channel:?}. Set its channel"
+    ))]
+    ChannelOfFootprint {
+        /// Name of the variant.
+        variant: String,
+        /// Channel of the variant.
+        channel: RpcChannel,
+    },
+    /// The consumers have host memory only.
+    #[snafu(display("the consumers measure host memory. Use memory Heap, or remove memory"))]
+    MemoryOfFootprint,
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
         "{given} of huge pages is not enough: {processes} instrument processes need {needed} for scenario \
@@ -514,6 +593,16 @@ impl Reporter {
                 );
             }
             seen.push(name);
+        }
+    }
+}
+
+impl ProblemKind {
+    /// Problem of a metric that a scenario does not have.
+    pub(super) fn metric_does_not_fit(metric: Metric) -> Self {
+        match metric {
+            Metric::MemoryPerConsumer => Self::MemoryMetric,
+            metric => Self::MetricDoesNotFit { metric },
         }
     }
 }

@@ -91,7 +91,7 @@ fn starway_scenarios_have_the_defaults_of_the_suite() {
                 transfer.ping,
                 transfer.direction,
             )),
-            Workload::PingPong(_) => None,
+            _ => None,
         })
         .collect();
     let one_way = Direction::Unidirectional;
@@ -114,7 +114,7 @@ fn segment_transfer_has_the_defaults_of_the_benchmark() {
     };
     let workload = |scenario: &super::ValidatedScenario| match &scenario.assignment.workload {
         Workload::Transfer(transfer) => transfer.clone(),
-        Workload::PingPong(_) => panic!("not a transfer"),
+        other => panic!("not a transfer: {other:?}"),
     };
     let (of_read, of_mix) = (workload(read), workload(mix));
     assert_eq!(read.sizes, [64 << 10]);
@@ -434,7 +434,7 @@ fn sweep_becomes_one_open_loop_for_each_rate() {
     let described = valid.scenarios.iter().map(|scenario| {
         let open_loop = match &scenario.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop,
-            Workload::PingPong(_) => None,
+            _ => None,
         };
         let rate = open_loop.map(|open_loop| (open_loop.rate, open_loop.arrivals));
         let name = scenario.assignment.name.as_str();

@@ -19,7 +19,7 @@ const ENGAGEMENTS: [Engagement; 4] = [
 ];
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 15] = [
+pub(super) const METRICS: [ResultMetric; 19] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -202,6 +202,91 @@ pub(super) const METRICS: [ResultMetric; 15] = [
                 .as_ref()
                 .and_then(|observed| observed.first_batch_nanos);
             single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_call_seconds",
+        "seconds",
+        "Time from a call to its reply, over all rounds: mean and standard deviation of a sample, and mean of each of its \
+         calls",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("statistic", "mean, deviation, hop"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(call) = arm.observed.as_ref().and_then(|observed| observed.call) {
+                let values = [
+                    ("mean", call.mean_nanos),
+                    ("deviation", call.deviation_nanos),
+                    ("hop", call.hop_nanos),
+                ];
+                for (statistic, nanos) in values {
+                    if let Some(nanos) = nanos {
+                        emit(&[statistic], nanos as f64 / NANOS);
+                    }
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_call_memory_growth_bytes",
+        "bytes",
+        "Largest increase of the memory of host and extension during the calls of a case",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let call = arm.observed.as_ref().and_then(|observed| observed.call);
+            let growth = call.and_then(|call| call.memory_growth_bytes);
+            single(growth.map(|bytes| bytes as f64), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_footprint_bytes",
+        "bytes",
+        "Memory of a host and its consumers, median of the rounds: Pss of the host alone, Pss of a consumer without and with \
+         the tensor, its Rss, Pss of the tensor in all processes, and what sharing saves",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("memory", "baseline, own, consumer, consumer_rss, tensor, saved"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(found) = arm.observed.as_ref().and_then(|observed| observed.footprint) {
+                let values = [
+                    ("baseline", found.baseline_bytes),
+                    ("own", found.own_bytes),
+                    ("consumer", found.consumer_bytes),
+                    ("consumer_rss", found.consumer_rss_bytes),
+                    ("tensor", found.tensor_bytes),
+                    ("saved", found.saved_bytes),
+                ];
+                for (memory, bytes) in values {
+                    if let Some(bytes) = bytes {
+                        emit(&[memory], bytes as f64);
+                    }
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_footprint_slope_bytes",
+        "bytes",
+        "Change of the memory of host and consumers from one distribution of the tensor to the next, median of the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let found = arm.observed.as_ref().and_then(|observed| observed.footprint);
+            single(
+                found
+                    .and_then(|found| found.slope_bytes)
+                    .map(|bytes| bytes as f64),
+                emit,
+            );
         }),
     ),
     metric(

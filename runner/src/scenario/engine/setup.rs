@@ -13,7 +13,7 @@ use crate::posting::doorbell::{self, Doorbell};
 use crate::posting::inject::InjectPolicy;
 use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
-use crate::scenario::case::payload_arrives_at;
+use crate::scenario::case::payload_arrives;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::gate::Gate;
 use crate::scenario::geometry::Geometry;
@@ -112,7 +112,6 @@ impl<'a, T: Transport> Engine<'a, T> {
         } else {
             case.role.other()
         };
-        let payload_arrives = payload_arrives_at(&case.scenario.workload, case.role);
         Ok(Self {
             gate,
             number: case.number,
@@ -120,7 +119,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             peer: peer.peer,
             remote: remote.into(),
             region: setup.kind.unwrap_or(usize::MAX),
-            receives_payload: payload_arrives && geometry.operation == TransferOperation::Send,
+            receives_payload: payload_arrives(case) && geometry.operation == TransferOperation::Send,
             timed: is_transfer,
             posting,
             rotation: RailRotation::new(

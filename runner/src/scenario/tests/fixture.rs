@@ -22,6 +22,7 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
     process: 0,
     inject_max_bytes: None,
     doorbell_max_batch: None,
+    channel: crds::v1alpha1::RpcChannel::Transport,
     striping: StripingRule {
         policy: StripingPolicy::Nixl,
         threshold_bytes: 16 * 1024,

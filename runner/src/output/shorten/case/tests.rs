@@ -58,6 +58,8 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             }),
             flush: None,
             ping: None,
+            call: None,
+            footprint: None,
             simultaneous: Some(crds::record::Simultaneous {
                 operations: number,
                 payload_bytes: number,
