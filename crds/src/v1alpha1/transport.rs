@@ -161,7 +161,7 @@ pub struct Ucx {
     #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
     pub preset: UcxPreset,
     /// Single settings, which replace those of the preset. A variable `UCX_*` in the environment of a variant takes
-    /// precedence over both.
+    /// precedence over the preset, and is refused if it would replace a single setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub settings: Vec<UcxSetting>,
@@ -276,7 +276,7 @@ impl UcxSetting {
     pub fn is_reserved(&self) -> bool {
         matches!(
             self.name.as_str(),
-            "TLS" | "NET_DEVICES" | "PROTO_EMULATION_ENABLE"
+            "TLS" | "NET_DEVICES" | "PROTO_EMULATION_ENABLE" | "PROTO_INFO"
         )
     }
 }

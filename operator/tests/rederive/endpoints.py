@@ -35,18 +35,20 @@ class Endpoints:
         place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
         return self.rounds[place][0][1] if place else None
 
-    def emulated(self, scenario, arm, protocols):
+    def emulated(self, scenario, arm, protocols, covers_all):
         """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers.
 
-        `protocols` are those that the library used for the operation of the scenario. They replace what is unknown.
+        `protocols` are those that the library used for the operation of the scenario. If they cover all chunks, they
+        replace what is unknown.
         """
         kinds = {"Read": ["emulatedReads"], "Write": ["emulatedWrites"], "WriteImmediate": ["emulatedWrites"]}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
         names = kinds.get(scenario.operation, []) + ["emulatedReads"] * scenario.reads_back
         answers = {facts.get(name) for facts in of_arm for name in names} - {None}
-        if answers and protocols:
-            emulated = any(description.startswith(EMULATION) for description, *_ in protocols)
-            answers = {"True"} if emulated else {"False" if one == "Unknown" else one for one in answers}
+        if answers and any(description.startswith(EMULATION) for description, *_ in protocols):
+            answers = {"True"}
+        elif covers_all:
+            answers = {"False" if one == "Unknown" else one for one in answers}
         if scenario.on_gpu:
             answers |= {facts.get("staged") for facts in of_arm}
         return next((one for one in ("True", "Unknown", "False") if one in answers), None)

@@ -28,18 +28,22 @@ class Protocols:
                 totals[key] = totals.get(key, 0) + one["count"]
 
     def of_cell(self, arm, operation, chunks, transport):
-        """Description, lanes and count of each protocol for messages of any length in `chunks`."""
+        """Description, lanes and count of each protocol for messages of any length in `chunks`.
+
+        Also returns whether there is a protocol for each of them.
+        """
         if "ucx" not in transport:
-            return []
+            return [], False
         called = FUNCTIONS[operation]
         if operation == "Send" and transport["ucx"].get("messages") == "ActiveMessage":
             called = "ucp_am_send"
-        return [
-            (description, lanes, count)
-            for (function, low, high, description, lanes), count in self.of_arm.get(arm, {}).items()
-            if function == called
-            and any(low <= chunk and (high is None or chunk <= high) for chunk in chunks)
-        ]
+        found, covered = [], set()
+        for (function, low, high, description, lanes), count in self.of_arm.get(arm, {}).items():
+            served = {chunk for chunk in chunks if low <= chunk and (high is None or chunk <= high)}
+            if function == called and served:
+                found.append((description, lanes, count))
+                covered |= served
+        return found, covered == set(chunks)
 
     def excluded(self, arm, transport):
         """Whether the arm used a transport that the spec does not name, or emulated operations that it denies."""

@@ -18,13 +18,13 @@ PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos":
 def check(run, key, stored, tally):
     """Compares every field of a result. `stored` is empty if the status omits the result."""
     where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
-    protocols = run.protocols_of(key)
+    protocols, covers_all = run.protocols_of(key)
     check_protocols(where, protocols[:MOST], stored, tally)
     if stored:
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
-        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], protocols)
+        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], protocols, covers_all)
         tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
         stated = {one["optimization"]: one["engagement"] for one in stored.get("optimizations", [])}

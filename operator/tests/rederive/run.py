@@ -54,7 +54,7 @@ class Run:
             flows.invalidate_others(self.cases)
 
     def protocols_of(self, key):
-        """The protocols that the library used for the operation of a cell."""
+        """The protocols that the library used for the operation of a cell, and whether they cover all of its chunks."""
         scenario, length, name = key
         arm = self.plan.arm(name)
         operation = self.plan.scenario(scenario).operation

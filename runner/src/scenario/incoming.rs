@@ -5,7 +5,7 @@
 //! the result includes neither the cost of a message per transfer nor an idle round trip per window. When the peer has
 //! posted its last transfer, it requests a credit, which is then due immediately. If the peer posts in bursts of more
 //! than half a window, credits are due more often, because they would otherwise not free enough slots for the next
-//! burst.
+//! burst. In an open loop, a credit is due for every transfer.
 
 use crate::immediate::VALUE_MASK;
 
@@ -50,6 +50,12 @@ impl Incoming {
             credited: 0,
             requested: 0,
         }
+    }
+
+    /// Makes a credit due for every transfer, so that the time of a credit shows when its transfer arrived.
+    pub fn with_credit_for_each_transfer(self) -> Self {
+        let credit_every = self.credit_every.min(1);
+        Self { credit_every, ..self }
     }
 
     /// Records the arrival of a chunk of transfer `transfer` (modulo 2^15). Returns the index of the transfer, counted
@@ -176,6 +182,16 @@ mod tests {
         assert!(incoming.owes_credit());
         incoming.record_credit_sent();
         assert!(!incoming.owes_credit());
+    }
+
+    #[test]
+    fn credit_can_be_due_for_each_transfer() {
+        let mut incoming = Incoming::new(1, 8, 1, true).with_credit_for_each_transfer();
+        for transfer in 0..3 {
+            incoming.record_chunk(0, transfer).unwrap();
+            assert!(incoming.owes_credit());
+            incoming.record_credit_sent();
+        }
     }
 
     #[test]

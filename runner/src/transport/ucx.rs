@@ -14,7 +14,7 @@
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
-//! A send is a tagged message whose tag is the immediate data. A write is a put that a flush of the endpoint follows, so
+//! A send is a tagged message whose tag is the immediate data, or an active message whose header is. A write is a put that a flush of the endpoint follows, so
 //! that its completion means that the data is in the target's memory. A write with immediate data sends the immediate
 //! data in an active message after the flush.
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::flows::{FlowsSummary, flows};
 use super::load::completed_share;
 use super::observations::observations;
+use super::protocols::CellProtocols;
 use super::rounds::Rounds;
 use super::statistic::{cpu_percent, latency};
 use super::{
@@ -165,10 +166,11 @@ pub(super) fn cells(
                 let mut cell = cell(plan, scenario, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
-                cell.protocols = planned.map_or_else(Vec::new, |planned| {
+                let found = planned.map_or_else(CellProtocols::default, |planned| {
                     offload::protocols_of(plan, scenario, planned, endpoints)
                 });
-                cell.emulated = offload::emulated(scenario, endpoints, arm, &cell.protocols);
+                cell.emulated = offload::emulated(scenario, endpoints, arm, &found);
+                cell.protocols = found.protocols;
                 if let Some(planned) = planned {
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
                     let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();

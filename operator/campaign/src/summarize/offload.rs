@@ -1,10 +1,10 @@
 //! Warnings about work that the provider executes, or may execute, in software although the device could do it.
 
-use crds::record::{OffloadFacts, ProtocolUse};
+use crds::record::OffloadFacts;
 use crds::v1alpha1::{Answer, MemoryKind, TransferOperation};
 
 use super::endpoints::EndpointIndex;
-use super::protocols;
+use super::protocols::{self, CellProtocols};
 use crate::plan::{Cell, Plan, PlannedScenario};
 use crate::posting::Burst;
 
@@ -47,9 +47,9 @@ pub(super) fn protocols_of(
     scenario: &PlannedScenario,
     cell: &Cell,
     endpoints: &EndpointIndex<'_>,
-) -> Vec<ProtocolUse> {
+) -> CellProtocols {
     let Some(arm) = plan.arms.get(cell.arm) else {
-        return Vec::new();
+        return CellProtocols::default();
     };
     let operation = Burst::from(&scenario.assignment.workload).operation;
     protocols::of_cell(
@@ -66,7 +66,7 @@ pub(super) fn emulated(
     scenario: &PlannedScenario,
     endpoints: &EndpointIndex<'_>,
     arm: usize,
-    protocols: &[ProtocolUse],
+    protocols: &CellProtocols,
 ) -> Option<Answer> {
     let uses = Uses::new(scenario);
     let of_arm = endpoints.all().filter(|(of, _, _)| *of == arm);
@@ -100,7 +100,7 @@ impl Uses {
     fn answers(
         self,
         offload: &OffloadFacts,
-        protocols: &[ProtocolUse],
+        protocols: &CellProtocols,
     ) -> impl Iterator<Item = (&'static str, Answer)> + use<> {
         let settled = |answer| protocols::emulated(answer, protocols);
         let reads = offload.emulated_reads.filter(|_| self.reads).map(settled);
@@ -136,7 +136,7 @@ mod tests {
                 writes: rma,
                 gpu_memory,
             };
-            uses.answers(&offload, &[]).collect()
+            uses.answers(&offload, &CellProtocols::default()).collect()
         };
         let staged = (
             "the provider copies GPU memory through host memory",

@@ -8,6 +8,15 @@ use crate::plan::Cell;
 /// Start of UCX's description of a protocol that emulates RMA with messages.
 const EMULATION: &str = "software emulation";
 
+/// Protocols that served the operation of one arm at one size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct CellProtocols {
+    /// The protocols. Empty if the library does not report them.
+    pub protocols: Vec<ProtocolUse>,
+    /// Whether there is a protocol for every chunk. The library does not count all messages.
+    pub covers_all_chunks: bool,
+}
+
 /// The protocols in `reported`, those of the arm of `cell`, that served the operation of the cell. The counts include
 /// messages of other sizes for which the library selects the same protocol.
 pub(super) fn of_cell(
@@ -15,9 +24,9 @@ pub(super) fn of_cell(
     transport: &TransportSpec,
     operation: TransferOperation,
     cell: &Cell,
-) -> Vec<ProtocolUse> {
+) -> CellProtocols {
     let TransportSpec::Ucx(ucx) = transport else {
-        return Vec::new();
+        return CellProtocols::default();
     };
     let function = match operation {
         TransferOperation::Send => match ucx.messages {
@@ -27,19 +36,26 @@ pub(super) fn of_cell(
         TransferOperation::Write | TransferOperation::WriteImmediate => "ucp_put",
         TransferOperation::Read => "ucp_get",
     };
-    let serves = |protocol: &&ProtocolUse| {
-        let chunks = [cell.chunk_bytes, cell.last_chunk_bytes];
-        protocol.function == function && chunks.iter().any(|bytes| protocol.covers(*bytes))
-    };
-    reported.iter().filter(serves).cloned().collect()
+    let chunks = [cell.chunk_bytes, cell.last_chunk_bytes];
+    let serves =
+        |protocol: &ProtocolUse, bytes: &u64| protocol.function == function && protocol.covers(*bytes);
+    let used = reported
+        .iter()
+        .filter(|protocol| chunks.iter().any(|bytes| serves(protocol, bytes)));
+    CellProtocols {
+        protocols: used.cloned().collect(),
+        covers_all_chunks: chunks
+            .iter()
+            .all(|bytes| reported.iter().any(|protocol| serves(protocol, bytes))),
+    }
 }
 
 /// Replaces `answer`, whether RMA operations are emulated according to the lanes, by what the library reported about the
-/// protocols that served them.
-pub(super) fn emulated(answer: Answer, protocols: &[ProtocolUse]) -> Answer {
+/// protocols that served them. A chunk without a protocol leaves an unknown answer unknown.
+pub(super) fn emulated(answer: Answer, found: &CellProtocols) -> Answer {
     match answer {
-        _ if protocols.iter().any(is_emulation) => Answer::True,
-        Answer::Unknown if !protocols.is_empty() => Answer::False,
+        _ if found.protocols.iter().any(is_emulation) => Answer::True,
+        Answer::Unknown if found.covers_all_chunks => Answer::False,
         known => known,
     }
 }
@@ -117,34 +133,51 @@ mod tests {
             protocol("ucp_get", None, EMULATION, "tcp/lo"),
         ];
         let found = |operation, chunk, last| {
-            let protocols = of_cell(&reported, &ucx, operation, &cell(chunk, last));
-            protocols
-                .into_iter()
-                .map(|one| one.description)
-                .collect::<Vec<_>>()
+            let found = of_cell(&reported, &ucx, operation, &cell(chunk, last));
+            let descriptions = found.protocols.into_iter().map(|one| one.description);
+            (descriptions.collect::<Vec<_>>(), found.covers_all_chunks)
         };
-        assert_eq!(found(TransferOperation::Write, 4096, 64), ["zero-copy", "short"]);
-        assert_eq!(found(TransferOperation::WriteImmediate, 4096, 4096), ["short"]);
-        assert_eq!(found(TransferOperation::Write, 8192, 8192), [""; 0]);
-        assert_eq!(found(TransferOperation::Read, 8192, 8192), [EMULATION]);
-        let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
+        let expected = |descriptions: &[&str], covers_all| {
+            let owned = descriptions.iter().map(|&one| one.to_owned());
+            (owned.collect::<Vec<_>>(), covers_all)
+        };
         assert_eq!(
-            of_cell(&reported, &loopback, TransferOperation::Read, &cell(1, 1)),
-            []
+            found(TransferOperation::Write, 4096, 64),
+            expected(&["zero-copy", "short"], true)
         );
+        assert_eq!(
+            found(TransferOperation::WriteImmediate, 4096, 4096),
+            expected(&["short"], true)
+        );
+        assert_eq!(
+            found(TransferOperation::Write, 8192, 64),
+            expected(&["zero-copy", "short"], false)
+        );
+        assert_eq!(found(TransferOperation::Write, 8192, 8192), expected(&[], false));
+        assert_eq!(
+            found(TransferOperation::Read, 8192, 8192),
+            expected(&[EMULATION], true)
+        );
+        let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
+        let none = of_cell(&reported, &loopback, TransferOperation::Read, &cell(1, 1));
+        assert_eq!(none, CellProtocols::default());
     }
 
     #[test]
     fn a_report_settles_an_unknown_answer() {
-        let emulation = [protocol("ucp_put", None, EMULATION, "tcp/lo")];
-        let direct = [protocol("ucp_put", None, "zero-copy", "tcp/lo")];
+        let with = |description, covers_all_chunks| CellProtocols {
+            protocols: vec![protocol("ucp_put", None, description, "tcp/lo")],
+            covers_all_chunks,
+        };
         for answer in [Answer::True, Answer::Unknown, Answer::False] {
-            assert_eq!(emulated(answer, &[]), answer);
-            assert_eq!(emulated(answer, &emulation), Answer::True);
+            assert_eq!(emulated(answer, &CellProtocols::default()), answer);
+            assert_eq!(emulated(answer, &with(EMULATION, false)), Answer::True);
         }
+        let direct = with("zero-copy", true);
         assert_eq!(emulated(Answer::Unknown, &direct), Answer::False);
         // The lanes have no such operation, so the report must be about something else.
         assert_eq!(emulated(Answer::True, &direct), Answer::True);
+        assert_eq!(emulated(Answer::Unknown, &with("short", false)), Answer::Unknown);
     }
 
     #[test]

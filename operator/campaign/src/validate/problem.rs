@@ -189,8 +189,8 @@ pub enum ProblemKind {
     },
     /// The setting of UCX has a field of its own.
     #[snafu(display(
-        "`{name}` is determined by another field: use spec.transport.ucx.transports, spec.transport.ucx.emulation or \
-         spec.devices.nics"
+        "`{name}` is determined by another field or by the runner: use spec.transport.ucx.transports, \
+         spec.transport.ucx.emulation or spec.devices.nics, or remove it"
     ))]
     ReservedSetting {
         /// Name of the setting.

@@ -79,7 +79,8 @@ fn check_messages(
     if !matches!(transport, TransportSpec::Ucx(ucx) if ucx.messages == UcxMessages::ActiveMessage) {
         return;
     }
-    for (index, scenario) in scenarios.iter().enumerate() {
+    for scenario in once_each(scenarios) {
+        let index = scenario.index;
         if scenario.assignment.memory == MemoryKind::Cuda {
             report.add(
                 format!("spec.scenarios[{index}].memory"),
@@ -109,7 +110,8 @@ fn check_allocation(
             ProblemKind::RailsOfLibraryMemory { rails },
         );
     }
-    for (index, scenario) in scenarios.iter().enumerate() {
+    for scenario in once_each(scenarios) {
+        let index = scenario.index;
         let kind = scenario.assignment.memory;
         if kind != MemoryKind::Heap {
             report.add(
@@ -121,4 +123,12 @@ fn check_allocation(
             );
         }
     }
+}
+
+/// The scenarios without the additional ones of a sweep, which differ only in the rate.
+fn once_each(scenarios: &[ValidatedScenario]) -> impl Iterator<Item = &ValidatedScenario> {
+    let mut last = None;
+    scenarios
+        .iter()
+        .filter(move |scenario| last.replace(scenario.index) != Some(scenario.index))
 }

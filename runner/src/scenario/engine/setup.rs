@@ -101,6 +101,7 @@ impl<'a, T: Transport> Engine<'a, T> {
         );
         let is_transfer = matches!(case.scenario.workload, Workload::Transfer(_));
         let credits = is_transfer && geometry.needs_credit();
+        let incoming = Incoming::new(stripes.rails, geometry.window, geometry.batch, credits);
         let tag = CaseTag::new(case.number);
         let mut inbox = Inbox::new(rails);
         if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
@@ -129,7 +130,13 @@ impl<'a, T: Transport> Engine<'a, T> {
             ),
             burst: Burst::new(geometry.batch, rails),
             outgoing: Outgoing::new(geometry.window, credits),
-            incoming: Incoming::new(stripes.rails, geometry.window, geometry.batch, credits),
+            incoming: match &case.scenario.workload {
+                // In an open loop, a credit for several transfers would count the wait for the others as latency.
+                Workload::Transfer(work) if work.open_loop.is_some() => {
+                    incoming.with_credit_for_each_transfer()
+                }
+                _ => incoming,
+            },
             inbox,
             pings: Pings::default(),
             waiting: Waiting::new(setup.polling, case.deadline),

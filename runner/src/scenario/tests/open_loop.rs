@@ -19,9 +19,13 @@ const LOAD: OpenLoop = OpenLoop {
 const STALL: Duration = Duration::from_millis(100);
 
 fn pair(window: u32, open_loop: Option<OpenLoop>) -> Pair {
+    pair_of(TransferOperation::Write, window, open_loop)
+}
+
+fn pair_of(operation: TransferOperation, window: u32, open_loop: Option<OpenLoop>) -> Pair {
     let workload = Workload::Transfer(crds::assignment::TransferWorkload {
         open_loop,
-        ..transfer(TransferOperation::Write, window, 1, COUNT)
+        ..transfer(operation, window, 1, COUNT)
     });
     Pair::new(workload, BASELINE, 1, 4096)
 }
@@ -50,6 +54,19 @@ fn stall_delays_every_transfer_that_should_have_started_during_it() {
     assert!(tail(&open) > STALL * 9 / 10, "{:?}", tail(&open));
     assert!(tail(&closed) < STALL / 2, "{:?}", tail(&closed));
     assert!(Duration::from_nanos(closed.max_nanos) >= STALL);
+}
+
+#[test]
+fn latency_of_a_send_does_not_include_the_wait_for_others() {
+    for operation in [TransferOperation::Send, TransferOperation::WriteImmediate] {
+        let posted = pair_of(operation, 64, Some(LOAD)).measure(64).0.posted.unwrap();
+        let median = Duration::from_nanos(posted.latency.quantile(0.5).unwrap());
+        // With a credit for every half window, the median would be the time in which 16 transfers start.
+        assert!(
+            median < Duration::from_micros(16 * 50) / 2,
+            "{operation:?}: {median:?}"
+        );
+    }
 }
 
 #[test]

@@ -61,7 +61,8 @@ impl Rail {
         writes.next += 1;
         writes.unflushed_bytes += length;
         let is_due = writes.unflushed_bytes >= FLUSH_BYTES;
-        if !std::mem::replace(&mut writes.is_unflushed, true) {
+        let was_unflushed = std::mem::replace(&mut writes.is_unflushed, true);
+        if !was_unflushed && !self.unflushed.contains(&peer) {
             self.unflushed.push(peer);
         }
         if is_due {
@@ -76,8 +77,10 @@ impl Rail {
             let Some(slot) = self.free_flushes.pop() else {
                 return;
             };
-            if let Some(peer) = self.unflushed.pop() {
-                self.flush(peer, slot, false);
+            match self.unflushed.pop() {
+                Some(peer) if self.endpoints[peer].writes.is_unflushed => self.flush(peer, slot, false),
+                // A requested flush has covered the writes.
+                _ => self.free_flushes.push(slot),
             }
         }
     }

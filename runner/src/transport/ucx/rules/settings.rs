@@ -33,6 +33,14 @@ pub(in crate::transport::ucx) fn settings(
             setting.name
         ));
     }
+    let shadowed = |setting: &&crds::v1alpha1::UcxSetting| is_set(&format!("UCX_{}", setting.name));
+    if let Some(setting) = spec.settings.iter().find(shadowed) {
+        let name = &setting.name;
+        return Err(format!(
+            "spec.transport.ucx.settings contains {name}, but the variable UCX_{name} is set in the environment of the variant \
+             and would take precedence: remove one of them"
+        ));
+    }
     // Memory on the same worker is always accessible, and some releases need `self` for transfers between memory types.
     let transports: Vec<_> = spec
         .transports
@@ -155,6 +163,20 @@ mod tests {
             applied.contains(&"MAX_HCA_PER_GPU=auto".to_owned()),
             "{applied:?}"
         );
+    }
+
+    #[test]
+    fn rejects_a_setting_whose_variable_is_set() {
+        let spec = Ucx {
+            settings: vec![UcxSetting {
+                name: "RNDV_THRESH".to_owned(),
+                value: "1m".to_owned(),
+            }],
+            ..spec()
+        };
+        let message = settings(&spec, None, NEW, |name| name == "UCX_RNDV_THRESH").unwrap_err();
+        assert!(message.contains("UCX_RNDV_THRESH is set"), "{message}");
+        assert!(settings(&spec, None, NEW, |name| name == "UCX_TLS").is_ok());
     }
 
     #[test]
