@@ -32,7 +32,7 @@ pub struct ConnectFlags {
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
     /// Time to wait for the server to listen, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub connect_timeout: u64,
     /// Measurement and results.
     #[command(flatten)]
