@@ -4,6 +4,7 @@
 //! deadlines. A worker reads only its rank from its environment.
 
 pub mod memory;
+mod parameter_serving;
 pub mod pilot;
 mod starway;
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
 
+pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
@@ -160,6 +162,8 @@ pub enum Workload {
     PingPong(PingPongWorkload),
     /// Transfers with many messages in flight.
     Transfer(TransferWorkload),
+    /// One trainer that publishes parameters to several workers.
+    ParameterServing(ServingWorkload),
 }
 
 /// Ping-pong workload.
@@ -357,6 +361,7 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.measured,
             Self::Transfer(work) => work.measured,
+            Self::ParameterServing(work) => Extent::DurationNanos(work.max_time_nanos),
         }
     }
 
@@ -365,14 +370,25 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.warmup,
             Self::Transfer(work) => work.warmup,
+            Self::ParameterServing(_) => Extent::Iterations(0),
         }
     }
 
-    /// Replaces the number of measured operations or the duration of the measurement.
+    /// Replaces the number of measured operations or the duration of the measurement. Parameter serving has limits of
+    /// its own, which do not change.
     pub fn set_measured(&mut self, measured: Extent) {
         match self {
             Self::PingPong(work) => work.measured = measured,
             Self::Transfer(work) => work.measured = measured,
+            Self::ParameterServing(_) => {}
+        }
+    }
+
+    /// The workload, if it is parameter serving.
+    pub fn serving(&self) -> Option<&ServingWorkload> {
+        match self {
+            Self::ParameterServing(serving) => Some(serving),
+            Self::PingPong(_) | Self::Transfer(_) => None,
         }
     }
 }
@@ -449,6 +465,20 @@ impl Assignment {
                     !transfer.ping || transfer.threads == 1,
                     "scenarios[].workload.ping",
                     "requires a single thread",
+                )?;
+            }
+            if let Workload::ParameterServing(serving) = &scenario.workload {
+                let periods = [
+                    serving.push_nanos,
+                    serving.pull_nanos,
+                    serving.post_nanos,
+                    serving.step_nanos,
+                    serving.max_time_nanos,
+                ];
+                require(
+                    (1..=64).contains(&serving.workers) && serving.max_version > 0 && !periods.contains(&0),
+                    "scenarios[].workload",
+                    "workers, maxVersion or a period is out of bounds",
                 )?;
             }
         }

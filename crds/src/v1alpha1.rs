@@ -9,6 +9,7 @@ mod devices;
 mod execution;
 mod expectation;
 mod load;
+mod parameter_serving;
 mod placement;
 mod reason;
 mod resources;
@@ -28,6 +29,7 @@ pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
+pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
@@ -45,8 +47,8 @@ pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
     DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
     FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
-    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, State, Verdict,
-    WithheldReason,
+    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, ServingResult,
+    State, Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

@@ -31,6 +31,7 @@ mod incoming;
 mod open_loop;
 mod outgoing;
 mod ping;
+mod parameter_serving;
 pub mod ping_pong;
 mod probe;
 mod report;

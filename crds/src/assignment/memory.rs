@@ -21,6 +21,9 @@ pub const PING_PONG_WINDOW: u32 = 4;
 impl ScenarioAssignment {
     /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
+        if let Workload::ParameterServing(serving) = &self.workload {
+            return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
+        }
         let slot = self
             .max_size_bytes
             .max(CONTROL_BYTES)
@@ -46,6 +49,7 @@ pub fn window(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) => PING_PONG_WINDOW,
         Workload::Transfer(transfer) => transfer.window,
+        Workload::ParameterServing(_) => 1,
     }
 }
 
@@ -54,11 +58,12 @@ pub fn shares_buffers(workload: &Workload) -> bool {
     matches!(workload, Workload::Transfer(transfer) if transfer.buffers == TransferBuffers::Shared)
 }
 
-/// Number of initiator threads.
+/// Number of initiator threads. In parameter serving, each worker has one.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) => 1,
         Workload::Transfer(transfer) => transfer.threads,
+        Workload::ParameterServing(serving) => serving.workers,
     }
 }
 
@@ -67,6 +72,7 @@ pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
         Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
+        Workload::ParameterServing(_) => false,
     }
 }
 

@@ -5,14 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
-use super::{LargeArray, Load, PingpongFlag, SmallMessages, StreamingDuplex};
+use super::{LargeArray, Load, ParameterServing, PingpongFlag, SmallMessages, StreamingDuplex};
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag and streamingDuplex must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.parameterServing)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex and parameterServing must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -32,8 +32,8 @@ pub struct Scenario {
     /// number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong and
-    /// pingpongFlag, to CompletionRate for smallMessages, and to Throughput for the other workloads.
+    /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
+    /// pingpongFlag and parameterServing, to CompletionRate for smallMessages, and to Throughput for the other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one workload must be set.
@@ -54,6 +54,9 @@ pub struct Scenario {
     /// Workload of chunks in both directions at the same time. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
+    /// Workload of one trainer that publishes parameters to several workers. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter_serving: Option<ParameterServing>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
@@ -285,6 +288,8 @@ pub enum ScenarioWorkload<'a> {
     PingpongFlag(&'a PingpongFlag),
     /// `streamingDuplex`.
     StreamingDuplex(&'a StreamingDuplex),
+    /// `parameterServing`.
+    ParameterServing(&'a ParameterServing),
 }
 
 impl Scenario {
@@ -300,6 +305,10 @@ impl Scenario {
                 .streaming_duplex
                 .as_ref()
                 .map(ScenarioWorkload::StreamingDuplex))
+            .or(self
+                .parameter_serving
+                .as_ref()
+                .map(ScenarioWorkload::ParameterServing))
     }
 }
 
@@ -313,6 +322,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SmallMessages(_) => "smallMessages",
             Self::PingpongFlag(_) => "pingpongFlag",
             Self::StreamingDuplex(_) => "streamingDuplex",
+            Self::ParameterServing(_) => "parameterServing",
         }
     }
 
@@ -325,6 +335,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SmallMessages(given) => &given.sizes,
             Self::PingpongFlag(_) => &FLAG_SIZES,
             Self::StreamingDuplex(given) => &given.sizes,
+            Self::ParameterServing(given) => &given.sizes,
         }
     }
 
@@ -333,9 +344,11 @@ impl<'a> ScenarioWorkload<'a> {
         match self {
             Self::Transfer(given) => given.load,
             Self::SmallMessages(given) => given.load,
-            Self::PingPong(_) | Self::LargeArray(_) | Self::PingpongFlag(_) | Self::StreamingDuplex(_) => {
-                None
-            }
+            Self::PingPong(_)
+            | Self::LargeArray(_)
+            | Self::PingpongFlag(_)
+            | Self::StreamingDuplex(_)
+            | Self::ParameterServing(_) => None,
         }
     }
 
@@ -343,7 +356,7 @@ impl<'a> ScenarioWorkload<'a> {
     pub fn default_metric(self) -> Metric {
         match self {
             _ if self.load().is_some() => Metric::LatencyP99,
-            Self::PingPong(_) | Self::PingpongFlag(_) => Metric::LatencyP50,
+            Self::PingPong(_) | Self::PingpongFlag(_) | Self::ParameterServing(_) => Metric::LatencyP50,
             Self::SmallMessages(_) => Metric::CompletionRate,
             Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) => Metric::Throughput,
         }

@@ -290,7 +290,7 @@ impl PlannedScenario {
     pub fn rate(&self) -> Option<u32> {
         match &self.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
-            Workload::PingPong(_) => None,
+            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
         }
     }
 

@@ -6,6 +6,7 @@ mod devices;
 mod expectations;
 mod identical;
 mod memory;
+mod parameter_serving;
 mod problem;
 mod scenarios;
 mod seed;

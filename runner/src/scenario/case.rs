@@ -78,6 +78,7 @@ pub enum SideOutcome {
 pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
     match workload {
         Workload::PingPong(_) => true,
+        Workload::ParameterServing(_) => role == Role::Target,
         Workload::Transfer(transfer) => {
             let destination = match transfer.operation {
                 TransferOperation::Read => Role::Initiator,

@@ -9,6 +9,7 @@ use crds::record::{CaseFailure, OpenLoopReport, PostingCounters, RailFacts, Side
 
 use super::case::Role;
 use super::engine::Engine;
+use super::parameter_serving::ServingThread;
 use super::ping::PingRecorders;
 use crate::immediate::Signal;
 use crate::measure::recorder::Recorder;
@@ -60,6 +61,8 @@ pub struct ThreadMeasurement {
     pub flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
+    /// What a worker of parameter serving observed; `None` for other threads.
+    pub serving: Option<Box<ServingThread>>,
 }
 
 /// Report of one thread in a measured case.

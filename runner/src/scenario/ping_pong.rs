@@ -98,6 +98,7 @@ impl<T: Transport> Work<T> for Initiator {
             open_loop: None,
             flushes: None,
             pings: None,
+            serving: None,
         }))
     }
 }

@@ -11,6 +11,7 @@ use super::check;
 use super::engine::{Engine, Setup, data_seed, failure};
 use super::gate::Gate;
 use super::ping_pong::{Initiator, Target};
+use super::parameter_serving::{self, Publication, Trainer, Worker};
 use super::report;
 use super::samples::CaseSamples;
 use super::transfer::{PassiveTarget, Poster};
@@ -73,12 +74,19 @@ pub fn run_case<T: Transport>(
         layout: endpoints.kinds[kind].1,
         polling: case.scenario.polling.unwrap_or(endpoints.polling),
         facts: endpoints.facts().clone(),
+        publication: case
+            .scenario
+            .workload
+            .serving()
+            .map(|serving| Publication::new(serving, Publication::unique_key(case.seed))),
     };
     let groups = endpoints.groups.min(thread_count as usize);
     let used_rails = (rails as usize * groups).min(setup.facts.rails.len());
     let side = SideContext {
         role: case.role,
-        bidirectional: case.scenario.workload.is_bidirectional(),
+        // The trainer and the workers of parameter serving both end by themselves.
+        bidirectional: case.scenario.workload.is_bidirectional()
+            || case.scenario.workload.serving().is_some(),
         thread: 0,
         usage: &endpoints.usage,
         rails: &setup.facts.rails[..used_rails],
@@ -127,7 +135,10 @@ pub fn run_case<T: Transport>(
         });
     }
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
-    let side_report = report::side_report(case, reports, groups)?;
+    let side_report = match &setup.publication {
+        Some(publication) => parameter_serving::side_report(case, reports, groups, publication)?,
+        None => report::side_report(case, reports, groups)?,
+    };
     let evidence = report::new_evidence(&mut endpoints.evidence, case, &side_report, rails);
     Ok(CaseReport {
         outcome: SideOutcome::Measured(Box::new(side_report)),
@@ -199,6 +210,14 @@ fn run_pass<T: Transport>(
             side,
         ),
         (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
+        (Workload::ParameterServing(serving), Role::Initiator) => match &setup.publication {
+            Some(publication) => measure(engine, Trainer::new(serving, publication, side.thread), side),
+            None => {
+                let message = "the case has no versions; this is a bug in fabricbench".to_owned();
+                Err(failure(FailureReason::Internal, message))
+            }
+        },
+        (Workload::ParameterServing(serving), Role::Target) => measure(engine, Worker::new(serving), side),
     }
 }
 

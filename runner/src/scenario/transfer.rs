@@ -162,6 +162,7 @@ impl<T: Transport> Work<T> for Poster {
             open_loop,
             flushes: self.flushes.take(),
             pings: self.pings.take(),
+            serving: None,
         }))
     }
 }

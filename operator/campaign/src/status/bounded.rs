@@ -16,7 +16,7 @@
 //! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
+use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, ServingResult, Verdict};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -117,8 +117,51 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + usize::from(result.iterations.is_some())
         + 3 * usize::from(result.directions.is_some())
         + 2 * usize::from(result.flush.is_some())
-        + result.protocols.len();
+        + result.protocols.len()
+        + result.serving.as_ref().map_or(0, count_serving_values);
     (numbers.iter().flatten().count() + counts) as u32
+}
+
+/// Number of measured values of parameter serving. The number of workers is not measured.
+fn count_serving_values(serving: &ServingResult) -> usize {
+    let ServingResult {
+        workers: _,
+        version_lag_mean_ppm: _,
+        version_lag_p50: _,
+        version_lag_p99,
+        version_lag_max: _,
+        worst_worker_lag_ppm: _,
+        time_lag_p50_nanos: _,
+        time_lag_p99_nanos,
+        time_lag_max_nanos: _,
+        push_p50_nanos,
+        push_max_nanos,
+        push_bytes_per_second,
+        pull_p50_nanos,
+        store_lag_ppm,
+        post_lag_ppm,
+        original_staleness_ppm,
+        cold_steps: _,
+        cold_nanos: _,
+        torn: _,
+        datagrams_sent,
+        datagrams_lost,
+        clock_bound_nanos: _,
+    } = serving;
+    let optional = [
+        version_lag_p99,
+        time_lag_p99_nanos,
+        push_p50_nanos,
+        push_max_nanos,
+        push_bytes_per_second,
+        pull_p50_nanos,
+        store_lag_ppm,
+        post_lag_ppm,
+        original_staleness_ppm,
+        datagrams_sent,
+        datagrams_lost,
+    ];
+    10 + optional.into_iter().flatten().count()
 }
 
 /// Number of measured values in a comparison.
@@ -222,6 +265,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             directions,
             flush,
             ping,
+            serving,
             optimizations: _,
             fabric: _,
             emulated: _,
@@ -239,7 +283,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             *number = None;
         }
         *cpu_percent = None;
-        (*directions, *flush, *ping) = (None, None, None);
+        (*directions, *flush, *ping, *serving) = (None, None, None, None);
         protocols.clear();
     }
 }

@@ -152,7 +152,7 @@ pub(super) fn cells(
                 let cases = cases_of_cell
                     .remove(&(index, *size_bytes, arm))
                     .unwrap_or_default();
-                let mut cell = cell(scenario, &cases);
+                let mut cell = cell(scenario, *size_bytes, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
                 cell.protocols = planned.map_or_else(Vec::new, |planned| {
@@ -191,7 +191,7 @@ fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case,
     })
 }
 
-fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
+fn cell(scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
@@ -244,7 +244,7 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
     cell.cpu_percent = median_of_rounds(&rounds, cpu_percent);
-    cell.observations = observations(workload, &rounds);
+    cell.observations = observations(workload, size_bytes, &rounds);
     cell.completed_share = median_of_rounds(&rounds, |case| completed_share(workload, case));
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {

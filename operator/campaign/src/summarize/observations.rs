@@ -4,6 +4,7 @@
 use crds::assignment::Workload;
 use serde::Serialize;
 
+use super::Serving;
 use super::rounds::{Rounds, median_of_rounds};
 use crate::collect::{Measured, SidePosts};
 use crate::stats::Distribution;
@@ -23,6 +24,9 @@ pub struct Observations {
     pub idle_pings: Distribution,
     /// Round-trip times of pings beside transfers, in nanoseconds. Empty if no pings were measured.
     pub loaded_pings: Distribution,
+    /// Staleness in parameter serving; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Serving>,
 }
 
 /// Throughput of the two directions of a bidirectional transfer, each timed by its sender. The values are medians over
@@ -54,8 +58,13 @@ impl Observations {
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
-pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observations {
-    let mut observations = Observations::default();
+pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds<'_>) -> Observations {
+    let mut observations = Observations {
+        serving: workload
+            .serving()
+            .and_then(|serving| super::serving::serving(serving, size_bytes, rounds)),
+        ..Observations::default()
+    };
     for posted in rounds
         .values()
         .flatten()
@@ -186,7 +195,7 @@ mod tests {
             &crds::v1alpha1::LargeArray::default(),
             crds::assignment::Extent::Iterations(1),
         );
-        let found = observations(&workload, &rounds);
+        let found = observations(&workload, 1 << 30, &rounds);
         let counts = [&found.flushes, &found.idle_pings, &found.loaded_pings].map(Distribution::count);
         assert_eq!(counts, [4, 6, 8]);
         assert_eq!((found.mean_round_trip_nanos, found.directions), (None, None));

@@ -20,6 +20,7 @@ use crate::scenario::geometry::Geometry;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
+use crate::scenario::parameter_serving::Publication;
 use crate::scenario::ping::Pings;
 use crate::scenario::waiting::Waiting;
 use crate::transport::Transport;
@@ -36,6 +37,8 @@ pub struct Setup<'a> {
     pub polling: Polling,
     /// Facts reported by the library about the endpoints.
     pub facts: FabricFacts,
+    /// The versions of a parameter serving case.
+    pub publication: Option<Publication>,
 }
 
 impl<'a, T: Transport> Engine<'a, T> {

@@ -32,6 +32,12 @@ fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
 }
 
+fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
+    bytes.resize(bytes.len().max(other.len()), 0);
+    bytes.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
+    bytes
+}
+
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
 /// A read moves the bytes to the side that posts it.
 pub(super) fn expected_traffic(
@@ -43,6 +49,11 @@ pub(super) fn expected_traffic(
         Workload::PingPong(_) => {
             let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
             (request.clone(), echo.unwrap_or(request))
+        }
+        // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
+        Workload::ParameterServing(_) => {
+            let read = posted_bytes_per_rail(&measured.target);
+            (add(request, &read), Vec::new())
         }
         Workload::Transfer(transfer) => {
             let response = match transfer.direction {
