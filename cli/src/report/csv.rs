@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 35] = [
+const COLUMNS: [&str; 49] = [
     "run",
     "scenario",
     "size_bytes",
@@ -44,6 +44,20 @@ const COLUMNS: [&str; 35] = [
     "ping_idle_p99_ns",
     "ping_loaded_p99_ns",
     "protocols",
+    "version_lag_mean",
+    "version_lag_p99",
+    "version_lag_max",
+    "time_lag_p50_ns",
+    "time_lag_p99_ns",
+    "store_lag_versions",
+    "post_lag_versions",
+    "push_p50_ns",
+    "push_bytes_per_second",
+    "pull_p50_ns",
+    "cold_steps",
+    "torn",
+    "datagrams_sent",
+    "datagrams_lost",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -72,7 +86,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 49] {
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -82,6 +96,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] 
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let observed = &cell.observations;
+    let serving = observed.serving.as_ref();
+    let posted = serving.and_then(|found| found.posted);
+    let datagrams = serving.and_then(|found| found.datagrams);
     let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
         let optimization = labels::optimization(evidence.optimization);
@@ -144,6 +161,20 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 35] 
         nanos(observed.idle_pings.tail_quantile(0.99)),
         nanos(observed.loaded_pings.tail_quantile(0.99)),
         protocols(&cell.protocols),
+        number(serving.map(|found| found.mean_version_lag)),
+        nanos(serving.and_then(|found| found.version_lag.tail_quantile(0.99))),
+        nanos(serving.and_then(|found| found.version_lag.quantile(1.0))),
+        nanos(serving.and_then(|found| found.time_lag.quantile(0.5))),
+        nanos(serving.and_then(|found| found.time_lag.tail_quantile(0.99))),
+        number(posted.map(|posted| posted.store_versions)),
+        number(posted.map(|posted| posted.post_versions)),
+        nanos(serving.and_then(|found| found.pushes.quantile(0.5))),
+        number(serving.and_then(|found| found.push_bytes_per_second)),
+        nanos(serving.and_then(|found| found.pulls.quantile(0.5))),
+        nanos(serving.map(|found| found.cold_steps)),
+        nanos(serving.map(|found| found.torn)),
+        nanos(datagrams.map(|datagrams| datagrams.sent)),
+        nanos(datagrams.map(|datagrams| datagrams.lost)),
     ]
 }
 

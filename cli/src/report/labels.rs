@@ -28,6 +28,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
         Workload::PingPong(_) => "one-way",
+        Workload::ParameterServing(_) => "publication-to-use",
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
         Workload::Transfer(_) => "post-to-completion",
     };

@@ -113,6 +113,12 @@ fn with_observations(mut arm: Value) -> Value {
     arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
     arm["ping"] =
         json!({"idleP99Nanos": 9000, "loadedP99Nanos": 27_000_000, "blockingPpm": 3_000_000_000_u64});
+    arm["serving"] = json!({
+        "workers": 4, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3, "versionLagMax": 4,
+        "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000, "timeLagMaxNanos": 230_000_000,
+        "pushP50Nanos": 170_000_000, "pushMaxNanos": 320_000_000, "pushBytesPerSecond": 60_000_000, "coldSteps": 40,
+        "coldNanos": 210_000_000, "torn": 2, "datagramsSent": 5000, "datagramsLost": 50, "clockBoundNanos": 0,
+    });
     arm
 }
 

@@ -210,6 +210,7 @@ pub(super) fn lower(scenario: ValidatedScenario, given: &ParameterServing) -> Ve
     }
     let with = |workers: &u32| {
         let mut lowered = scenario.clone();
+        lowered.several_workers = Some(scenario.assignment.name.clone());
         lowered.assignment.name = name_with(&scenario.assignment.name, *workers);
         if let Workload::ParameterServing(serving) = &mut lowered.assignment.workload {
             serving.workers = *workers;

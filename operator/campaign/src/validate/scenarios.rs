@@ -128,6 +128,7 @@ impl Scope<'_> {
         ValidatedScenario {
             index: self.index,
             sweep: None,
+            several_workers: None,
             sizes,
             primary,
             // In parameter serving, every version is verified before it is used.

@@ -91,7 +91,7 @@ fn starway_scenarios_have_the_defaults_of_the_suite() {
                 transfer.ping,
                 transfer.direction,
             )),
-            Workload::PingPong(_) => None,
+            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
         })
         .collect();
     let one_way = Direction::Unidirectional;
@@ -375,7 +375,7 @@ fn sweep_becomes_one_open_loop_for_each_rate() {
     let described = valid.scenarios.iter().map(|scenario| {
         let open_loop = match &scenario.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop,
-            Workload::PingPong(_) => None,
+            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
         };
         let rate = open_loop.map(|open_loop| (open_loop.rate, open_loop.arrivals));
         let name = scenario.assignment.name.as_str();

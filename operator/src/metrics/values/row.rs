@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, DirectionsResult, Engagement, FlushResult,
-    Metric, Optimization, PairResult, PingResult, Verdict, WithheldReason,
+    Metric, Optimization, PairResult, PingResult, ServingResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -38,13 +38,14 @@ pub struct ArmValues {
     pub observed: Option<Box<ObservedValues>>,
 }
 
-/// Directions, flushes and pings of an arm. Units are those of [`ArmResult`].
+/// Directions, flushes, pings and staleness of an arm. Units are those of [`ArmResult`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ObservedValues {
     pub directions: Option<DirectionsResult>,
     pub flush: Option<FlushResult>,
     pub ping: Option<PingResult>,
+    pub serving: Option<ServingResult>,
 }
 
 /// Quantiles of latency as label values: minimum, percentiles, maximum.
@@ -151,6 +152,7 @@ fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
         directions: result.directions,
         flush: result.flush,
         ping: result.ping,
+        serving: result.serving,
     };
     (observed != ObservedValues::default()).then(|| Box::new(observed))
 }

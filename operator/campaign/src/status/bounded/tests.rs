@@ -63,6 +63,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             loaded_p99_nanos: Some(123_456_789),
             blocking_ppm: Some(123_456_789),
         }),
+        serving: None,
         fabric: None,
         emulated: None,
         protocols: Vec::new(),
