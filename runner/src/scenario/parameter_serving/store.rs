@@ -169,7 +169,7 @@ mod tests {
         writer.publish().unwrap();
         let old = fs::read(&writer.path).unwrap();
         writer.prepare(&mut parameters, 2);
-        for length in [1, HEADER_BYTES, 50_000, SIZE as usize - 1] {
+        for length in [1, HEADER_BYTES, 50_000, SIZE as usize - 8] {
             let mut mixed = old.clone();
             mixed[..length].copy_from_slice(&writer.prepared[..length]);
             fs::write(&writer.path, &mixed).unwrap();
