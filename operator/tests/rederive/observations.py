@@ -1,9 +1,9 @@
-"""Checks the mean round trip, the directions, the flushes and the pings of one arm at one size."""
+"""Checks the mean round trip, the directions, the flushes, the pings and the staleness of one arm at one size."""
 
 import collections
 import math
 
-from . import histogram
+from . import histogram, serving
 from .tally import ROUNDING
 
 PPM = 10**6
@@ -26,6 +26,13 @@ def check(run, key, valid, stored, tally):
         compare(tally, "direction", f"{where} directions.{field}", directions, field, derived)
     check_flushes(where, valid, stored.get("flush") or {}, tally)
     check_pings(where, valid, stored.get("ping") or {}, tally)
+    check_serving(where, scenario, key[1], valid, stored.get("serving") or {}, tally)
+
+
+def check_serving(where, scenario, length, valid, stored, tally):
+    derived = serving.derive(scenario, length, valid) if scenario.kind == "parameterServing" else {}
+    for field in sorted({*derived, *stored}):
+        compare(tally, "staleness", f"{where} serving.{field}", stored, field, derived.get(field))
 
 
 def check_flushes(where, valid, stored, tally):
@@ -36,7 +43,7 @@ def check_flushes(where, valid, stored, tally):
 
 def check_pings(where, valid, stored, tally):
     pings = [one.get("ping") or {} for one in initiators(valid)]
-    idle, loaded = (tail(merged(one.get(state) for one in pings)) for state in ("idle", "loaded"))
+    idle, loaded = (histogram.tail(merged(one.get(state) for one in pings), 0.99) for state in ("idle", "loaded"))
     tally.compare("ping", f"{where} ping.idleP99Nanos", stored.get("idleP99Nanos"), idle)
     tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
     ratio = loaded / idle * PPM if idle and loaded is not None else None
@@ -55,12 +62,6 @@ def merged(durations):
         if one:
             buckets.update(histogram.decode(one["histogram"], one["maxNanos"]))
     return buckets
-
-
-def tail(buckets):
-    """99th percentile; None if there are so few samples that it is the maximum."""
-    count = buckets.total()
-    return histogram.quantile(buckets, 0.99) if math.ceil(0.99 * count) < count else None
 
 
 def mean_round_trip(case):

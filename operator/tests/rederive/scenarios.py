@@ -26,9 +26,13 @@ class Scenario:
         if work.get("load"):
             # Latencies count from the intended start, when a transfer is not yet in flight.
             self.in_flight = math.inf
+        self.mode = work.get("mode")
+        if self.mode:
+            # Latencies count from the publication, and versions are used by several workers.
+            self.in_flight = math.inf
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
-        self.integrity = spec.get("integrity", True)
+        self.integrity = spec.get("integrity", True) and not self.mode
         self.timed = bool(work.get("duration"))
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))

@@ -1,8 +1,10 @@
-"""Expresses every workload of a spec as a ping-pong or a transfer."""
+"""Expresses every workload of a spec as a ping-pong, a transfer or parameter serving."""
+
+from . import serving
 
 
 def workload(spec):
-    """Returns (kind, fields, default metric). `kind` is "pingPong" or "transfer", and `fields` has its fields."""
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer" or "parameterServing", and `fields` has its fields."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])
@@ -52,4 +54,5 @@ CONVERSIONS = {
     "smallMessages": small_messages,
     "pingpongFlag": pingpong_flag,
     "streamingDuplex": streaming_duplex,
+    "parameterServing": serving.workload,
 }

@@ -18,7 +18,7 @@ const MIN_STEP: Duration = Duration::from_micros(100);
 /// Minimum of all other periods.
 const MIN_PERIOD: Duration = Duration::from_millis(1);
 /// Maximum number of steps of one worker. Their lags are in memory when they are evaluated.
-const MAX_STEPS: u128 = 1_000_000;
+const MAX_STEPS: u128 = 500_000;
 /// Maximum number of posts of one worker, which is sent in 15 bits.
 const MAX_POSTS: u32 = 30_000;
 /// Bounds of the payload of a datagram, in bytes. The upper bound leaves room for headers in a UDP datagram.
@@ -94,15 +94,14 @@ fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut R
         // A maximum time outside its bounds has no meaning as a bound of the periods.
         let max = max.max(min);
         if !(min..=max).contains(&period.0) {
+            let (given, is_total) = (period, max == longest);
             let (min, max) = (units::Duration(min), units::Duration(max));
-            report(
-                field,
-                ProblemKind::DurationBounds {
-                    given: period,
-                    min,
-                    max,
-                },
-            );
+            let kind = if is_total {
+                ProblemKind::DurationBounds { given, min, max }
+            } else {
+                ProblemKind::PeriodBounds { given, min, max }
+            };
+            report(field, kind);
         }
     }
     let step = given.step_period.0.max(MIN_STEP);

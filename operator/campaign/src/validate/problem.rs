@@ -99,6 +99,16 @@ pub enum ProblemKind {
         /// The given path.
         directory: String,
     },
+    /// A period is out of bounds.
+    #[snafu(display("{given} is not between {min} and {max}. Use a period that is not longer than maxTime"))]
+    PeriodBounds {
+        /// The given period.
+        given: Duration,
+        /// Minimum period.
+        min: Duration,
+        /// Maximum period.
+        max: Duration,
+    },
     /// There are too many steps to evaluate.
     #[snafu(display("maxTime contains {steps} steps, more than {max}. Use longer steps or a shorter maxTime"))]
     TooManySteps {

@@ -85,10 +85,14 @@ impl<'a, T: Transport> Engine<'a, T> {
             setup.layout,
             rails as u64,
         );
-        thread
-            .transport
-            .check_operation(geometry.operation)
-            .map_err(|error| failure(error.reason, error.to_string()))?;
+        // Without parameters on the fabric, only the publication times are written, which is not measured.
+        let serving = case.scenario.workload.serving();
+        if serving.is_none_or(|serving| serving.delivery.uses_fabric()) {
+            thread
+                .transport
+                .check_operation(geometry.operation)
+                .map_err(|error| failure(error.reason, error.to_string()))?;
+        }
         let posting = Posting::new(
             inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
             doorbell::<T>(setup, &geometry, rails),

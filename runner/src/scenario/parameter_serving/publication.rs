@@ -13,6 +13,7 @@ pub struct Publication {
     key: u64,
     /// Number of threads that deliver each version.
     deliverers: u32,
+    is_ready: AtomicBool,
     start: AtomicU64,
     published: AtomicU64,
     ended: AtomicBool,
@@ -37,6 +38,7 @@ impl Publication {
                 Delivery::Filesystem { .. } | Delivery::Multicast(_) => 1,
                 Delivery::Pull => 0,
             },
+            is_ready: AtomicBool::new(false),
             start: AtomicU64::new(0),
             published: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -59,6 +61,16 @@ impl Publication {
     /// Number of threads that deliver each version; 0 if the workers fetch them.
     pub fn deliverers(&self) -> u32 {
         self.deliverers
+    }
+
+    /// Records that the file or the socket of the versions is open.
+    pub fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::Release);
+    }
+
+    /// Whether the file or the socket of the versions is open.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
     }
 
     /// Starts the publications at time `now`.

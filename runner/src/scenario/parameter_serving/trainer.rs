@@ -310,6 +310,13 @@ fn socket_failure(error: &io::Error) -> CaseFailure {
 impl<T: Transport> Work<T> for Trainer<'_> {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         self.open(engine)?;
+        if self.is_publisher {
+            self.publication.set_ready();
+        }
+        // A worker opens its side of the file as soon as it has read the clock.
+        engine.serve_until("waiting for the file or the socket of the versions", |_| {
+            self.publication.is_ready()
+        })?;
         let memory = memory(engine)?;
         self.answer_clock_requests(engine, &memory, EXCHANGES)
     }

@@ -409,6 +409,7 @@ impl<T: Transport> Work<T> for Worker<'_> {
         let (first, boot) = self.clock.unwrap_or((last, 0));
         let same_boot = boot != 0 && boot == clock_offset::boot();
         let relation = Relation::new(same_boot, first, last);
+        let received = self.observed.installs.len() as u64;
         // Versions that arrived after the last step were not used at any step.
         self.observed.installs.retain(|(at, _)| *at <= end);
         let published = Published {
@@ -418,9 +419,8 @@ impl<T: Transport> Work<T> for Worker<'_> {
         let mut staleness = staleness::evaluate(&self.observed, &published);
         staleness.worker.torn = self.torn;
         if let Some(Inlet::Group(receiver, _)) = &self.inlet {
-            let versions = staleness.worker.versions;
-            staleness.worker.datagrams =
-                Some(receiver.report(table.datagrams, published.times.len() as u64, versions));
+            let sent = published.times.len() as u64;
+            staleness.worker.datagrams = Some(receiver.report(table.datagrams, sent, received));
         }
         let mut recorder = Recorder::new(Extent::DurationNanos(self.serving.max_time_nanos));
         for lag in &staleness.store_lags {
