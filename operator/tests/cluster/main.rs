@@ -19,6 +19,7 @@ mod kills;
 mod lane;
 mod lifecycle;
 mod outcome;
+mod parameter_serving;
 mod permissions;
 mod placement;
 mod queued;
