@@ -73,11 +73,24 @@ fn scaling(text: &mut String, report: &Report<'_>) {
         return;
     }
     line(text, "\n**Scaling with the number of workers**\n");
-    let heads = ["scenario", "size", "arm", "workers", "lag", "used after", "push", "rate"];
+    let heads = [
+        "scenario",
+        "size",
+        "arm",
+        "workers",
+        "lag",
+        "used after",
+        "push",
+        "rate",
+    ];
     row(text, heads.map(str::to_owned).into_iter());
     row(text, ["---"; 8].map(str::to_owned).into_iter());
     for curve in &curves {
-        let arm = report.plan.arms.get(curve.arm).map_or("", |arm| arm.name.as_str());
+        let arm = report
+            .plan
+            .arms
+            .get(curve.arm)
+            .map_or("", |arm| arm.name.as_str());
         for point in &curve.points {
             let cells = [
                 escaped(curve.name),

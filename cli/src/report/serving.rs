@@ -60,11 +60,7 @@ impl Curve<'_> {
     /// The curve as one line of text.
     pub fn line(&self) -> String {
         let points = self.points.iter().map(|point| {
-            let mut text = format!(
-                "{}: {}",
-                pluralized(point.workers.into(), "worker"),
-                point.lag()
-            );
+            let mut text = format!("{}: {}", pluralized(point.workers.into(), "worker"), point.lag());
             let used = point.latency().map(|latency| format!("used after {latency}"));
             let push = point.push().map(|push| format!("push {push}"));
             for part in [used, push, point.rate()].into_iter().flatten() {
@@ -84,8 +80,7 @@ pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
         let Some(planned) = report.plan.scenarios.get(cell.scenario) else {
             continue;
         };
-        let (Some(name), Some(serving)) =
-            (&planned.several_workers, planned.assignment.workload.serving())
+        let (Some(name), Some(serving)) = (&planned.several_workers, planned.assignment.workload.serving())
         else {
             continue;
         };

@@ -108,7 +108,11 @@ fn sweeps(text: &mut String, report: &Report<'_>, width: u16) {
 
 fn scaling(text: &mut String, report: &Report<'_>, width: u16) {
     for curve in serving::curves(report) {
-        let arm = report.plan.arms.get(curve.arm).map_or("", |arm| arm.name.as_str());
+        let arm = report
+            .plan
+            .arms
+            .get(curve.arm)
+            .map_or("", |arm| arm.name.as_str());
         text.push('\n');
         let title = format!(
             "{arm} at {} with {} numbers of workers",

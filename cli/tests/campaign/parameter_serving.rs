@@ -54,7 +54,10 @@ fn example_measures_every_mode_over_both_libraries() {
             assert_eq!(found.datagrams_sent, None);
             assert!(found.store_lag_ppm.is_some() && found.post_lag_ppm.is_some());
             let result = result(&stored, scenario, arm);
-            assert!(result.p50_nanos.is_some() && result.iterations.is_none(), "{result:?}");
+            assert!(
+                result.p50_nanos.is_some() && result.iterations.is_none(),
+                "{result:?}"
+            );
             let proof = match scenario {
                 "filesystem" => FabricProof::Declared,
                 _ => FabricProof::Verified,
@@ -63,7 +66,12 @@ fn example_measures_every_mode_over_both_libraries() {
         }
         // A file is fetched after half of the period on average, but a push is sent at once.
         let p50 = |scenario| result(&stored, scenario, arm).p50_nanos.unwrap();
-        assert!(p50("push") < p50("filesystem"), "{} {}", p50("push"), p50("filesystem"));
+        assert!(
+            p50("push") < p50("filesystem"),
+            "{} {}",
+            p50("push"),
+            p50("filesystem")
+        );
     }
     for text in ["stale ", "posts ", "delivery ", "excluded "] {
         assert!(output.stdout.contains(text), "{text}: {output}");

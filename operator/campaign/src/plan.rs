@@ -286,7 +286,10 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
 impl PlannedScenario {
     /// Name of the scenario in the spec.
     pub fn name_in_spec(&self) -> &str {
-        self.sweep.as_ref().or(self.several_workers.as_ref()).unwrap_or(&self.assignment.name)
+        self.sweep
+            .as_ref()
+            .or(self.several_workers.as_ref())
+            .unwrap_or(&self.assignment.name)
     }
 
     /// Intended transfers per second and thread in an open loop; `None` for any other workload.

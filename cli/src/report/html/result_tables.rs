@@ -25,7 +25,9 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
             "the time from the intended start to completion"
         }
-        Some(Workload::ParameterServing(_)) => "the time from the publication of a version to its first use by a worker",
+        Some(Workload::ParameterServing(_)) => {
+            "the time from the publication of a version to its first use by a worker"
+        }
         Some(Workload::Transfer(_)) | None => "the time from post to completion",
     };
     html! {

@@ -170,11 +170,16 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
         (Pass::Pilot | Pass::Measure, Some(scenario)) => {
             let work = &scenario.assignment.workload;
             let samples = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass).samples;
-            let sides = if work.is_bidirectional() || work.serving().is_some() { 2 } else { 1 };
+            let sides = if work.is_bidirectional() || work.serving().is_some() {
+                2
+            } else {
+                1
+            };
             let rails = plan.rails();
             let workers = work.serving().map_or(0, |serving| u64::from(serving.workers));
             // The runner shortens a longer record to the maximum length of a line.
-            (case_bytes(samples, sides, rails) + workers * WORKER_BYTES).min(crds::record::MAX_LINE_BYTES as u64)
+            (case_bytes(samples, sides, rails) + workers * WORKER_BYTES)
+                .min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
     BLOCK_BYTES + plan.pairs() * block.order.len() as u64 * case

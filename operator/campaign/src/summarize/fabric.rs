@@ -136,13 +136,11 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
     let prove_case = |index: usize| {
         let (case, measured) = measured(reports, index)?;
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
-        Some(
-            provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
-                let workload = plan.scenarios.get(case.scenario);
-                let workload = workload.map(|scenario| &scenario.assignment.workload);
-                proof(plan, workload, index, case, measured, case_readings, endpoints)
-            }),
-        )
+        Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
+            let workload = plan.scenarios.get(case.scenario);
+            let workload = workload.map(|scenario| &scenario.assignment.workload);
+            proof(plan, workload, index, case, measured, case_readings, endpoints)
+        }))
     };
     Proofs {
         cases: (0..reports.cases.len()).map(prove_case).collect(),
@@ -256,7 +254,9 @@ fn proof(
     let serving = workload.and_then(Workload::serving);
     if let Some(serving) = serving.filter(|serving| !serving.delivery.uses_fabric()) {
         let mode = serving.delivery.mode();
-        return declared(format!("mode {mode} does not send the parameters over the fabric"));
+        return declared(format!(
+            "mode {mode} does not send the parameters over the fabric"
+        ));
     }
     // In mode Pull of parameter serving, only the target posts.
     let posted = measured.initiator.posted.as_ref();

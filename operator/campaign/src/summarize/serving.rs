@@ -142,9 +142,12 @@ pub(super) fn serving(workload: &ServingWorkload, size_bytes: u64, rounds: &Roun
     if !any {
         return None;
     }
-    let (steps, sum) = serving.workers.iter().fold((0_u64, 0_u64), |(steps, sum), worker| {
-        (steps + worker.steps, sum + worker.version_lag_sum)
-    });
+    let (steps, sum) = serving
+        .workers
+        .iter()
+        .fold((0_u64, 0_u64), |(steps, sum), worker| {
+            (steps + worker.steps, sum + worker.version_lag_sum)
+        });
     serving.mean_version_lag = if steps > 0 { sum as f64 / steps as f64 } else { 0.0 };
     let copies = match workload.delivery {
         Delivery::Push => f64::from(workload.workers),
@@ -243,7 +246,10 @@ mod tests {
         };
         let cases = [
             case(vec![worker(10, 10, posted(1.0)), worker(30, 120, None)], &[1000]),
-            case(vec![worker(10, 30, posted(2.0)), worker(30, 0, None)], &[1000, 1000]),
+            case(
+                vec![worker(10, 30, posted(2.0)), worker(30, 0, None)],
+                &[1000, 1000],
+            ),
         ];
         let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
         let found = serving(&workload(), 500, &rounds).unwrap();

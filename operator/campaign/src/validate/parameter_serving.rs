@@ -30,7 +30,11 @@ const MAX_DATAGRAMS: u64 = 1 << 26;
 pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
 
 /// The workload with the first number of workers.
-pub(super) fn workload(given: &ParameterServing, case_deadline: Duration, report: &mut Report<'_>) -> Workload {
+pub(super) fn workload(
+    given: &ParameterServing,
+    case_deadline: Duration,
+    report: &mut Report<'_>,
+) -> Workload {
     check_times(given, case_deadline, report);
     for (index, size) in given.sizes.iter().enumerate() {
         if (1..MIN_SIZE_BYTES).contains(&size.bytes()) {
@@ -107,7 +111,13 @@ fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut R
     let step = given.step_period.0.max(MIN_STEP);
     let steps = max_time.as_nanos() / step.as_nanos();
     if steps > MAX_STEPS {
-        report("stepPeriod", ProblemKind::TooManySteps { steps, max: MAX_STEPS });
+        report(
+            "stepPeriod",
+            ProblemKind::TooManySteps {
+                steps,
+                max: MAX_STEPS,
+            },
+        );
     }
 }
 
@@ -136,7 +146,10 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
             units::Size(*DATAGRAM_BYTES.start()),
             units::Size(*DATAGRAM_BYTES.end()),
         );
-        report("multicast.datagram", ProblemKind::DatagramBounds { size, min, max });
+        report(
+            "multicast.datagram",
+            ProblemKind::DatagramBounds { size, min, max },
+        );
     } else {
         let largest = given.sizes.iter().map(|size| size.bytes()).max().unwrap_or(0);
         let datagrams = largest.div_ceil(size.bytes()) * u64::from(given.max_version);

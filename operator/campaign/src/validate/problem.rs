@@ -110,7 +110,9 @@ pub enum ProblemKind {
         max: Duration,
     },
     /// There are too many steps to evaluate.
-    #[snafu(display("maxTime contains {steps} steps, more than {max}. Use longer steps or a shorter maxTime"))]
+    #[snafu(display(
+        "maxTime contains {steps} steps, more than {max}. Use longer steps or a shorter maxTime"
+    ))]
     TooManySteps {
         /// Number of steps.
         steps: u128,
@@ -118,7 +120,9 @@ pub enum ProblemKind {
         max: u128,
     },
     /// The group is not an IPv4 multicast address.
-    #[snafu(display("`{value}` is not an IPv4 multicast address. Use an address from 224.0.0.0 to 239.255.255.255"))]
+    #[snafu(display(
+        "`{value}` is not an IPv4 multicast address. Use an address from 224.0.0.0 to 239.255.255.255"
+    ))]
     NotMulticast {
         /// The given address.
         value: String,

@@ -143,7 +143,8 @@ impl Sender {
             self.packet.clear();
             self.packet.extend_from_slice(&self.key.to_le_bytes());
             self.packet.extend_from_slice(&sending.version.to_le_bytes());
-            self.packet.extend_from_slice(&(sending.next as u32).to_le_bytes());
+            self.packet
+                .extend_from_slice(&(sending.next as u32).to_le_bytes());
             self.packet.extend_from_slice(&(total as u32).to_le_bytes());
             self.packet.extend_from_slice(&self.prepared[from..to]);
             match self.socket.send_to(&self.packet, self.destination) {
@@ -435,10 +436,7 @@ mod tests {
         let (report, dropped, whole) = through_relay(20, |number| number % 100 == 99);
         // 123 datagrams per version: at least one of each version is dropped.
         assert_eq!((report.sent, dropped, whole), (2460, 24, 0));
-        assert_eq!(
-            (report.lost, report.received, report.duplicates),
-            (24, 2436, 0)
-        );
+        assert_eq!((report.lost, report.received, report.duplicates), (24, 2436, 0));
         assert_eq!(report.incomplete_versions, 20);
     }
 

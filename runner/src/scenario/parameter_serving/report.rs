@@ -38,9 +38,11 @@ pub fn side_report(
     groups: usize,
     publication: &Publication,
 ) -> Result<SideReport, CaseFailure> {
-    let measurements = threads.iter_mut().filter_map(|thread| thread.measurement.as_mut());
-    let workers: Vec<Box<ServingThread>> = measurements
-        .filter_map(|(measurement, _)| measurement.serving.take())
+    let measurements = threads
+        .iter_mut()
+        .filter_map(|thread| thread.measurement.as_mut());
+    let workers: Vec<ServingThread> = measurements
+        .filter_map(|(measurement, _)| measurement.serving.take().map(|serving| *serving))
         .collect();
     let mut side = report::side_report(case, threads, groups)?;
     if case.role == Role::Target {
@@ -62,7 +64,11 @@ pub fn side_report(
         posted.latency = latency.histogram;
         (posted.min_nanos, posted.max_nanos) = (latency.min_nanos, latency.max_nanos);
         posted.exclusive_quantiles = None;
-        let uses_fabric = case.scenario.workload.serving().map(|serving| serving.delivery.uses_fabric());
+        let uses_fabric = case
+            .scenario
+            .workload
+            .serving()
+            .map(|serving| serving.delivery.uses_fabric());
         if uses_fabric == Some(false) {
             // The posts of the publication times are not payload.
             posted.counters = counters::zeroed(posted.counters.bytes_per_rail.len());
@@ -71,7 +77,7 @@ pub fn side_report(
     Ok(side)
 }
 
-fn serving_report(case: &Case<'_>, threads: Vec<Box<ServingThread>>) -> ServingReport {
+fn serving_report(case: &Case<'_>, threads: Vec<ServingThread>) -> ServingReport {
     let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
     let has_pulls = matches!(delivery, Some(Delivery::Filesystem { .. } | Delivery::Pull));
     let mut report = ServingReport {
@@ -86,7 +92,7 @@ fn serving_report(case: &Case<'_>, threads: Vec<Box<ServingThread>>) -> ServingR
             published,
             pulls: thread_pulls,
             relation,
-        } = *thread;
+        } = thread;
         report.published = report.published.max(published);
         report.version_lag.merge(&staleness.version_lag);
         report.max_version_lag = report.max_version_lag.max(staleness.worker.version_lag_max);

@@ -91,7 +91,11 @@ impl FinalTable {
     /// # Errors
     /// If they do not fit.
     pub fn store(&self, memory: &Memory, table: u64) -> Result<u64, MemoryError> {
-        let mut words = vec![self.times.len() as u64, self.receipts.len() as u64, self.datagrams];
+        let mut words = vec![
+            self.times.len() as u64,
+            self.receipts.len() as u64,
+            self.datagrams,
+        ];
         words.resize(FINAL_HEAD_WORDS, 0);
         words.extend(&self.times);
         words.extend(&self.receipts);

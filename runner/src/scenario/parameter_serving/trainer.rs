@@ -349,7 +349,8 @@ impl<T: Transport> Work<T> for Trainer<'_> {
                 let end = start.saturating_add(self.serving.max_time_nanos);
                 engine.idle_until(
                     "serving parameters",
-                    next.min(end).max(now + OVERDUE_NANOS.min(self.serving.push_nanos)),
+                    next.min(end)
+                        .max(now + OVERDUE_NANOS.min(self.serving.push_nanos)),
                 )?;
             }
         }

@@ -52,10 +52,7 @@ enum Inlet {
         seen: Option<u64>,
     },
     /// From the memory of the trainer.
-    Read {
-        parameters: Parameters,
-        state: Reading,
-    },
+    Read { parameters: Parameters, state: Reading },
 }
 
 /// State of the reads in mode `Pull`.
@@ -151,11 +148,7 @@ impl<'a> Worker<'a> {
         received
     }
 
-    fn fetch(
-        &mut self,
-        reader: &mut StoreReader,
-        parameters: &mut Parameters,
-    ) -> Result<bool, CaseFailure> {
+    fn fetch(&mut self, reader: &mut StoreReader, parameters: &mut Parameters) -> Result<bool, CaseFailure> {
         let started_at = clock::now();
         if !self.pulls_now(started_at) {
             return Ok(false);

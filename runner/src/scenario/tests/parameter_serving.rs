@@ -182,7 +182,9 @@ fn directory_that_does_not_exist_is_named() {
     let (trainer, workers) = (trainer.unwrap_err(), workers.unwrap_err());
     assert_eq!(trainer.reason, FailureReason::OperationRejected);
     assert!(
-        trainer.message.contains("/does-not-exist (parameterServing.directory)"),
+        trainer
+            .message
+            .contains("/does-not-exist (parameterServing.directory)"),
         "{trainer:?}"
     );
     assert_eq!(workers.reason, FailureReason::OperationRejected);
