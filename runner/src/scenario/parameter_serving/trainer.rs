@@ -25,7 +25,8 @@ use crate::transport::Transport;
 /// Time between two looks at the publications of thread 0 when the next one is overdue, in nanoseconds.
 const OVERDUE_NANOS: u64 = 100_000;
 
-/// The work of one thread of the trainer.
+/// The work of one thread of the trainer. The file of the versions exists until this is dropped, which is after the last
+/// step of all workers.
 pub struct Trainer<'a> {
     serving: &'a ServingWorkload,
     publication: &'a Publication,
@@ -375,8 +376,6 @@ impl<T: Transport> Work<T> for Trainer<'_> {
         let length = table.store(&memory, offset).map_err(memory_failure)?;
         write_table(engine, table::FINAL, length)?;
         engine.signal(Signal::TableReady)?;
-        // The files and sockets are no longer needed.
-        self.outlet = Outlet::Other;
         Ok(Some(ThreadMeasurement {
             operations: 0,
             first_post: start,
