@@ -64,14 +64,6 @@ fn example_measures_every_mode_over_both_libraries() {
             };
             assert_eq!(result.fabric, Some(proof), "{result:?}");
         }
-        // A file is fetched after half of the period on average, but a push is sent at once.
-        let p50 = |scenario| result(&stored, scenario, arm).p50_nanos.unwrap();
-        assert!(
-            p50("push") < p50("filesystem"),
-            "{} {}",
-            p50("push"),
-            p50("filesystem")
-        );
     }
     for text in ["stale ", "posts ", "delivery ", "excluded "] {
         assert!(output.stdout.contains(text), "{text}: {output}");
