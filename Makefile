@@ -65,11 +65,12 @@ truth: build ## Run campaigns with known true effects and count wrong verdicts
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
-bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest and Starway, and measure the cost of an operation
+bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, Starway, transfer_engine_bench and PyIsolate, and measure the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" \
 	    --ucx-library "$$(cat $(cache)/newer-ucx-directory)" $(foreach directory,$(FABTESTS),--fabtests $(directory)) \
+	    --transfer-engine "$$(cat $(cache)/transfer-engine-bench)" --pyisolate "$$(cat $(cache)/pyisolate-python)" \
 	    $(if $(STARWAY),--starway $(STARWAY))
 	$(release)/examples/cost
 

@@ -9,5 +9,9 @@ ZIGLANG=(ziglang 0.15.2)
 MPICH=(mpich 5.0.2)
 # The wheel contains a newer UCX than Debian, without InfiniBand.
 LIBUCX=(libucx-cu12 1.22.0)
+# The wheel contains transfer_engine_bench, without CUDA.
+TRANSFER_ENGINE=(mooncake-transfer-engine-non-cuda 0.3.13.post1)
+# The benchmark compares calls with this package.
+PYISOLATE=(pyisolate 0.10.2)
 CARGO_FUZZ=0.13.2
 BINDGEN=0.73.2

@@ -7,6 +7,7 @@ mod completions;
 mod input;
 mod logs;
 mod man;
+mod metadata;
 mod plan;
 mod replay;
 mod report;
@@ -41,6 +42,7 @@ enum Command {
     Compare(compare::Compare),
     Replay(replay::Replay),
     Logs(logs::Logs),
+    Metadata(metadata::Metadata),
     #[command(flatten)]
     InCluster(InClusterCommand),
     Completions(completions::Completions),
@@ -56,6 +58,7 @@ impl Command {
             Self::Compare(command) => command.execute(),
             Self::Replay(command) => command.execute(),
             Self::Logs(command) => command.execute(),
+            Self::Metadata(command) => command.execute(),
             Self::InCluster(command) => command.execute(),
             Self::Completions(command) => command.execute(),
             Self::Man(command) => command.execute(),

@@ -5,7 +5,8 @@
 //! Those for human readers start with a summary of the run, followed by the changes with their intervals or the reasons
 //! for missing results.
 
-pub mod comparison;
+pub mod calls;
+mod comparison;
 pub mod csv;
 pub mod html;
 pub mod json;

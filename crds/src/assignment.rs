@@ -3,9 +3,11 @@
 //! The document determines all parameters of the measurement, including the arms, their order, the chunks and the
 //! deadlines. A worker reads only its rank from its environment.
 
+mod many_to_many;
 pub mod memory;
 mod parameter_serving;
 pub mod pilot;
+mod segment_transfer;
 mod starway;
 
 use std::collections::BTreeMap;
@@ -13,13 +15,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
 
+pub use many_to_many::ManyToMany;
 pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{
-    Alignment, Devices, Direction, MemoryKind, OpenLoop, PingPongOperation, Polling, TransferBuffers,
-    TransferOperation, TransportSpec,
+    Alignment, Devices, Direction, MemoryKind, OpenLoop, PingPongOperation, Polling, RpcChannel, RpcPattern,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 /// Version of the assignment format. Workers reject all other versions.
@@ -38,6 +41,9 @@ pub struct Assignment {
     pub identity: AttemptIdentity,
     /// Number of workers. Ranks start at 0, and rank 0 is the coordinator.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern. If unset, every pair of workers exchanges data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub many_to_many: Option<ManyToMany>,
     /// Address, port and timeout of the rendezvous.
     pub rendezvous: Rendezvous,
     /// Library and provider of the processes that do not set a transport.
@@ -162,6 +168,10 @@ pub enum Workload {
     PingPong(PingPongWorkload),
     /// Transfers with many messages in flight.
     Transfer(TransferWorkload),
+    /// Calls between isolated processes.
+    Rpc(RpcWorkload),
+    /// Distribution of a tensor to processes whose memory is measured.
+    MemoryFootprint(FootprintWorkload),
     /// One trainer that publishes parameters to several workers.
     ParameterServing(ServingWorkload),
 }
@@ -207,10 +217,53 @@ pub struct TransferWorkload {
     /// a single thread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ping: bool,
+    /// Whether every burst of writes is followed by a burst of reads of the memory that it has written. Requires writes
+    /// in one direction in a closed loop, and a window that equals the batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_back: bool,
+    /// Whether each thread uses the CPUs and the memory of one NUMA node, in turn, and every transfer in flight has
+    /// memory of its own, however much that is. The first burst of the warm-up is timed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segments: bool,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.
     pub warmup: Extent,
+}
+
+/// Calls between isolated processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RpcWorkload {
+    /// Which calls a sample consists of.
+    pub pattern: RpcPattern,
+    /// Number of calls of a sample, each nested in the one before. The initiator makes the first, and the processes
+    /// alternate.
+    pub hops: u32,
+    /// Largest payload that is sent over a transport, in bytes; 0 if no arm calls over a transport.
+    pub message_bytes: u64,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured samples.
+    pub measured: Extent,
+    /// Number of warm-up samples.
+    pub warmup: Extent,
+}
+
+/// Distribution of a tensor to processes whose memory is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FootprintWorkload {
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Number of distributions to all consumers, after one for warm-up.
+    pub distributions: u32,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured operations: one for each consumer and distribution.
+    pub measured: Extent,
 }
 
 /// Amount of work: a number of operations or a duration.
@@ -263,6 +316,13 @@ pub struct ArmAssignment {
     pub doorbell_max_batch: Option<u32>,
     /// Striping of transfers over rails.
     pub striping: StripingRule,
+    /// Channel of the calls in scenarios with calls.
+    #[serde(default, skip_serializing_if = "is_transport")]
+    pub channel: RpcChannel,
+}
+
+fn is_transport(channel: &RpcChannel) -> bool {
+    channel.is_transport()
 }
 
 /// One repetition of all scenarios in new instrument processes.
@@ -350,10 +410,34 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
     }
 
+    /// Whether every burst of writes is followed by a burst of reads of the same memory.
+    pub fn reads_back(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.read_back)
+    }
+
+    /// Whether each thread uses one NUMA node, and every transfer in flight has memory of its own.
+    pub fn has_segments(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.segments)
+    }
+
     /// Number of threads of a pair that post operations: those of the initiator, and also those of the target if both
     /// workers post.
     pub fn posters(&self) -> u32 {
         memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
+    }
+
+    /// Whether the channel of an arm determines how it passes the payload.
+    pub fn uses_channels(&self) -> bool {
+        matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_))
+    }
+
+    /// Whether the payload of an arm with `channel` stays on the machine of the initiator, outside its transport.
+    pub fn is_off_fabric(&self, channel: RpcChannel) -> bool {
+        match self {
+            Self::Rpc(_) => !channel.is_transport(),
+            Self::MemoryFootprint(_) => true,
+            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => false,
+        }
     }
 
     /// Number of measured operations, or duration of the measurement.
@@ -361,6 +445,8 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.measured,
             Self::Transfer(work) => work.measured,
+            Self::Rpc(work) => work.measured,
+            Self::MemoryFootprint(work) => work.measured,
             Self::ParameterServing(work) => Extent::DurationNanos(work.max_time_nanos),
         }
     }
@@ -371,7 +457,22 @@ impl Workload {
             Self::PingPong(work) => work.warmup,
             Self::Transfer(work) => work.warmup,
             Self::ParameterServing(_) => Extent::Iterations(0),
+            Self::Rpc(work) => work.warmup,
+            Self::MemoryFootprint(_) => Extent::Iterations(0),
         }
+    }
+
+    /// Whether the flows of the many-to-many pattern can use the workload. Their windows are opened and closed at the same
+    /// time, so the workload must be a unidirectional closed loop that lasts for a duration.
+    pub fn suits_many_to_many(&self) -> bool {
+        matches!(self, Self::Transfer(transfer)
+            if transfer.direction == Direction::Unidirectional
+                && transfer.open_loop.is_none()
+                && !transfer.flush
+                && !transfer.ping
+                && !transfer.segments
+                && !transfer.read_back
+                && matches!(transfer.measured, Extent::DurationNanos(_)))
     }
 
     /// Replaces the number of measured operations or the duration of the measurement. Parameter serving has limits of
@@ -380,6 +481,8 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.measured = measured,
             Self::Transfer(work) => work.measured = measured,
+            Self::Rpc(work) => work.measured = measured,
+            Self::MemoryFootprint(work) => work.measured = measured,
             Self::ParameterServing(_) => {}
         }
     }
@@ -388,12 +491,19 @@ impl Workload {
     pub fn serving(&self) -> Option<&ServingWorkload> {
         match self {
             Self::ParameterServing(serving) => Some(serving),
-            Self::PingPong(_) | Self::Transfer(_) => None,
+            Self::PingPong(_) | Self::Transfer(_) | Self::Rpc(_) | Self::MemoryFootprint(_) => None,
         }
     }
 }
 
 impl Assignment {
+    /// Whether the threads of the workers are distributed over the NUMA nodes. All scenarios share the threads.
+    pub fn spreads_threads(&self) -> bool {
+        self.scenarios
+            .iter()
+            .any(|scenario| scenario.workload.has_segments())
+    }
+
     /// Parses and checks an assignment.
     ///
     /// # Errors
@@ -416,6 +526,20 @@ impl Assignment {
                 version: self.version
             }
         );
+        if let Some(pattern) = self.many_to_many {
+            require(
+                pattern.senders >= 1 && pattern.receivers >= 1 && pattern.workers() == self.workers,
+                "manyToMany",
+                "must have at least one sender and one receiver, and as many of both as there are workers",
+            )?;
+            require(
+                self.scenarios
+                    .iter()
+                    .all(|scenario| scenario.workload.suits_many_to_many()),
+                "scenarios[].workload",
+                "must be a unidirectional closed loop with a duration, because of manyToMany",
+            )?;
+        }
         let rails = self.transport.rails();
         require((2..=64).contains(&self.workers), "workers", "must be 2 to 64")?;
         require((1..=64).contains(&rails), "transport.rails", "must be 1 to 64")?;
@@ -447,6 +571,24 @@ impl Assignment {
             )?;
         }
         for scenario in &self.scenarios {
+            if let Workload::Rpc(rpc) = &scenario.workload {
+                let bounded = (1..=65).contains(&rpc.hops) && (1..=3600).contains(&rpc.timeout_seconds);
+                require(
+                    bounded,
+                    "scenarios[].workload",
+                    "hops or timeoutSeconds is out of bounds",
+                )?;
+            }
+            if let Workload::MemoryFootprint(footprint) = &scenario.workload {
+                let bounded = (1..=100).contains(&footprint.consumers)
+                    && (2..=1000).contains(&footprint.distributions)
+                    && (1..=3600).contains(&footprint.timeout_seconds);
+                require(
+                    bounded,
+                    "scenarios[].workload",
+                    "consumers, distributions or timeoutSeconds is out of bounds",
+                )?;
+            }
             if let Workload::Transfer(transfer) = &scenario.workload {
                 let bounded = (1..=4096).contains(&transfer.window)
                     && (1..=transfer.window).contains(&transfer.batch)
@@ -460,6 +602,16 @@ impl Assignment {
                     !transfer.flush || transfer.window == 1,
                     "scenarios[].workload.flush",
                     "requires a window of 1",
+                )?;
+                let reads_back = transfer.operation == TransferOperation::Write
+                    && transfer.direction == Direction::Unidirectional
+                    && transfer.window == transfer.batch
+                    && transfer.open_loop.is_none()
+                    && !transfer.flush;
+                require(
+                    !transfer.read_back || reads_back,
+                    "scenarios[].workload.readBack",
+                    "requires writes in one direction in a closed loop, and a window that equals the batch",
                 )?;
                 require(
                     !transfer.ping || transfer.threads == 1,

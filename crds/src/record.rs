@@ -15,8 +15,9 @@ mod serving;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason, IntegrityReport,
-    InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport,
+    CallReport, CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason,
+    FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport,
+    Posted, PostingCounters, SideReport, Simultaneous,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

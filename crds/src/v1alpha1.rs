@@ -8,15 +8,18 @@ mod condition_type;
 mod devices;
 mod execution;
 mod expectation;
+mod footprint;
 mod load;
 mod parameter_serving;
 mod placement;
 mod reason;
 mod resources;
+mod rpc;
 mod run;
 mod run_policy;
 mod sampling;
 mod scenario;
+mod segment_transfer;
 mod starway;
 mod status;
 mod sweep;
@@ -28,11 +31,13 @@ pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
+pub use footprint::MemoryFootprint;
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
+pub use rpc::{Rpc, RpcChannel, RpcPattern, RpcPayload};
 #[cfg(feature = "crd")]
 pub use run::BenchmarkRun;
 pub use run::BenchmarkRunSpec;
@@ -42,17 +47,19 @@ pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
     SizeOperations, Transfer, TransferBuffers, TransferOperation,
 };
+pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
-    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition,
-    DirectionsResult, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult,
-    FabricProof, FabricSummary, FlushResult, NodeResult, Optimization, OptimizationResult, Outcome,
-    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, RecordsReference, ServingResult,
-    State, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
+    ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary,
+    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
+    FootprintResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult,
+    PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult, State,
+    Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
-    UcxEmulation, UcxErrorHandling, UcxPreset, UcxSetting, UcxTransport, Verbs,
+    UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting, UcxTransport, Verbs,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

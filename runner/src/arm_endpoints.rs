@@ -1,8 +1,8 @@
 //! The endpoints and memory of one arm on one worker. Each measuring thread has its own endpoints, whereas all arms of
 //! the process share the memory.
 //!
-//! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, each on a separate
-//! pinned thread, and records the setup costs. Two workers exchange addresses with [`ArmEndpoints::offer`] and
+//! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, and this for each flow of
+//! the worker, each on a separate pinned thread, and records the setup costs. Two workers exchange addresses with [`ArmEndpoints::offer`] and
 //! [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of memory cannot be allocated or
 //! registered, only the scenarios that use that kind fail.
 
@@ -18,6 +18,7 @@ pub(crate) mod receives;
 pub(crate) mod tokens;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use crds::assignment::{ArmAssignment, Assignment};
@@ -27,6 +28,7 @@ use crds::v1alpha1::{MemoryKind, Polling};
 pub use buffers::Buffers;
 use endpoint_thread::{EndpointThread, ThreadPeer};
 pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
+use open::Binding;
 
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
@@ -35,7 +37,10 @@ use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportErr
 
 /// The endpoints and memory of one arm on one worker.
 pub struct ArmEndpoints<T: Transport> {
+    /// The threads of the first flow, then those of the second, and so on.
     pub(crate) threads: Vec<EndpointThread<T>>,
+    /// Number of threads of each flow.
+    pub(crate) threads_per_flow: usize,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
     /// For each memory kind, by index, the failure that makes it unusable; `None` if it is usable.
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
@@ -74,7 +79,11 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
             .iter()
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
         location: assignment.devices.numa_node.map(Location::NumaNode),
-        peers: assignment.workers.saturating_sub(1) as usize,
+        // Each flow of the many-to-many pattern has its own endpoints.
+        peers: match assignment.many_to_many {
+            Some(_) => 1,
+            None => assignment.workers.saturating_sub(1) as usize,
+        },
         counts_protocols: false,
     }
 }
@@ -90,9 +99,10 @@ fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) ->
     config
 }
 
-/// Polling mode for scenarios that do not set one: spin if there is a CPU for each measuring thread, otherwise yield.
-pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
-    if cpus >= layout::max_threads(assignment) as usize {
+/// Polling mode of worker `rank` for scenarios that do not set one: spin if there is a CPU for each measuring thread,
+/// otherwise yield.
+pub fn default_polling(cpus: usize, assignment: &Assignment, rank: u32) -> Polling {
+    if cpus >= layout::thread_count(assignment, rank) as usize {
         Polling::Spin
     } else {
         Polling::Yield
@@ -104,7 +114,8 @@ impl<T: Transport> ArmEndpoints<T> {
     ///
     /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses or,
     /// for host memory, near the named NICs of its rails. Threads are not pinned if `cpus` is empty. `polling` applies
-    /// to scenarios that do not set a polling mode. `buffers` is shared by all arms of the process.
+    /// to scenarios that do not set a polling mode. If the assignment distributes the threads over the NUMA nodes, each
+    /// thread that uses host memory is pinned to a CPU of its node, and its memory must be on this node. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would share an RDMA
@@ -139,7 +150,8 @@ impl<T: Transport> ArmEndpoints<T> {
         cpus: &[u32],
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
-        let thread_count = layout::max_threads(assignment) as usize;
+        let thread_count = buffers.threads();
+        let threads_per_flow = layout::max_threads(assignment) as usize;
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
@@ -148,18 +160,25 @@ impl<T: Transport> ArmEndpoints<T> {
         };
         let mut memory = Vec::new();
         let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
+        let nodes = match assignment.spreads_threads() {
+            true => cpus::by_node(cpus, &roots),
+            false => Vec::new(),
+        };
+        let mut thread_numa_nodes = Vec::new();
         for number in 0..thread_count {
             let config = thread_config(config, assignment, number);
-            let cpus = cpus::nearest_first(
-                cpus,
-                buffers.gpu_pci_address(number).as_deref(),
-                &config.rails,
-                &roots,
-            );
+            let gpu = buffers.gpu_pci_address(number);
+            let node = nodes.get(number % nodes.len().max(1)).filter(|_| gpu.is_none());
+            let allowed = node.map_or(cpus, |node| &node.cpus);
+            let cpus = cpus::nearest_first(allowed, gpu.as_deref(), &config.rails, &roots);
+            let node = node.map(|node| node.node);
+            thread_numa_nodes.extend(node);
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());
-            let opened = open::endpoint_thread::<T>(number, &config, near, cpu, buffers)?;
+            let mut opened =
+                open::endpoint_thread::<T>(number, &config, near, Binding { cpu, node }, buffers)?;
+            opened.thread.number %= threads_per_flow;
             let locations = open::locations(&opened.memory);
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
@@ -210,8 +229,10 @@ impl<T: Transport> ArmEndpoints<T> {
             .collect();
         let usage = UsageCounters::find(&roots, &pinned);
         facts.pinned_cpus = pinned;
+        facts.thread_numa_nodes = thread_numa_nodes;
         Ok(Self {
             threads,
+            threads_per_flow,
             kinds: buffers.layouts().to_vec(),
             memory_failures,
             usage,
@@ -242,7 +263,7 @@ impl<T: Transport> ArmEndpoints<T> {
         }
     }
 
-    /// Connects the endpoints to those of worker `rank`.
+    /// Connects the endpoints to those of worker `rank`, which has as many threads as this worker.
     ///
     /// # Errors
     /// If `offer` does not match the local layout, or the library rejects an address.
@@ -254,8 +275,44 @@ impl<T: Transport> ArmEndpoints<T> {
                  and runner version for all workers"
             )));
         }
+        self.connect_threads(rank, 0..self.threads.len(), &offer.threads)
+    }
+
+    /// Connects the endpoints of the flow with index `own` to those of worker `rank`, for which the flow has the index
+    /// `partner`.
+    ///
+    /// # Errors
+    /// If one of the workers has no such flow, `offer` does not match the local layout, or the library rejects an
+    /// address.
+    pub fn connect_flow(
+        &mut self,
+        rank: u32,
+        offer: &ArmOffer,
+        own: usize,
+        partner: usize,
+    ) -> Result<(), TransportError> {
+        let threads = |flow: usize| flow * self.threads_per_flow..(flow + 1) * self.threads_per_flow;
+        let (own, partner) = (threads(own), threads(partner));
+        match offer.threads.get(partner.clone()) {
+            Some(offered) if own.end <= self.threads.len() => self.connect_threads(rank, own, offered),
+            _ => {
+                let (remote, local) = (offer.threads.len(), self.threads.len());
+                Err(mismatch(format!(
+                    "rank {rank} offers endpoints for {remote} threads, and this worker has {local}, but their flow needs \
+                     threads {partner:?} and {own:?}; use the same assignment and runner version for all workers"
+                )))
+            }
+        }
+    }
+
+    fn connect_threads(
+        &mut self,
+        rank: u32,
+        own: Range<usize>,
+        offered: &[ThreadOffer],
+    ) -> Result<(), TransportError> {
         let start = clock::now();
-        for (thread, offered) in self.threads.iter_mut().zip(&offer.threads) {
+        for (thread, offered) in self.threads[own.clone()].iter_mut().zip(offered) {
             let rails = thread.transport.rails();
             let mut offered_regions = Vec::with_capacity(self.kinds.len());
             for (kind, layout) in &self.kinds {
@@ -273,7 +330,7 @@ impl<T: Transport> ArmEndpoints<T> {
             thread.peers.retain(|known| known.rank != rank);
             thread.peers.push(ThreadPeer { rank, peer, regions });
         }
-        for (group, thread) in self.threads.iter().take(self.groups).enumerate() {
+        for (group, thread) in self.threads[own].iter().take(self.groups).enumerate() {
             facts::update_connected(&mut self.facts, group, thread.transport.facts());
         }
         self.cold.address_insertion_nanos += clock::now().saturating_sub(start);

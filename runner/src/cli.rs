@@ -10,7 +10,10 @@ use tracing_subscriber::EnvFilter;
 use crate::direct::DirectError;
 use crate::direct::connect::{ConnectFlags, connect};
 use crate::direct::loopback::{LoopbackFlags, loopback};
+use crate::direct::segment::initiator::{InitiatorFlags, initiator};
+use crate::direct::segment::target::{TargetFlags, target};
 use crate::direct::serve::{ServeFlags, serve};
+use crate::extension::{self, ExtensionOptions};
 use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
@@ -53,12 +56,32 @@ enum Command {
     Connect(Box<ConnectFlags>),
     /// Measure scenarios of the Starway benchmark suite between two processes on this machine, and print the results.
     Loopback(Box<LoopbackFlags>),
+    /// Offer a segment to the `initiator` of another machine: register memory, print its name and the command of the
+    /// initiator, and serve initiators one after the other until SIGINT or SIGTERM arrives.
+    ///
+    /// There is no authentication and no encryption: listen only on a network whose machines you trust.
+    #[command(args_override_self = true)]
+    Target(Box<TargetFlags>),
+    /// Read from or write to the segment of a `target` with the workloads of the Transfer Engine Benchmark, and print the
+    /// results.
+    #[command(args_override_self = true)]
+    Initiator(Box<InitiatorFlags>),
     /// Run an instrument process. Workers start this command.
     #[command(hide = true)]
     Instrument {
         /// Process ID of the worker.
         #[arg(long)]
         parent: u32,
+    },
+    /// Run an extension, which answers the calls of an instrument. Instruments start this command.
+    #[command(hide = true)]
+    Extension {
+        /// Process ID of the instrument.
+        #[arg(long)]
+        parent: u32,
+        /// Connect to a TCP port of the instrument instead of using the socket on standard input.
+        #[arg(long)]
+        tcp: bool,
     },
     /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
@@ -121,7 +144,13 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
         Command::Serve(flags) => direct_status(serve(&flags)),
         Command::Connect(flags) => direct_status(connect(&flags)),
         Command::Loopback(flags) => direct_status(loopback(&flags)),
+        Command::Target(flags) => direct_status(target(&flags)),
+        Command::Initiator(flags) => direct_status(initiator(&flags)),
         Command::Instrument { parent } => match instrument::run(selector, parent) {
+            Ok(()) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
+        Command::Extension { parent, tcp } => match extension::run(ExtensionOptions { parent, tcp }) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },

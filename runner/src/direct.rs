@@ -1,12 +1,13 @@
 //! Measurements between two machines without a cluster, with the roles, scenarios and flags of the Starway benchmark
-//! suite: `serve` on one machine and `connect` on the other, or `loopback` for both sides on one machine.
+//! suite: `serve` on one machine and `connect` on the other, or `loopback` for both sides on one machine. [`segment`] has
+//! the roles of the Transfer Engine Benchmark.
 //!
 //! The client sends a [`request`](request::Request) over a TCP connection that it opens. Each side builds the same
 //! [assignment](assignment) from the request and becomes a worker of it: the client is rank 0, which coordinates and
 //! posts first, and the server is rank 1. From then on, the connection is the link between the two workers, and the
 //! client turns the [records](records) into [figures].
 //!
-//! [`serve`], [`connect`], [`loopback`], [`measurement`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
+//! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
 //! not.
 
 pub mod assignment;
@@ -19,7 +20,9 @@ pub mod negotiate;
 pub mod records;
 pub mod report;
 pub mod request;
+pub mod segment;
 pub mod serve;
+mod session;
 pub mod text;
 pub mod trace;
 
@@ -33,6 +36,7 @@ use snafu::Snafu;
 use crate::worker::WorkerError;
 use negotiate::{NegotiationError, Refusal};
 use request::{Request, RequestError};
+use segment::metadata::MetadataError;
 
 /// Reason why a role failed.
 #[derive(Debug, Snafu)]
@@ -53,14 +57,16 @@ pub enum DirectError {
     },
     /// The server cannot be reached.
     #[snafu(display(
-        "cannot connect to {address} within {seconds} s: {source}; start `fabricbench-runner serve` there with an --addr \
-         that this machine can reach, and check --server-host, --port and firewalls"
+        "cannot connect to {address} within {seconds} s: {source}; start `fabricbench-runner {role}` there with an --addr \
+         that this machine can reach, and check the address, the port and firewalls"
     ))]
     Unreachable {
         /// Address and port.
         address: String,
         /// Time for which the client tried to connect, in seconds.
         seconds: u64,
+        /// Subcommand that starts the server.
+        role: &'static str,
         /// Error of the last attempt.
         source: io::Error,
     },
@@ -95,6 +101,18 @@ pub enum DirectError {
     NotMeasured {
         /// Names of the scenarios.
         scenarios: String,
+    },
+    /// The segment cannot be registered, or is lost.
+    #[snafu(display("the segment is not available ({:?}): {}", failure.reason, failure.message))]
+    Segment {
+        /// Reason and remedy.
+        failure: CaseFailure,
+    },
+    /// The metadata service has no valid entry, or cannot be used.
+    #[snafu(display("{source}"), context(false))]
+    Metadata {
+        /// Reason and remedy.
+        source: MetadataError,
     },
     /// A file cannot be written or read.
     #[snafu(display("cannot {action} {}: {source}", path.display()))]

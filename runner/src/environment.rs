@@ -85,6 +85,19 @@ pub fn boot_id(roots: &SystemRoots) -> String {
 }
 
 /// Reads a small kernel file and trims its content; `None` if the file cannot be read.
+/// Memory in bytes that this process can use without swapping: what the machine has available, or what its cgroup allows if
+/// that is less. `None` if neither is known.
+pub fn available_memory(roots: &SystemRoots) -> Option<u64> {
+    let machine = memory::available(&roots.proc);
+    machine.into_iter().chain(cgroup::available_memory(roots)).min()
+}
+
+/// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
+/// count them.
+pub fn oom_kills(roots: &SystemRoots) -> Option<u64> {
+    cgroup::oom_kills(roots)
+}
+
 fn read_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }

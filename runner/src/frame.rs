@@ -64,6 +64,11 @@ impl<S: Read + AsFd> FrameReader<S> {
         &self.stream
     }
 
+    /// Whether a complete line has already been read from the stream, but not returned.
+    pub fn has_line(&self) -> bool {
+        self.pending.contains(&b'\n')
+    }
+
     /// Reads the next line and returns it without the line feed.
     ///
     /// The line can be at most `max` bytes long. If `deadline` is `None`, the call waits indefinitely.

@@ -55,6 +55,8 @@ pub enum Message {
     Ping,
     /// Reply to a [`Message::Ping`].
     PingReply,
+    /// Reply to a call, without payload.
+    CallReply,
 }
 
 /// A step of a case that one side signals to the other.
@@ -106,7 +108,7 @@ pub struct Immediate {
 }
 
 /// Failure reasons. [`Signal::Abort`] encodes a reason as its index in this array.
-const REASONS: [FailureReason; 18] = [
+const REASONS: [FailureReason; 20] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
     FailureReason::LibraryNotFound,
@@ -114,6 +116,8 @@ const REASONS: [FailureReason; 18] = [
     FailureReason::ProviderMismatch,
     FailureReason::OperationRejected,
     FailureReason::MemoryUnavailable,
+    FailureReason::OutOfMemory,
+    FailureReason::NotEnoughMemory,
     FailureReason::NotAligned,
     FailureReason::VariantMismatch,
     FailureReason::WorkerMissing,
@@ -192,6 +196,7 @@ impl Immediate {
             Message::DrainReceive => (4, 0, 0),
             Message::Ping => (5, 0, 0),
             Message::PingReply => (6, 0, 0),
+            Message::CallReply => (7, 0, 0),
         };
         let case = u64::from(self.case.0);
         kind << KIND_SHIFT | case << CASE_SHIFT | (chunk & CHUNK_MASK) << CHUNK_SHIFT | value & VALUE_MASK
@@ -213,6 +218,7 @@ impl Immediate {
             4 => Message::DrainReceive,
             5 => Message::Ping,
             6 => Message::PingReply,
+            7 => Message::CallReply,
             _ => return None,
         };
         let case = CaseTag((immediate >> CASE_SHIFT & CASE_MASK) as u8);
@@ -238,7 +244,12 @@ mod tests {
 
     #[test]
     fn messages_are_unchanged_after_encoding_and_decoding() {
-        for message in [Message::DrainReceive, Message::Ping, Message::PingReply] {
+        for message in [
+            Message::DrainReceive,
+            Message::Ping,
+            Message::PingReply,
+            Message::CallReply,
+        ] {
             assert_round_trip(message);
         }
         assert_round_trip(Message::Credit(32_767));

@@ -2,6 +2,7 @@
 //! the worker over a socket on standard input, so that libraries may print to standard output and standard error.
 
 pub mod arm;
+mod conductor;
 mod cpus;
 mod failure;
 mod open;
@@ -11,17 +12,14 @@ mod serve;
 mod variables;
 mod variant;
 
-use std::fs::File;
 use std::io;
-use std::os::unix::net::UnixStream;
 
-use rustix::fs::FileType;
 use rustix::process::Signal;
 use snafu::{ResultExt, Snafu};
 
 use crate::ffi;
 use crate::frame::{FrameError, FrameReader};
-use crate::process::end_with_parent;
+use crate::process::{end_with_parent, socket_on_stdin};
 use crate::transport::select::TransportSelector;
 use serve::Server;
 
@@ -55,7 +53,7 @@ pub enum InstrumentError {
 /// # Errors
 /// If standard input is not a socket, or communication with the worker fails.
 pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), InstrumentError> {
-    let socket = worker_socket().context(StartSnafu {
+    let socket = socket_on_stdin().context(StartSnafu {
         action: "duplicating the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
@@ -72,17 +70,4 @@ pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), Instrum
         Ok(()) | Err(FrameError::Closed) => ffi::exit_now(0),
         Err(source) => Err(InstrumentError::Worker { source }),
     }
-}
-
-/// Takes the socket from standard input and replaces standard input with `/dev/null`, so that no library can read the
-/// worker's messages. Returns `None` if standard input is not a socket.
-fn worker_socket() -> io::Result<Option<UnixStream>> {
-    let stdin = io::stdin();
-    let stat = rustix::fs::fstat(&stdin)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-        return Ok(None);
-    }
-    let socket = rustix::io::fcntl_dupfd_cloexec(&stdin, 3)?;
-    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(Some(UnixStream::from(socket)))
 }

@@ -8,6 +8,7 @@ mod attempt;
 pub mod cli;
 pub mod direct;
 pub mod environment;
+pub mod extension;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod frame;

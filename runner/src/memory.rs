@@ -88,6 +88,21 @@ impl Memory {
         }))
     }
 
+    /// Maps `bytes` bytes of shared memory that another process allocated and passed as `file`. Its pages are mapped when
+    /// they are accessed.
+    ///
+    /// # Errors
+    /// [`MemoryError::Unavailable`] if the file cannot be mapped or is shorter. [`MemoryError::Empty`] if `bytes` is 0.
+    pub fn map_shared(file: File, bytes: usize) -> Result<Arc<Self>, MemoryError> {
+        let kind = MemoryKind::SharedMemory;
+        ensure!(bytes > 0, EmptySnafu { kind });
+        Ok(Arc::new(Self {
+            kind,
+            length: bytes,
+            backing: Backing::Shared(pages::map_existing(&file, bytes)?, file),
+        }))
+    }
+
     /// Wraps ordinary host memory that a fabric library allocated. The calling thread sets every byte to 0, and thereby
     /// touches the pages.
     pub(crate) fn from_library(memory: LibraryMemory) -> Arc<Self> {

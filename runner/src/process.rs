@@ -1,12 +1,15 @@
 //! Child processes: waiting with a timeout, collecting output and formatting the exit status. Performs I/O.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
@@ -28,6 +31,11 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Waits until `child` exits or `deadline` passes. Returns the description of its exit; `None` if it is still running.
+pub fn wait_until_exited(child: &mut Child, deadline: Instant) -> Option<String> {
+    wait_until(child, deadline).ok().flatten().map(describe)
 }
 
 /// Kills `child` and waits briefly for it to exit. A process that hangs in a device driver exits only when the driver
@@ -55,6 +63,22 @@ pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     } else {
         Err(io::Error::from(Errno::SRCH))
     }
+}
+
+/// Takes the socket from standard input and replaces standard input with `/dev/null`, so that no library can read the
+/// messages. Returns `None` if standard input is not a socket.
+///
+/// # Errors
+/// A system call fails.
+pub fn socket_on_stdin() -> io::Result<Option<UnixStream>> {
+    let stdin = io::stdin();
+    let stat = rustix::fs::fstat(&stdin)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Ok(None);
+    }
+    let socket = rustix::io::fcntl_dupfd_cloexec(&stdin, 3)?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(Some(UnixStream::from(socket)))
 }
 
 /// Formats an exit status, such as `exited with status 1` or `was killed by signal 11`.

@@ -1,4 +1,5 @@
-//! Runs one case: one scenario, size and arm between two workers.
+//! Runs one case: one scenario, size and arm between two workers, or several such cases at the same time (the flows of
+//! the many-to-many pattern, [`run_flows`]).
 //!
 //! Both sides call [`run_case`] with the same case but different roles, and each receives the report for its own side.
 //! `run_case` starts the measuring threads of the scenario, each with separate endpoints. Each thread executes the
@@ -22,8 +23,10 @@
 mod case;
 mod case_protocol;
 mod check;
+mod conductor;
 pub(crate) mod engine;
 mod flushed;
+mod footprint;
 mod gate;
 mod geometry;
 mod inbox;
@@ -31,19 +34,24 @@ mod incoming;
 mod open_loop;
 mod outgoing;
 mod parameter_serving;
+mod phases;
 mod ping;
 pub mod ping_pong;
 mod probe;
+mod read_back;
 mod report;
+mod rpc;
 mod run;
 mod samples;
 mod schedule;
+mod simultaneous;
 pub mod transfer;
 mod waiting;
 
 pub use case::{Case, CaseReport, Role, SideOutcome};
+pub use conductor::Conductor;
 pub use probe::probe;
-pub use run::run_case;
+pub use run::{run_case, run_flows};
 pub use samples::CaseSamples;
 
 #[cfg(test)]

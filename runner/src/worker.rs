@@ -2,7 +2,7 @@
 //! instruments; the coordinator also writes the records. Workers do not open fabric resources themselves.
 
 pub mod agent;
-mod child;
+pub(crate) mod child;
 pub(crate) mod coordinate;
 pub mod coordinator_link;
 mod environment;

@@ -6,12 +6,16 @@
     reason = "helper functions of a test may panic"
 )]
 
+#[path = "direct/metadata.rs"]
+mod metadata;
 #[path = "rails/namespaces.rs"]
 mod namespaces;
 #[path = "direct/results.rs"]
 mod results;
 #[path = "direct/roles.rs"]
 mod roles;
+#[path = "direct/segment.rs"]
+mod segment;
 
 mod errors {
     use std::io::{BufRead, BufReader, Write};

@@ -70,6 +70,8 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
         open_loop: None,
         flush: false,
         ping: false,
+        read_back: false,
+        segments: false,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
     }))
@@ -106,6 +108,15 @@ fn with_pings(iterations: u32) -> ScenarioAssignment {
     scenario
 }
 
+/// Batches of writes, each read back.
+fn read_back(iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer(Write, iterations);
+    if let Workload::Transfer(transfer) = &mut scenario.workload {
+        (transfer.window, transfer.read_back, transfer.segments) = (transfer.batch, true, true);
+    }
+    scenario
+}
+
 /// This must be the only test in the binary, because the allocations of the whole process are counted.
 #[test]
 fn additional_operations_do_not_allocate() {
@@ -115,7 +126,7 @@ fn additional_operations_do_not_allocate() {
         let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
         let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
         let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
-        let all = all.chain([flushed(iterations), with_pings(iterations)]);
+        let all = all.chain([flushed(iterations), with_pings(iterations), read_back(iterations)]);
         all.collect::<Vec<_>>()
     };
     let (few, many) = (scenarios(200), scenarios(1200));

@@ -41,6 +41,7 @@ fn arm(name: &str, policy: StripingPolicy) -> ArmAssignment {
         process: 0,
         inject_max_bytes: None,
         doorbell_max_batch: None,
+        channel: crds::v1alpha1::RpcChannel::Transport,
         striping: StripingRule {
             policy,
             threshold_bytes: 16 * KIB,
@@ -98,6 +99,8 @@ fn leg(
                 open_loop: None,
                 flush: false,
                 ping: false,
+                read_back: false,
+                segments: false,
                 measured,
                 // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),

@@ -35,7 +35,7 @@ fn reads_one_run_per_document() {
 #[test]
 fn applies_schema_defaults() {
     let run = parse(RUN, None).unwrap().pop().unwrap();
-    assert_eq!(run.spec.placement.workers, 2);
+    assert_eq!(run.spec.placement.worker_count(), 2);
     assert_eq!(run.spec.sampling.confidence_percent, 95);
     assert!(run.spec.sampling.control && run.spec.scenarios[0].integrity);
 }

@@ -145,7 +145,9 @@ impl BaselineText {
     pub fn new(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Self {
         let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
         match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
-            (Some(spread), _) => Self::Measured(labels::metric_value(scenario.primary, spread.median)),
+            (Some(spread), _) => {
+                Self::Measured(labels::value_in(Some(scenario), scenario.primary, spread.median))
+            }
             (None, Some(cell)) if cell.cases > 0 => Self::Invalid(
                 cell.invalid_reason()
                     .unwrap_or_else(|| "no case has a value for this metric".to_owned()),

@@ -1,6 +1,6 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
-use campaign::summarize::{CellSummary, METRICS};
+use campaign::summarize::{CallSummary, CellSummary, FlowsSummary, METRICS};
 use crds::record::ProtocolUse;
 use crds::v1alpha1::Metric;
 
@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 49] = [
+const COLUMNS: [&str; 66] = [
     "run",
     "scenario",
     "size_bytes",
@@ -44,6 +44,23 @@ const COLUMNS: [&str; 49] = [
     "ping_idle_p99_ns",
     "ping_loaded_p99_ns",
     "protocols",
+    "slowest_flow_bytes_per_second",
+    "fastest_flow_bytes_per_second",
+    "flow_fairness",
+    "read_back_p50_ns",
+    "read_back_p99_ns",
+    "first_batch_ns",
+    "call_section",
+    "call_cause",
+    "call_mean_ns",
+    "call_deviation_ns",
+    "call_hop_ns",
+    "footprint_baseline_bytes",
+    "footprint_consumer_bytes",
+    "footprint_consumer_rss_bytes",
+    "footprint_tensor_bytes",
+    "footprint_saved_bytes",
+    "footprint_slope_bytes",
     "version_lag_mean",
     "version_lag_p99",
     "version_lag_max",
@@ -67,6 +84,7 @@ pub fn unit(metric: Metric) -> &'static str {
         Metric::Throughput => "bytes/s",
         Metric::CompletionRate => "operations/s",
         Metric::CpuSecondsPerGib => "s/GiB",
+        Metric::MemoryPerConsumer => "bytes",
     }
 }
 
@@ -86,7 +104,9 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 49] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] {
+    let footprint = cell.footprint.as_ref().and_then(|footprint| footprint.memory);
+    let call = cell.call.as_ref();
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
@@ -100,6 +120,11 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 49] 
     let posted = serving.and_then(|found| found.posted);
     let datagrams = serving.and_then(|found| found.datagrams);
     let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
+    let flow_rates = cell
+        .flows
+        .as_ref()
+        .map(FlowsSummary::sorted_rates)
+        .unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
         let optimization = labels::optimization(evidence.optimization);
         format!("{optimization}={:?}", evidence.engagement)
@@ -161,6 +186,25 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 49] 
         nanos(observed.idle_pings.tail_quantile(0.99)),
         nanos(observed.loaded_pings.tail_quantile(0.99)),
         protocols(&cell.protocols),
+        number(flow_rates.first().copied()),
+        number(flow_rates.last().copied()),
+        number(cell.flows.as_ref().map(|flows| flows.fairness)),
+        nanos(observed.read_backs.quantile(0.5)),
+        nanos(observed.read_backs.tail_quantile(0.99)),
+        number(observed.first_batch_nanos),
+        call.map(|call| format!("{:?}", call.section)).unwrap_or_default(),
+        call.and_then(|call| call.cause)
+            .map(|cause| format!("{cause:?}"))
+            .unwrap_or_default(),
+        number(call.and_then(|call| Some(call.moments?.mean_nanos))),
+        number(call.and_then(|call| call.moments?.deviation_nanos)),
+        number(call.and_then(CallSummary::hop_nanos)),
+        number(footprint.map(|memory| memory.baseline)),
+        number(footprint.map(|memory| memory.consumer)),
+        number(footprint.map(|memory| memory.consumer_rss)),
+        number(footprint.map(|memory| memory.tensor)),
+        number(footprint.map(|memory| memory.saved())),
+        number(footprint.map(|memory| memory.slope)),
         number(serving.map(|found| found.mean_version_lag)),
         nanos(serving.and_then(|found| found.version_lag.tail_quantile(0.99))),
         nanos(serving.and_then(|found| found.version_lag.quantile(1.0))),

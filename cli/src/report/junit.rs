@@ -1,5 +1,5 @@
 //! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
-//! expectation, and one for each variant, which fails if the variant regresses.
+//! expectation, one for each payload and variant of a scenario with calls, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
 //! undecided result is skipped, with the reason. The test of a variant therefore passes only if the results rule out a
@@ -10,11 +10,11 @@ use campaign::format;
 use campaign::plan::Role;
 use campaign::summarize::FabricEvidence;
 use campaign::{Evaluation, RunOutcome};
-use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
+use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::comparison::{ComparisonText, is_undecided};
-use super::{Report, overview};
+use super::{Report, calls, overview};
 
 /// Renders the report as a JUnit XML document.
 ///
@@ -27,6 +27,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
     let tests = std::iter::once(validity_test_case(report))
         .chain(expectations(report))
+        .chain(call_tests(report))
         .chain(regressions(report));
     suite.add_test_cases(tests.map(|mut test| {
         test.set_classname(run);
@@ -88,6 +89,27 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
         .chain(unusable)
         .chain(withheld.map(|one| comparison_line(report, one)))
         .collect()
+}
+
+/// A test for each payload and variant of every scenario with calls.
+fn call_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
+    let scenarios = report.plan.scenarios.iter().enumerate();
+    scenarios.flat_map(move |(index, scenario)| {
+        let tests = calls::tests(report, index).into_iter();
+        tests.map(|test| {
+            let status = match test.call.section {
+                CallSection::Successful => TestCaseStatus::success(),
+                CallSection::Failed => {
+                    unsuccessful(NonSuccessKind::Error, "the calls failed", &test.problem())
+                }
+                CallSection::Skipped => skipped(&test.problem()),
+            };
+            TestCase::new(
+                format!("calls: {} {}", scenario.assignment.name, test.name()),
+                status,
+            )
+        })
+    })
 }
 
 fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {

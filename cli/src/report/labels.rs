@@ -5,6 +5,7 @@ use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 
 use campaign::compare::{ExpectationAnswer, metric_name};
 use campaign::format;
+use campaign::plan::PlannedScenario;
 
 /// Formats `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
@@ -15,19 +16,30 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
         Metric::Throughput => format::bytes_per_second(value),
         Metric::CompletionRate => format::per_second(value),
         Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
+        Metric::MemoryPerConsumer => format::bytes(value as u64),
+    }
+}
+
+/// Formats `value` of `metric` in `scenario` with its unit, which is that of the spec for a throughput if it has one.
+pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) -> String {
+    match scenario.and_then(|scenario| scenario.rate_format) {
+        Some(format) if metric == Metric::Throughput => format.text(value),
+        _ => metric_value(metric, value),
     }
 }
 
 /// Name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the round-trip time as
-/// one-way latency, and an open loop measures from the intended start of a transfer.
+/// one-way latency, calls report the time to their reply, and an open loop measures from the intended start of a transfer.
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
-        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
+        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib | Metric::MemoryPerConsumer
     );
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
         Workload::PingPong(_) => "one-way",
+        Workload::Rpc(_) => "call-to-reply",
+        Workload::MemoryFootprint(_) => "distribution",
         Workload::ParameterServing(_) => "publication-to-use",
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
         Workload::Transfer(_) => "post-to-completion",

@@ -1,10 +1,12 @@
-//! What was observed besides the metrics: round trips, directions, flushes and pings, as text.
+//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory, first
+//! batches, calls and memory, as text.
 
 use campaign::format;
-use campaign::stats::Distribution;
-use campaign::summarize::{CellSummary, Directions, Serving};
+use campaign::stats::{Distribution, median_of};
+use campaign::summarize::{CellSummary, Directions, FlowsSummary, Serving};
+use crds::v1alpha1::Metric;
 
-use super::Report;
+use super::{Report, labels};
 
 /// Kind of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +15,22 @@ pub enum ObservationKind {
     RoundTrip,
     /// The two directions of a bidirectional transfer.
     Directions,
+    /// Rates of the flows of the many-to-many pattern.
+    Flows,
     /// Flushes after transfers.
     Flush,
     /// Pings on the idle fabric and beside transfers.
     Pings,
+    /// Reads of memory that was written before.
+    ReadBack,
+    /// First batch of a case.
+    FirstBatch,
+    /// CPU time of batches between segments.
+    Cpu,
+    /// Mean and deviation of calls.
+    Calls,
+    /// Memory of host and consumers.
+    Footprint,
     /// Version lag and time lag at the steps of the workers.
     Staleness,
     /// Staleness that the trainer computes from posts.
@@ -33,8 +47,14 @@ impl ObservationKind {
         match self {
             Self::RoundTrip => "rtt",
             Self::Directions => "duplex",
+            Self::Flows => "flows",
             Self::Flush => "flush",
             Self::Pings => "pings",
+            Self::ReadBack => "reads",
+            Self::FirstBatch => "first",
+            Self::Cpu => "cpu",
+            Self::Calls => "call",
+            Self::Footprint => "memory",
             Self::Staleness => "stale",
             Self::Posts => "posts",
             Self::Deliveries => "delivery",
@@ -70,8 +90,14 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
             ObservationKind::Directions,
             cell.observations.directions.as_ref().map(directions),
         ),
+        (ObservationKind::Flows, cell.flows.as_ref().and_then(flows)),
         (ObservationKind::Flush, flush(cell)),
         (ObservationKind::Pings, pings(cell)),
+        (ObservationKind::ReadBack, read_back(cell)),
+        (ObservationKind::FirstBatch, first_batch(cell)),
+        (ObservationKind::Cpu, cpu(cell)),
+        (ObservationKind::Calls, calls(cell)),
+        (ObservationKind::Footprint, footprint(cell)),
         (ObservationKind::Staleness, serving.map(staleness)),
         (ObservationKind::Posts, serving.and_then(posts)),
         (ObservationKind::Deliveries, serving.and_then(deliveries)),
@@ -104,6 +130,50 @@ fn round_trip(cell: &CellSummary) -> Option<String> {
     ))
 }
 
+fn calls(cell: &CellSummary) -> Option<String> {
+    let call = cell.call.as_ref()?;
+    let moments = call.moments?;
+    let deviation = moments
+        .deviation_nanos
+        .map_or_else(|| "unknown (a single sample)".to_owned(), format::nanos);
+    let hops = match call.hop_nanos() {
+        Some(hop) if call.hops > 1 => format!("; {} for each of {} calls", format::nanos(hop), call.hops),
+        _ => String::new(),
+    };
+    Some(format!(
+        "{}, mean {}, std dev {deviation}, min {}, max {} ({} samples){hops}",
+        call.payload.name(),
+        format::nanos(moments.mean_nanos),
+        nanos(cell.min_nanos?),
+        nanos(cell.max_nanos?),
+        moments.samples
+    ))
+}
+
+fn footprint(cell: &CellSummary) -> Option<String> {
+    let found = cell.footprint.as_ref()?;
+    let consumers = format::pluralized(found.consumers.into(), "consumer");
+    let Some(memory) = found.memory else {
+        let cause = found.cause.map(|cause| format!("{cause:?}")).unwrap_or_default();
+        let message = found.message.as_deref().unwrap_or("no case was measured");
+        return Some(format!("{consumers}, {:?} ({cause}): {message}", found.section));
+    };
+    let bytes = |value: f64| format::bytes(value as u64);
+    Some(format!(
+        "{consumers}, RAM/consumer {} by Pss ({} by Rss), of which {} before the tensor; tensor RAM {} ({:.3} copies); VRAM n/a \
+         (the tensor is in host memory); saved {} ({:.1} %); baseline {}; {:+.0} B with each distribution",
+        bytes(memory.consumer),
+        bytes(memory.consumer_rss),
+        bytes(memory.own),
+        bytes(memory.tensor),
+        memory.tensor / cell.size_bytes as f64,
+        bytes(memory.saved()),
+        100.0 * memory.saved_share(),
+        bytes(memory.baseline),
+        memory.slope
+    ))
+}
+
 fn directions(found: &Directions) -> String {
     format!(
         "{} from the initiator, {} from the target, ratio {:.2}",
@@ -113,6 +183,27 @@ fn directions(found: &Directions) -> String {
     )
 }
 
+fn flows(found: &FlowsSummary) -> Option<String> {
+    let mut rates = found.sorted_rates();
+    let (slowest, fastest) = (*rates.first()?, *rates.last()?);
+    let receivers = match found.receiver_range()? {
+        _ if found.receivers.len() == 1 => String::new(),
+        (slowest, fastest) => format!(
+            "; receivers {} to {}",
+            format::bytes_per_second(slowest),
+            format::bytes_per_second(fastest)
+        ),
+    };
+    Some(format!(
+        "{} at the same time, {} to {}, median {}, fairness {:.3}{receivers}",
+        format::pluralized(found.flows.len() as u64, "flow"),
+        format::bytes_per_second(slowest),
+        format::bytes_per_second(fastest),
+        format::bytes_per_second(median_of(&mut rates)?),
+        found.fairness
+    ))
+}
+
 fn flush(cell: &CellSummary) -> Option<String> {
     let found = &cell.observations;
     Some(format!(
@@ -120,6 +211,38 @@ fn flush(cell: &CellSummary) -> Option<String> {
         nanos(found.flushes.quantile(0.5)?),
         nanos(found.longest_flush()?),
         found.flushes.count()
+    ))
+}
+
+fn read_back(cell: &CellSummary) -> Option<String> {
+    let reads = &cell.observations.read_backs;
+    let p99 = match reads.tail_quantile(0.99) {
+        Some(value) => nanos(value),
+        None => "unknown (too few samples)".to_owned(),
+    };
+    Some(format!(
+        "p50 {}, p99 {p99} from post to completion ({} reads)",
+        nanos(reads.quantile(0.5)?),
+        reads.count()
+    ))
+}
+
+fn first_batch(cell: &CellSummary) -> Option<String> {
+    let first = cell.observations.first_batch_nanos?;
+    Some(format!(
+        "{} for the first batch of the warm-up, median over the rounds",
+        format::nanos(first)
+    ))
+}
+
+/// CPU time beside the throughput of batches between segments, whose first batch is timed.
+fn cpu(cell: &CellSummary) -> Option<String> {
+    cell.observations.first_batch_nanos?;
+    let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
+    Some(format!(
+        "{} on both sides, {:.0} % of one CPU",
+        labels::metric_value(Metric::CpuSecondsPerGib, per_gib),
+        cell.cpu_percent?
     ))
 }
 

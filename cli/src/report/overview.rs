@@ -61,7 +61,7 @@ pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
 /// Describes whether the requested fabric carried the payload, with the evidence.
 pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     let Some(fabric) = fabric else {
-        return "not measured yet".to_owned();
+        return "no measured case has used a fabric".to_owned();
     };
     let label = fabric_proof(fabric.proof);
     match (fabric.proof, fabric.counted_bytes) {
@@ -245,6 +245,19 @@ pub fn libraries(report: &Report<'_>) -> Option<String> {
     (arms_by_library.len() > 1).then(|| descriptions.collect::<Vec<_>>().join("; "))
 }
 
+/// Describes the workers, such as `5 workers (4 senders, 1 receiver)`.
+pub fn workers(plan: &Plan) -> String {
+    let workers = format::pluralized(plan.workers.into(), "worker");
+    match plan.many_to_many {
+        Some(pattern) => format!(
+            "{workers} ({}, {})",
+            format::pluralized(pattern.senders.into(), "sender"),
+            format::pluralized(pattern.receivers.into(), "receiver")
+        ),
+        None => workers,
+    }
+}
+
 /// Lists the number of rails, the memory, the number of workers and rounds, the seed and the duration.
 pub fn settings(report: &Report<'_>) -> Vec<String> {
     let plan = report.plan;
@@ -274,7 +287,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     let mut settings = vec![
         pluralized(plan.transport.rails(), "rail"),
         memory.join(", "),
-        format!("{}{location}", pluralized(plan.workers, "worker")),
+        format!("{}{location}", workers(plan)),
         match plan.sampling.stop {
             Stop::Fixed => pluralized(plan.rounds, "round"),
             Stop::Settled => format!("up to {}", pluralized(plan.rounds, "round")),

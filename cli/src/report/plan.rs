@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxPreset};
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxMessages, UcxPreset};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -23,10 +23,10 @@ pub fn render(plan: &HashedPlan) -> String {
 fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
-        "{}   {} · {} workers · {} · {} · {} % confidence · margin {} %",
+        "{}   {} · {} · {} · {} · {} % confidence · margin {} %",
         plan.run,
         format_transport(&plan.transport),
-        plan.workers,
+        super::overview::workers(plan),
         pluralized(plan.rounds.into(), "round"),
         super::overview::seed(plan),
         plan.sampling.confidence_percent,
@@ -90,8 +90,12 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxAllocation::Caller => "",
                 UcxAllocation::Library => ", memory allocated by UCX",
             };
+            let messages = match ucx.messages {
+                UcxMessages::Tag => "",
+                UcxMessages::ActiveMessage => ", active messages",
+            };
             format!(
-                "ucx {}{preset}{}{memory}",
+                "ucx {}{preset}{}{memory}{messages}",
                 transports.join(","),
                 mode.unwrap_or_default()
             )

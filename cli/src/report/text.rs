@@ -8,7 +8,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, labels, overview, serving, stopping, sweep};
+use super::{Report, calls, labels, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -144,6 +144,9 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     }
     if let Some(variance) = overview::variance(report, index) {
         push_line(text, "variance", &variance, width);
+    }
+    for (heading, line) in calls::lines(&calls::tests(report, index)) {
+        push_line(text, heading, &line, width);
     }
     observations(text, report, index, width);
     evidence::render(text, report, index, width);

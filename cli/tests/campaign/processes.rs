@@ -38,6 +38,11 @@ impl Process {
         self.argument(1) == "instrument"
     }
 
+    /// Whether the process is an extension, which answers the calls of an instrument.
+    pub fn is_extension(&self) -> bool {
+        self.argument(1) == "extension"
+    }
+
     fn argument(&self, index: usize) -> &str {
         self.arguments.get(index).map_or("", String::as_str)
     }

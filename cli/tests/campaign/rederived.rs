@@ -13,7 +13,7 @@ use serde_json::Value;
 use test_support::rederive::{LINES, rederive};
 
 use super::harness::{RunningCommand, TestDir};
-use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, run};
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, TCP, run};
 
 /// Number of mutants that exist at the same time. It is limited because each mutant has its own copy of the records.
 const CHUNK: usize = 64;
@@ -166,6 +166,20 @@ fn finds_every_changed_end_of_a_comparison() {
     let original = Original::measure(&dir, &run(INJECT_64, SHM, SHORT, &rest), None);
     assert!(original.run["status"]["progress"]["savedPercent"].is_number());
     assert_all_are_found(&dir, status::changed_values(&original));
+}
+
+#[test]
+fn finds_every_changed_value_of_segments() {
+    let dir = TestDir::new();
+    let scenarios =
+        "[{name: segment, segmentTransfer: {workload: Mix, sizes: [4Ki], threads: 2, duration: 50ms}}]";
+    let rest = ["sampling: {rounds: 2, control: false}"];
+    let original = Original::measure(&dir, &run("[{name: baseline}]", TCP, scenarios, &rest), None);
+    let result = &original.run["status"]["results"][0];
+    assert!(result["readBack"]["p99Nanos"].is_number(), "{result:?}");
+    assert!(result["firstBatchNanos"].is_number(), "{result:?}");
+    let mutants = status::changed_values(&original).chain(status::missing_items(&original));
+    assert_all_are_found(&dir, mutants);
 }
 
 /// The highest rate saturates any machine, so that the sweep has a knee and a capacity with an interval.

@@ -16,7 +16,7 @@ const ROUNDS: &str = "sampling: {rounds: 2}";
 const FIXED_COUNTS: &str = "sampling: {rounds: 2, minWindow: 0s}";
 
 /// Shell command that makes the files of the CUDA driver unusable in the current mount namespace.
-const HIDE_CUDA_DRIVER: &str = r#"unset LD_LIBRARY_PATH
+pub const HIDE_CUDA_DRIVER: &str = r#"unset LD_LIBRARY_PATH
 for file in $(/sbin/ldconfig -p | sed -n "s,.*libcuda\.so.* => ,,p"); do mount --bind /dev/null "$file" || exit; done"#;
 
 fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {

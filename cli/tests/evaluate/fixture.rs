@@ -166,6 +166,7 @@ impl Campaign {
                         initiator: 0,
                         target: 1,
                         started_nanos: clock,
+                        span_nanos: None,
                         result,
                     };
                     clock += 10_000_000_000;

@@ -241,6 +241,8 @@ fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
                 && (case.arm.as_str(), case.size_bytes) == ("coalesce", 32 << 10)
             {
                 report.first_mismatch = Some(Mismatch {
+                    thread: 2,
+                    batch: Some(0),
                     transfer: 3,
                     offset_bytes: 16384,
                     expected: 1,
@@ -254,7 +256,9 @@ fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
     let bad = cell(&summary, 1, 32 << 10, "coalesce");
     assert_eq!(bad.valid_cases, 0);
     assert!(
-        bad.invalid_reason().unwrap().contains("offset 16384"),
+        bad.invalid_reason()
+            .unwrap()
+            .contains("thread 2, batch 0, transfer 3, offset 16384"),
         "{:?}",
         bad.invalid_reason()
     );

@@ -3,7 +3,7 @@
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
-/// Maximum size of a memory area in bytes, unless a single message is larger. The limit exceeds the cache sizes of
+/// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit exceeds the cache sizes of
 /// most CPUs, so that large transfers are read from main memory, but still allows one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
@@ -21,13 +21,15 @@ pub const PING_PONG_WINDOW: u32 = 4;
 impl ScenarioAssignment {
     /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
-        if let Workload::ParameterServing(serving) = &self.workload {
-            return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
-        }
-        let slot = self
-            .max_size_bytes
-            .max(CONTROL_BYTES)
-            .next_multiple_of(SLOT_ALIGNMENT);
+        let largest = match &self.workload {
+            Workload::Rpc(rpc) => rpc.message_bytes,
+            Workload::MemoryFootprint(_) => 0,
+            Workload::ParameterServing(serving) => {
+                return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
+            }
+            Workload::PingPong(_) | Workload::Transfer(_) => self.max_size_bytes,
+        };
+        let slot = largest.max(CONTROL_BYTES).next_multiple_of(SLOT_ALIGNMENT);
         let window = if shares_buffers(&self.workload) {
             1
         } else {
@@ -40,14 +42,21 @@ impl ScenarioAssignment {
         };
         // Space for one message of the largest size, with a separate slot for each chunk.
         let minimum = slot + rails * SLOT_ALIGNMENT;
-        slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(minimum)
+        let wanted = slots.saturating_mul(slot);
+        // A segment has memory for every transfer in flight.
+        let budget = if self.workload.has_segments() {
+            wanted
+        } else {
+            AREA_BUDGET_BYTES
+        };
+        wanted.min(budget).max(minimum)
     }
 }
 
 /// Maximum number of messages or transfers in flight per thread.
 pub fn window(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) => PING_PONG_WINDOW,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => PING_PONG_WINDOW,
         Workload::Transfer(transfer) => transfer.window,
         Workload::ParameterServing(_) => 1,
     }
@@ -61,7 +70,7 @@ pub fn shares_buffers(workload: &Workload) -> bool {
 /// Number of initiator threads. In parameter serving, each worker has one.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) => 1,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
         Workload::Transfer(transfer) => transfer.threads,
         Workload::ParameterServing(serving) => serving.workers,
     }
@@ -72,6 +81,7 @@ pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
         Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
         Workload::ParameterServing(_) => false,
     }
 }

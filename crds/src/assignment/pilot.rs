@@ -158,6 +158,8 @@ mod tests {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured,
             warmup: Extent::Iterations(0),
         })

@@ -88,6 +88,8 @@ fn sends(measured: Extent) -> TransferWorkload {
         open_loop: None,
         flush: false,
         ping: false,
+        read_back: false,
+        segments: false,
         measured,
         warmup: Extent::Iterations(0),
     }

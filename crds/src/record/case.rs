@@ -31,6 +31,10 @@ pub struct CaseRecord {
     pub target: u32,
     /// Time at which the case started, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
+    /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
+    /// nanoseconds according to the coordinator. Only with the many-to-many pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_nanos: Option<u64>,
     /// Result of the case.
     pub result: CaseResult,
 }
@@ -66,7 +70,8 @@ pub struct Measurement {
 pub struct SideReport {
     /// Length of the measured window according to this worker's clock, in nanoseconds.
     pub window_nanos: u64,
-    /// User and system CPU time of all threads of the instrument process during the window, in nanoseconds.
+    /// User and system CPU time of all threads of the instrument process, and of an extension that it started, during
+    /// the window, in nanoseconds. If the process runs several flows at the same time, it is divided by their number.
     pub cpu_nanos: u64,
     /// Number of voluntary context switches during the window.
     pub voluntary_switches: u64,
@@ -104,10 +109,10 @@ pub struct Posted {
     pub payload_bytes: u64,
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Latency distribution of the operations: half the round-trip time for ping-pong, or the time from post to
-    /// completion for transfers. In an open loop, it counts from the intended start. In parameter serving, it counts
-    /// from the publication of a version: to its delivery to all workers for the initiator, and to its first use by each
-    /// worker for the target.
+    /// Latency distribution of the operations: half the round-trip time for ping-pong, the time from the call to its
+    /// reply for calls, or the time from post to completion for transfers. In an open loop, it counts from the intended
+    /// start. In parameter serving, it counts from the publication of a version: to its delivery to all workers for the
+    /// initiator, and to its first use by each worker for the target.
     pub latency: Histogram,
     /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,
@@ -128,6 +133,85 @@ pub struct Posted {
     /// Round-trip times of pings. Unset if this worker sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingReport>,
+    /// Values that only calls have. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallReport>,
+    /// Memory of the host and its consumers. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<FootprintReport>,
+    /// Transfers of the window in which all flows are active. Latencies are those of these transfers, while the other
+    /// values also include the transfers before and after this window. Only with the many-to-many pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simultaneous: Option<Simultaneous>,
+    /// Latency of the reads of a workload that reads back what it has written. `latency` contains both reads and writes.
+    /// Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<Durations>,
+    /// Time from the first post of the first burst of the warm-up until all its transfers were complete, in
+    /// nanoseconds; of all threads, the longest. Unset unless the workload has segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_burst_nanos: Option<u64>,
+}
+
+/// Memory of a host and its consumers, in bytes. Sums over consumers do not include the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FootprintReport {
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Proportional set size (Pss) of the host before it allocates the tensor and starts the consumers.
+    pub baseline_pss_bytes: u64,
+    /// Resident set size (Rss) of the host at that time.
+    pub baseline_rss_bytes: u64,
+    /// Sum of the Pss of the consumers before they receive the tensor.
+    pub own_pss_bytes: u64,
+    /// Sum of the Pss of the consumers while all have the tensor.
+    pub consumers_pss_bytes: u64,
+    /// Sum of the Rss of the consumers while all have the tensor. It counts a shared page once for each consumer.
+    pub consumers_rss_bytes: u64,
+    /// Sum of the Pss of the tensor in the host and all consumers.
+    pub tensor_pss_bytes: u64,
+    /// Change of the Pss of host and consumers from one distribution to the next, in bytes: the slope of the line of least
+    /// squares.
+    pub slope_bytes: f64,
+}
+
+/// Values that only calls between isolated processes have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CallReport {
+    /// Mean of the samples, in nanoseconds.
+    pub mean_nanos: f64,
+    /// Standard deviation of the samples with the divisor n - 1, in nanoseconds. Unset for a single sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation_nanos: Option<f64>,
+    /// Proportional set size of the host and its extension after the warm-up, in bytes. Unset if the kernel does not
+    /// report it, and for calls over a transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_before_bytes: Option<u64>,
+    /// Proportional set size of the host and its extension after the measured window, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_after_bytes: Option<u64>,
+}
+
+/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active. The flow posts without a
+/// pause from before the window to after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Simultaneous {
+    /// Number of transfers that completed in the window.
+    pub operations: u64,
+    /// Payload bytes of these transfers.
+    pub payload_bytes: u64,
+    /// Length of the window, from one completion to another, in nanoseconds.
+    pub elapsed_nanos: u64,
+    /// Time from the first post to the start of the window, in nanoseconds.
+    pub lead_nanos: u64,
+    /// Time from the end of the window to the last completion, in nanoseconds.
+    pub tail_nanos: u64,
 }
 
 /// Distribution of durations.
@@ -314,7 +398,13 @@ pub struct IntegrityReport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Mismatch {
-    /// Index of the transfer, starting at 0.
+    /// Number of the thread that checked the byte.
+    #[serde(default)]
+    pub thread: u32,
+    /// Index of the batch on this thread, starting at 0. Unset for a ping-pong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
+    /// Index of the transfer on this thread, starting at 0.
     pub transfer: u64,
     /// Offset in the transfer, in bytes.
     pub offset_bytes: u64,
@@ -353,6 +443,10 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
+    /// A process of the case ran out of memory, or the kernel killed it because its cgroup did.
+    OutOfMemory,
+    /// The case was skipped, because the machine or the cgroup has less memory available than it needs.
+    NotEnoughMemory,
     /// The position of a NIC relative to the memory that it accesses does not satisfy placement.align.
     NotAligned,
     /// The tuning declared by the image does not match the variant.

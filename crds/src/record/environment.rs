@@ -145,6 +145,10 @@ pub struct FabricFacts {
     /// CPUs to which the measuring threads are pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,
+    /// NUMA node of the CPUs and the memory of each measuring thread, if the threads are distributed over the nodes. Empty
+    /// if they are not, or if the nodes are unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_numa_nodes: Vec<u32>,
     /// Memory that each scenario uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryFacts>,

@@ -4,18 +4,36 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::assignment::ManyToMany;
+
+/// Number of workers if neither the number nor a pattern with a number is given.
+const DEFAULT_WORKERS: u32 = 2;
+
 /// Number of workers and the nodes they may run on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
+#[cfg_attr(feature = "crd", x_kube(
+    validation = kube::core::Rule::new("self.pattern == 'ManyToMany' ? has(self.senders) && has(self.receivers) : !has(self.senders) && !has(self.receivers)").message("senders and receivers must both be set if pattern is ManyToMany, and must not be set otherwise"),
+    validation = kube::core::Rule::new("!has(self.senders) || !has(self.receivers) || self.senders + self.receivers <= 64").message("senders and receivers together must not exceed 64 workers"),
+    validation = kube::core::Rule::new("!has(self.senders) || !has(self.receivers) || !has(self.workers) || self.workers == self.senders + self.receivers").message("workers must be the sum of senders and receivers; it can be omitted").field_path(".workers"),
+))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {
-    /// Number of workers. Each worker is a pod on a separate node. Defaults to 2.
-    #[serde(default = "default_workers")]
+    /// Number of workers. Each worker is a pod on a separate node. Defaults to 2, or to the sum of senders and receivers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 64)))]
-    pub workers: u32,
+    pub workers: Option<u32>,
     /// Pattern that selects the pairs of workers that exchange data. Defaults to Pairwise.
     #[serde(default)]
     pub pattern: Pattern,
+    /// Number of workers that send. Only with pattern ManyToMany, which requires it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
+    pub senders: Option<u32>,
+    /// Number of workers that receive. Only with pattern ManyToMany, which requires it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
+    pub receivers: Option<u32>,
     /// Whether the nodes of the workers are reserved for this run. An exclusive worker must request all EFA devices and
     /// GPUs of its node. Defaults to true.
     #[serde(default = "default_true")]
@@ -56,8 +74,10 @@ pub struct Placement {
 impl Default for Placement {
     fn default() -> Self {
         Self {
-            workers: default_workers(),
+            workers: None,
             pattern: Pattern::default(),
+            senders: None,
+            receivers: None,
             exclusive: true,
             single_zone: true,
             node_selector: BTreeMap::new(),
@@ -70,6 +90,27 @@ impl Default for Placement {
     }
 }
 
+impl Placement {
+    /// The senders and receivers of the pattern [`Pattern::ManyToMany`]; `None` for other patterns.
+    pub fn many_to_many(&self) -> Option<ManyToMany> {
+        match self.pattern {
+            Pattern::Pairwise => None,
+            Pattern::ManyToMany => Some(ManyToMany {
+                senders: self.senders?,
+                receivers: self.receivers?,
+            }),
+        }
+    }
+
+    /// Number of workers, with the default applied.
+    pub fn worker_count(&self) -> u32 {
+        match self.many_to_many() {
+            Some(pattern) => pattern.workers(),
+            None => self.workers.unwrap_or(DEFAULT_WORKERS),
+        }
+    }
+}
+
 /// Pattern that selects the pairs of workers that exchange data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -77,6 +118,9 @@ pub enum Pattern {
     /// Every pair of workers exchanges data. Disjoint pairs are measured at the same time (circle method).
     #[default]
     Pairwise,
+    /// Every sender transfers to every receiver at the same time: incast with one receiver, fan-out with one sender. The
+    /// scenarios must be unidirectional transfers in a closed loop that last for a duration.
+    ManyToMany,
 }
 
 /// What the run does while too few nodes meet the requirements of the workers.
@@ -138,10 +182,6 @@ pub struct Toleration {
     /// Period for which a `NoExecute` taint is tolerated, in seconds. If unset, the taint is tolerated indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
-}
-
-fn default_workers() -> u32 {
-    2
 }
 
 fn default_true() -> bool {

@@ -109,4 +109,10 @@ impl BenchmarkRunSpec {
         let variants = self.variants.iter();
         variants.map(|variant| variant.transport.as_ref().unwrap_or(&self.transport))
     }
+
+    /// Whether a variant makes the calls of its scenarios over its transport.
+    pub fn calls_over_transport(&self) -> bool {
+        let mut variants = self.variants.iter();
+        variants.any(|variant| variant.channel.unwrap_or_default().is_transport())
+    }
 }

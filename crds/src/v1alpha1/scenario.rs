@@ -1,18 +1,22 @@
 //! Scenarios: workloads that are measured at given sizes with one kind of memory.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
-use super::{LargeArray, Load, ParameterServing, PingpongFlag, SmallMessages, StreamingDuplex};
+use super::{
+    LargeArray, Load, MemoryFootprint, ParameterServing, PingpongFlag, RateFormat, Rpc, RpcPayload,
+    SegmentTransfer, SmallMessages, StreamingDuplex,
+};
 use crate::units::{Duration, Size};
 
 /// Workload that is measured at one or more message or transfer sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.parameterServing)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex and parameterServing must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint), has(self.parameterServing)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc, memoryFootprint and parameterServing must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -33,7 +37,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
-    /// pingpongFlag and parameterServing, to CompletionRate for smallMessages, and to Throughput for the other workloads.
+    /// pingpongFlag, rpc and parameterServing, to CompletionRate for smallMessages, to MemoryPerConsumer for memoryFootprint, and to Throughput for the other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one workload must be set.
@@ -54,6 +58,16 @@ pub struct Scenario {
     /// Workload of chunks in both directions at the same time. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
+    /// Workload of batches of requests between segments. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_transfer: Option<SegmentTransfer>,
+    /// Workload of calls between isolated processes. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<Rpc>,
+    /// Workload of a tensor that is distributed to many processes, whose memory is measured. Exactly one workload must be
+    /// set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_footprint: Option<MemoryFootprint>,
     /// Workload of one trainer that publishes parameters to several workers. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter_serving: Option<ParameterServing>,
@@ -264,6 +278,8 @@ pub enum Metric {
     CompletionRate,
     /// CPU seconds of both workers per GiB of payload; lower is better.
     CpuSecondsPerGib,
+    /// Proportional set size of a consumer of memoryFootprint, in bytes; lower is better.
+    MemoryPerConsumer,
 }
 
 impl fmt::Display for Metric {
@@ -288,6 +304,12 @@ pub enum ScenarioWorkload<'a> {
     PingpongFlag(&'a PingpongFlag),
     /// `streamingDuplex`.
     StreamingDuplex(&'a StreamingDuplex),
+    /// `segmentTransfer`.
+    SegmentTransfer(&'a SegmentTransfer),
+    /// `rpc`.
+    Rpc(&'a Rpc),
+    /// `memoryFootprint`.
+    MemoryFootprint(&'a MemoryFootprint),
     /// `parameterServing`.
     ParameterServing(&'a ParameterServing),
 }
@@ -306,6 +328,15 @@ impl Scenario {
                 .as_ref()
                 .map(ScenarioWorkload::StreamingDuplex))
             .or(self
+                .segment_transfer
+                .as_ref()
+                .map(ScenarioWorkload::SegmentTransfer))
+            .or(self.rpc.as_ref().map(ScenarioWorkload::Rpc))
+            .or(self
+                .memory_footprint
+                .as_ref()
+                .map(ScenarioWorkload::MemoryFootprint))
+            .or(self
                 .parameter_serving
                 .as_ref()
                 .map(ScenarioWorkload::ParameterServing))
@@ -322,21 +353,28 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SmallMessages(_) => "smallMessages",
             Self::PingpongFlag(_) => "pingpongFlag",
             Self::StreamingDuplex(_) => "streamingDuplex",
+            Self::SegmentTransfer(_) => "segmentTransfer",
+            Self::Rpc(_) => "rpc",
+            Self::MemoryFootprint(_) => "memoryFootprint",
             Self::ParameterServing(_) => "parameterServing",
         }
     }
 
-    /// Message or transfer sizes, in the order of the spec.
-    pub fn sizes(self) -> &'a [Size] {
-        match self {
+    /// Sizes of messages, transfers or payloads, in the order of the spec.
+    pub fn sizes(self) -> Cow<'a, [Size]> {
+        let sizes: &[Size] = match self {
             Self::PingPong(given) => &given.sizes,
             Self::Transfer(given) => &given.sizes,
             Self::LargeArray(given) => &given.sizes,
             Self::SmallMessages(given) => &given.sizes,
             Self::PingpongFlag(_) => &FLAG_SIZES,
             Self::StreamingDuplex(given) => &given.sizes,
+            Self::SegmentTransfer(given) => &given.sizes,
+            Self::MemoryFootprint(given) => &given.sizes,
             Self::ParameterServing(given) => &given.sizes,
-        }
+            Self::Rpc(given) => return given.payloads.iter().copied().map(RpcPayload::size).collect(),
+        };
+        Cow::Borrowed(sizes)
     }
 
     /// When operations start; `None` for a closed loop.
@@ -348,6 +386,9 @@ impl<'a> ScenarioWorkload<'a> {
             | Self::LargeArray(_)
             | Self::PingpongFlag(_)
             | Self::StreamingDuplex(_)
+            | Self::SegmentTransfer(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_)
             | Self::ParameterServing(_) => None,
         }
     }
@@ -356,9 +397,22 @@ impl<'a> ScenarioWorkload<'a> {
     pub fn default_metric(self) -> Metric {
         match self {
             _ if self.load().is_some() => Metric::LatencyP99,
-            Self::PingPong(_) | Self::PingpongFlag(_) | Self::ParameterServing(_) => Metric::LatencyP50,
+            Self::PingPong(_) | Self::PingpongFlag(_) | Self::Rpc(_) | Self::ParameterServing(_) => {
+                Metric::LatencyP50
+            }
             Self::SmallMessages(_) => Metric::CompletionRate,
-            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) => Metric::Throughput,
+            Self::MemoryFootprint(_) => Metric::MemoryPerConsumer,
+            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {
+                Metric::Throughput
+            }
+        }
+    }
+
+    /// Format of the throughput in reports, if the workload has one of its own.
+    pub fn rate_format(self) -> Option<RateFormat> {
+        match self {
+            Self::SegmentTransfer(given) => Some(given.rate_format()),
+            _ => None,
         }
     }
 }

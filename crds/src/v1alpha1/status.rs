@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
-use super::{ConditionType, ExecutionStatus, Metric, SweepResult};
+use super::{ConditionType, ExecutionStatus, Metric, RpcPayload, SweepResult};
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.
 // Atomic, because only the operator writes the status, and tracking the ownership of each field would double the size
@@ -293,8 +293,8 @@ pub struct ArmResult {
     /// Reason why cases are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers, and from the
-    /// publication of a version to its first use by a worker for parameterServing.
+    /// Median latency, in nanoseconds: one-way for ping-pong, from call to reply for calls, from post to completion for
+    /// transfers, and from the publication of a version to its first use by a worker for parameterServing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
     /// 95th percentile of latency, in nanoseconds. Percentiles are unset if there are so few samples that they would
@@ -338,6 +338,23 @@ pub struct ArmResult {
     /// Round-trip times of the pings of streamingDuplex. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingResult>,
+    /// Values of the calls of rpc. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallResult>,
+    /// Memory of the host and the consumers of memoryFootprint. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<FootprintResult>,
+    /// Rates of the flows of the pattern ManyToMany while all of them are active. Unset for other patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsResult>,
+    /// Latency of the reads of segmentTransfer with workload Mix. The percentiles above are those of reads and writes
+    /// together. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBackResult>,
+    /// Median duration of the first batch of segmentTransfer in each case over all rounds, in nanoseconds. Unset for
+    /// other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_batch_nanos: Option<u64>,
     /// Staleness of the parameters of parameterServing. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<ServingResult>,
@@ -369,6 +386,27 @@ pub struct ProtocolResult {
     /// Number of times that all workers started the protocol for this operation. Protocols that split a message are counted
     /// once for each fragment, and some calls for small messages are not counted.
     pub count: u64,
+}
+
+/// Rates of the flows of the pattern ManyToMany while all of them are active, in payload bytes per second. The rate of a
+/// flow or receiver is its median over all rounds. The rate of all flows together is bytesPerSecond of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FlowsResult {
+    /// Rate of the slowest flow.
+    pub slowest_bytes_per_second: u64,
+    /// Median rate of the flows.
+    pub median_bytes_per_second: u64,
+    /// Rate of the fastest flow.
+    pub fastest_bytes_per_second: u64,
+    /// Rate at the slowest receiver: the sum over its flows.
+    pub slowest_receiver_bytes_per_second: u64,
+    /// Rate at the fastest receiver.
+    pub fastest_receiver_bytes_per_second: u64,
+    /// Fairness between the flows in parts per million: the median of Jain's index over all rounds. It is 1,000,000 if all
+    /// flows have the same rate, and 1,000,000 divided by the number of flows if one flow has all of it.
+    pub fairness_ppm: u64,
 }
 
 /// Throughput of the two directions between the workers of a pair, each timed by its sender.
@@ -476,6 +514,117 @@ pub struct ServingResult {
     pub datagrams_lost: Option<u64>,
     /// Largest maximum error of times between the clocks of both sides, in nanoseconds: 0 with the same clock.
     pub clock_bound_nanos: u64,
+}
+
+/// Latency of reads of memory that was written before, from post to completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReadBackResult {
+    /// Median, in nanoseconds.
+    pub p50_nanos: u64,
+    /// 99th percentile, in nanoseconds. Unset if there are too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_nanos: Option<u64>,
+}
+
+/// Calls of one arm with one payload, over all rounds and pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CallResult {
+    /// Payload of the calls.
+    pub payload: RpcPayload,
+    /// Section of the report that contains the calls.
+    pub section: CallSection,
+    /// Cause of the first failure, or reason why the calls were skipped. Unset for successful calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CallCause>,
+    /// Number of calls of a sample.
+    pub hops: u32,
+    /// Mean of all samples, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_nanos: Option<u64>,
+    /// Standard deviation of all samples, in nanoseconds. Unset for a single sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation_nanos: Option<u64>,
+    /// Mean divided by the number of calls of a sample, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hop_nanos: Option<u64>,
+    /// Largest increase of the proportional set size of host and extension during a case, in bytes. Unset if it was not
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_growth_bytes: Option<u64>,
+}
+
+/// Memory of a host and its consumers, in bytes: medians over all rounds. Values are unset without a valid case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FootprintResult {
+    /// Section of the report that contains the arm.
+    pub section: CallSection,
+    /// Cause of the first failure, or reason why the cases were skipped. Unset for a successful arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CallCause>,
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Proportional set size (Pss) of the host before it allocates the tensor and starts the consumers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_bytes: Option<u64>,
+    /// Pss of a consumer before it receives the tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_bytes: Option<u64>,
+    /// Pss of a consumer that has the tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer_bytes: Option<u64>,
+    /// Resident set size of a consumer that has the tensor, in which a shared tensor counts fully.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer_rss_bytes: Option<u64>,
+    /// Pss of the tensor in the host and all consumers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensor_bytes: Option<u64>,
+    /// Memory saved compared with a copy in the host and in each consumer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_bytes: Option<u64>,
+    /// savedBytes divided by these copies, in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_ppm: Option<u64>,
+    /// Change of the Pss of host and consumers from one distribution to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope_bytes: Option<i64>,
+}
+
+/// Section of a report of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum CallSection {
+    /// Every case was measured and is valid.
+    Successful,
+    /// A case failed or is invalid.
+    Failed,
+    /// No case ran, because the machine does not have what the calls need.
+    Skipped,
+}
+
+/// Cause why calls failed or were skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum CallCause {
+    /// A process ran out of memory.
+    OutOfMemory,
+    /// A case exceeded its time limit.
+    Timeout,
+    /// A process exited.
+    Died,
+    /// A case failed for another reason.
+    Error,
+    /// A case was measured, but its results are invalid.
+    Invalid,
+    /// The machine has no GPU.
+    NoGpu,
+    /// The machine or the cgroup has less memory available than the calls need.
+    NotEnoughMemory,
 }
 
 /// Verdict of a comparison.

@@ -175,6 +175,9 @@ pub struct Ucx {
     /// Who allocates the memory of the payload. Defaults to `Caller`.
     #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
     pub allocation: UcxAllocation,
+    /// Calls that transfer messages. Defaults to `Tag`.
+    #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
+    pub messages: UcxMessages,
 }
 
 impl Ucx {
@@ -188,6 +191,7 @@ impl Ucx {
             emulation: UcxEmulation::default(),
             error_handling: None,
             allocation: UcxAllocation::default(),
+            messages: UcxMessages::default(),
         }
     }
 
@@ -304,6 +308,23 @@ pub enum UcxAllocation {
     /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
     /// it directly. Each arm has memory of its own. Requires `rails: 1` and scenarios with `memory: Heap`.
     Library,
+}
+
+/// Calls that transfer messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxMessages {
+    /// Tagged messages (`ucp_tag_send_nbx`).
+    #[default]
+    Tag,
+    /// Active messages (`ucp_am_send_nbx`), which the target receives into posted buffers in the order of their arrival.
+    ActiveMessage,
+}
+
+impl UcxMessages {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl UcxAllocation {

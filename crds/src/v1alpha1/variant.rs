@@ -1,8 +1,8 @@
-//! Variants. A variant is a tuning, an environment, a transport, a library, an image, or a combination of these.
+//! Variants. A variant is a tuning, an environment, a transport, a channel, a library, an image, or a combination of these.
 
 use serde::{Deserialize, Serialize};
 
-use super::TransportSpec;
+use super::{RpcChannel, TransportSpec};
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
@@ -39,6 +39,10 @@ pub struct Variant {
     /// rails. A variant with a different transport is measured in a separate process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportSpec>,
+    /// Channel of the calls of this variant in the scenarios with rpc, and of the tensors in those with memoryFootprint.
+    /// Defaults to Transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<RpcChannel>,
     /// Absolute path of a directory whose libraries are loaded instead of those in the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(

@@ -21,7 +21,7 @@ use crds::v1alpha1::{EndReason, Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
 use snafu::Snafu;
 
-pub use effects::{PairEffect, case_index};
+pub use effects::PairEffect;
 pub(crate) use expectations::expected_change;
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
 pub use verdict_line::verdict_line;

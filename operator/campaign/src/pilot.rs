@@ -117,6 +117,7 @@ mod tests {
             initiator: 0,
             target: 1,
             started_nanos: 0,
+            span_nanos: None,
             outcome: CaseOutcome::Measured(Box::new(Measured {
                 initiator,
                 target: Side::default(),

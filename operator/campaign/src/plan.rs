@@ -15,12 +15,15 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, Workload, pilot};
+use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
-use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
+use crds::v1alpha1::{
+    Alignment, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
+};
 use serde::Serialize;
 use snafu::Snafu;
 
+use super::collect::Case;
 use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
@@ -41,6 +44,9 @@ pub struct Plan {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern; `None` if every pair of workers exchanges data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub many_to_many: Option<ManyToMany>,
     /// GPUs, NICs and NUMA node that every worker uses.
     #[serde(skip_serializing_if = "Devices::is_default")]
     pub devices: Devices,
@@ -103,6 +109,13 @@ pub struct Arm {
     pub doorbell_max_batch: Option<u32>,
     /// Rule for striping a transfer across rails, with all defaults filled in.
     pub striping: StripingRule,
+    /// Channel of its calls in scenarios with calls.
+    #[serde(skip_serializing_if = "is_transport")]
+    pub channel: RpcChannel,
+}
+
+fn is_transport(channel: &RpcChannel) -> bool {
+    channel.is_transport()
 }
 
 /// Separation between the measurements of two arms.
@@ -133,6 +146,9 @@ pub struct PlannedScenario {
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
     pub primary: Metric,
+    /// Format of the throughput in reports; `None` for the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_format: Option<RateFormat>,
     /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
     /// Minimum number of rounds for a verdict.
@@ -253,6 +269,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         run: run.name.clone(),
         transport: run.transport.clone(),
         workers: run.workers,
+        many_to_many: run.many_to_many,
         devices: run.devices.clone(),
         align: run.align,
         sampling: Sampling {
@@ -296,7 +313,10 @@ impl PlannedScenario {
     pub fn rate(&self) -> Option<u32> {
         match &self.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
-            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
+            Workload::PingPong(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_)
+            | Workload::ParameterServing(_) => None,
         }
     }
 
@@ -312,6 +332,14 @@ impl Plan {
         arm.transport_or(&self.transport)
     }
 
+    /// Whether the calls of arm `arm` in `scenario` stay on the machine of the initiator, outside the transport.
+    pub fn is_off_fabric(&self, scenario: &PlannedScenario, arm: usize) -> bool {
+        let workload = &scenario.assignment.workload;
+        self.arms
+            .get(arm)
+            .is_some_and(|arm| workload.is_off_fabric(arm.channel))
+    }
+
     /// Library and provider of each arm, in the order of the arms.
     pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         self.arms.iter().map(|arm| self.transport_of(arm))
@@ -323,9 +351,13 @@ impl Plan {
     }
 
     /// Number of turns that it takes to run all pairs of workers, with disjoint pairs running at the same time. The
-    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
+    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd. All flows of
+    /// the many-to-many pattern run in one turn.
     pub fn turns(&self) -> u32 {
-        self.workers.saturating_sub(1) + self.workers % 2
+        match self.many_to_many {
+            Some(_) => 1,
+            None => self.workers.saturating_sub(1) + self.workers % 2,
+        }
     }
 
     /// Family of `comparisons` comparisons, those of a scenario or the controls of the run, at the level of one
@@ -349,10 +381,25 @@ impl Plan {
         leg.rounds.first().map_or(0, |round| self.stage(round.round))
     }
 
-    /// Number of pairs of workers.
+    /// Number of pairs of workers that exchange data.
     pub fn pairs(&self) -> u64 {
         let workers = u64::from(self.workers);
-        workers * workers.saturating_sub(1) / 2
+        self.many_to_many
+            .map_or(workers * workers.saturating_sub(1) / 2, ManyToMany::flow_count)
+    }
+
+    /// Ranks that identify the cases that have a value together: those of the pair or, because all flows of the
+    /// many-to-many pattern have one value together, the same for all flows.
+    pub(crate) fn unit(&self, case: &Case) -> (u32, u32) {
+        match self.many_to_many {
+            Some(pattern) => (0, pattern.senders),
+            None => (case.initiator, case.target),
+        }
+    }
+
+    /// Largest number of flows of a worker that run at the same time.
+    pub fn flows_of_a_worker(&self) -> u32 {
+        self.many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker)
     }
 
     /// Cell of `arm` at `size_bytes` in the scenario with index `scenario`; `None` if the plan has no such cell.

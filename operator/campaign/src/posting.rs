@@ -64,6 +64,10 @@ impl From<&Workload> for Burst {
                     PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,
                 },
             },
+            Workload::Rpc(_) | Workload::MemoryFootprint(_) => Self {
+                transfers: 1,
+                operation: TransferOperation::Send,
+            },
             Workload::Transfer(TransferWorkload { batch, operation, .. }) => Self {
                 transfers: u64::from(*batch),
                 operation: *operation,

@@ -2,6 +2,7 @@
 //! its optimizations engaged, and whether the bytes used the requested fabric. Performs no I/O.
 
 mod bounds;
+mod calls;
 mod case_check;
 mod cell;
 mod cold;
@@ -10,6 +11,8 @@ mod endpoints;
 mod environment;
 mod evidence;
 mod fabric;
+mod flows;
+mod footprint;
 mod limits;
 mod load;
 mod notes;
@@ -30,6 +33,7 @@ use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 pub use bounds::{BoundingResource, UpperBound};
+pub use calls::{CallSummary, Moments};
 pub use case_check::{CaseCheck, CaseProof, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
@@ -37,7 +41,9 @@ pub use endpoints::EndpointIndex;
 pub use environment::{ArmFacts, Environment, Worker};
 pub use evidence::Evidence;
 pub use fabric::{COVERAGE, FabricEvidence};
-pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE};
+pub use flows::{FlowRate, FlowsSummary, ReceiverRate};
+pub use footprint::{FootprintMedians, FootprintSummary};
+pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE, MIN_SPAN_SHARE};
 pub use observations::{Directions, Observations};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use serving::{Serving, ServingWorker};
@@ -123,6 +129,8 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
     warnings.extend(sweep::warnings(plan, &cells));
+    warnings.extend(calls::warnings(plan, &cells));
+    warnings.extend(footprint::warnings(plan, &cells));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,

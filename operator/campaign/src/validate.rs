@@ -5,9 +5,11 @@
 mod devices;
 mod expectations;
 mod identical;
+mod many_to_many;
 mod memory;
 mod parameter_serving;
 mod problem;
+mod rpc;
 mod scenarios;
 mod seed;
 mod sweep;
@@ -16,8 +18,10 @@ mod variants;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, ScenarioAssignment};
-use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, Sampling, TransportSpec};
+use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
+use crds::v1alpha1::{
+    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
+};
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
@@ -33,6 +37,8 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// Senders and receivers of the many-to-many pattern; `None` if every pair of workers exchanges data.
+    pub many_to_many: Option<ManyToMany>,
     /// GPUs, NICs and NUMA node that every worker uses.
     pub devices: Devices,
     /// Required position of each NIC relative to the memory that it accesses.
@@ -66,6 +72,8 @@ pub struct ValidatedVariant {
     pub process: InstrumentProcess,
     /// Settings that determine how the variant posts messages.
     pub tuning: Tuning,
+    /// Channel of its calls in scenarios with calls.
+    pub channel: RpcChannel,
 }
 
 impl ValidatedVariant {
@@ -91,6 +99,8 @@ pub struct ValidatedScenario {
     pub sizes: Vec<u64>,
     /// The primary metric, which determines verdicts.
     pub primary: Metric,
+    /// Format of the throughput in reports; `None` for the usual one.
+    pub rate_format: Option<RateFormat>,
     /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
     /// Number of operations per thread that the spec sets for each size in bytes. Empty if a pilot determines the
@@ -119,7 +129,9 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let variants = variants::expand(spec, &mut report);
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
+    rpc::check(spec, &scenarios, &mut report);
     transports::check(spec, &scenarios, &mut report);
+    many_to_many::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);
@@ -144,7 +156,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     Ok(ValidatedRun {
         name,
         transport: spec.transport.clone(),
-        workers: spec.placement.workers,
+        workers: spec.placement.worker_count(),
+        many_to_many: spec.placement.many_to_many(),
         devices: spec.devices.clone(),
         align: spec.placement.align,
         sampling: spec.sampling,

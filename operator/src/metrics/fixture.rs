@@ -104,7 +104,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
     })
 }
 
-/// Adds directions, flushes and pings to the result of an arm.
+/// Adds directions, flushes, pings, flows, reads, a first batch, calls and a footprint to the result of an arm.
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
@@ -113,6 +113,22 @@ fn with_observations(mut arm: Value) -> Value {
     arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
     arm["ping"] =
         json!({"idleP99Nanos": 9000, "loadedP99Nanos": 27_000_000, "blockingPpm": 3_000_000_000_u64});
+    arm["call"] = json!({
+        "payload": "SmallInt", "section": "Successful", "hops": 2, "meanNanos": 31_000, "deviationNanos": 6000,
+        "hopNanos": 15_500, "memoryGrowthBytes": 4096,
+    });
+    arm["footprint"] = json!({
+        "section": "Successful", "consumers": 4, "baselineBytes": 9_000_000, "ownBytes": 600_000,
+        "consumerBytes": 4_800_000, "consumerRssBytes": 22_000_000, "tensorBytes": 16_777_216,
+        "savedBytes": 67_108_864, "savedPpm": 800_000, "slopeBytes": -12,
+    });
+    arm["flows"] = json!({
+        "slowestBytesPerSecond": 2_000_000, "medianBytesPerSecond": 3_000_000, "fastestBytesPerSecond": 4_000_000,
+        "slowestReceiverBytesPerSecond": 5_000_000, "fastestReceiverBytesPerSecond": 7_000_000,
+        "fairnessPpm": 980_000,
+    });
+    arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
+    arm["firstBatchNanos"] = json!(1_400_000);
     arm["serving"] = json!({
         "workers": 4, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3, "versionLagMax": 4,
         "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000, "timeLagMaxNanos": 230_000_000,

@@ -46,7 +46,7 @@ pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPo
             .zip(current)
             .is_some_and(|(started_with, current)| started_with != current),
         legs: planned.map(|(legs, _)| legs),
-        workers: run.spec.placement.workers,
+        workers: run.spec.placement.worker_count(),
         active_deadline_seconds: policy.active_deadline_seconds,
         pending_deadline_seconds: policy.pending_deadline_seconds,
         ttl_seconds_after_finished: policy.ttl_seconds_after_finished,

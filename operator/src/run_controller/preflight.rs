@@ -140,11 +140,11 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
             Some(reason) => unfit.push(format!("{}: {reason}", node.name)),
         }
     }
-    if fit.len() < placement.workers as usize {
+    if fit.len() < placement.worker_count() as usize {
         return Err(PreflightError::TooFew {
             fit: fit.len(),
             matching: matching.len(),
-            workers: placement.workers,
+            workers: placement.worker_count(),
             reasons: match unfit.is_empty() {
                 true => "no other node matches".to_owned(),
                 false => join_limited(unfit),
@@ -244,7 +244,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 
 /// If the placement requires a single zone, removes the eligible nodes in zones that do not have enough of them.
 fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, PreflightError> {
-    let workers = placement.workers as usize;
+    let workers = placement.worker_count() as usize;
     let mut zones: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for node in fit {
         if let Some(zone) = node.zone() {
@@ -265,7 +265,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
     let nodes: BTreeSet<_> = large.flatten().collect();
     match nodes.is_empty() {
         true => Err(PreflightError::SeveralZones {
-            workers: placement.workers,
+            workers: placement.worker_count(),
             zones: counts,
         }),
         false => Ok(Candidates { nodes, zoned: true }),

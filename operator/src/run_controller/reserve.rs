@@ -17,7 +17,7 @@ pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &
     let can_create =
         !matches!(observed.preflight, Preflight::Rejected(_)) && observed.creation_rejected.is_none();
     let stage = placement_stage(
-        snapshot.object.spec.placement.workers,
+        snapshot.object.spec.placement.worker_count(),
         &observed.jobs,
         &observed.pods,
         observed.needs_next_attempt() && can_create,
@@ -39,7 +39,7 @@ pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
     };
     let jobs = observe::jobs(context, &key, uid);
     let pods = observe::pods(context, &key, uid);
-    let stage = placement_stage(run.spec.placement.workers, &jobs, &pods, false);
+    let stage = placement_stage(run.spec.placement.worker_count(), &jobs, &pods, false);
     let snapshot = RunSnapshot::latest(&key, run, uid, &mut Session::new(uid));
     let request = placement_request(&snapshot, &snapshot.persisted(), &pods, stage);
     register(context, &key, request);
@@ -65,7 +65,7 @@ fn placement_request(
         name: snapshot.key.to_string(),
         uid: snapshot.uid.to_owned(),
         created: created.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-        workers: placement.workers,
+        workers: placement.worker_count(),
         exclusive: placement.exclusive,
         candidate_nodes: None,
         // The status contains the nodes of a gang only after all its workers have started.

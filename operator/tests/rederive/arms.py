@@ -23,6 +23,7 @@ class Arm:
         self.image = variant.get("image") or spec.get("image")
         environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
         self.transport = variant.get("transport") or spec["transport"]
+        self.channel = variant.get("channel", "Transport")
         self.process = (environment, variant.get("library"), self.transport)
 
     def with_policy(self, policy):

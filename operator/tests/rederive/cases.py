@@ -14,6 +14,12 @@ def samples(posted):
     return histogram.decode(posted["latency"], posted["maxNanos"])
 
 
+def timed(posted):
+    """What rates are computed from: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or, for a flow, of
+    the window in which all flows are active."""
+    return posted.get("simultaneous") or posted
+
+
 class Case:
     """A case of one pair of workers. Its validity is determined later."""
 
@@ -73,8 +79,11 @@ class Case:
     def raw_value(self, metric):
         if metric in QUANTILES:
             return float(histogram.quantile(self.buckets, QUANTILES[metric]))
+        if metric == "MemoryPerConsumer":
+            memory = (self.posted[0] if self.posted else {}).get("footprint")
+            return memory["consumersPssBytes"] / memory["consumers"] if memory else math.nan
         if metric == "CpuSecondsPerGib":
             payload = sum(one["payloadBytes"] for one in self.posted)
             return sum(side["cpuNanos"] for side in self.sides) / 1e9 * GIB / payload
         field = {"Throughput": "payloadBytes", "CompletionRate": "operations"}[metric]
-        return sum(one[field] / (one["elapsedNanos"] / 1e9) for one in self.posted)
+        return sum(one[field] / (one["elapsedNanos"] / 1e9) for one in map(timed, self.posted))

@@ -30,7 +30,7 @@ def check(directory):
     check_fabric(run, status.get("fabric"), tally)
     for case in run.cases:
         if case.valid:
-            consistency.check(case, tally)
+            consistency.check(case, run.plan.is_off_fabric(case.key), tally)
     if tally.omits:
         tally.compare("omitted", "omittedValues", status["omittedValues"], tally.skipped["omitted"])
     return tally

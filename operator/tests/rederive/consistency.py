@@ -3,23 +3,25 @@
 In parameter serving, the versions that workers used are not those that were posted: torn and outdated versions were also
 transferred, and in most modes the other side posts."""
 
-from . import histogram
-from .cases import samples
+from . import calls, histogram
+from .cases import samples, timed
 
 
-def check(case, tally):
+def check(case, off_fabric, tally):
     """Compares each number that follows from others in the same record."""
     for posted in case.posted:
         where, counters = f"round {case.round} {case.key}", posted["counters"]
         count = sum(samples(posted).values())
-        tally.compare("consistency", f"{where} samples", count, posted["operations"])
+        window = timed(posted)
+        tally.compare("consistency", f"{where} samples", count, window["operations"])
+        of_window = window["operations"] * case.key[1]
+        tally.compare("consistency", f"{where} payload in the window", window["payloadBytes"], of_window)
         tally.compare(
             "consistency", f"{where} payloadBytes", posted["payloadBytes"], posted["operations"] * case.key[1]
         )
         if not case.scenario.mode:
-            tally.compare(
-                "consistency", f"{where} bytesPerRail", sum(counters["bytesPerRail"]), posted["payloadBytes"]
-            )
+            sent, expected = sum(counters["bytesPerRail"]), posted["payloadBytes"] * messages(case, off_fabric)
+            tally.compare("consistency", f"{where} bytesPerRail", sent, expected)
         tally.compare("consistency", f"{where} postsPerRail", sum(counters["postsPerRail"]), counters["posts"])
         flagged = counters["more"] + counters["appDoorbells"]
         tally.compare("consistency", f"{where} more", flagged, counters["posts"])
@@ -48,3 +50,10 @@ def check_serving(case, tally):
     for datagrams in (one["datagrams"] for one in workers if one.get("datagrams")):
         lost = datagrams["sent"] - datagrams["received"]
         tally.compare("consistency", f"{where} lost datagrams", datagrams["lost"], lost)
+
+
+def messages(case, off_fabric):
+    """Number of messages with payload that a worker posts for an operation."""
+    if off_fabric:
+        return 0
+    return calls.payload_messages(case.scenario, case.key[1]) if case.scenario.kind == "rpc" else 1

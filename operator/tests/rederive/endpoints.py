@@ -42,7 +42,8 @@ class Endpoints:
         """
         kinds = {"Read": ["emulatedReads"], "Write": ["emulatedWrites"], "WriteImmediate": ["emulatedWrites"]}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
-        answers = {facts.get(name) for facts in of_arm for name in kinds.get(scenario.operation, [])} - {None}
+        names = kinds.get(scenario.operation, []) + ["emulatedReads"] * scenario.reads_back
+        answers = {facts.get(name) for facts in of_arm for name in names} - {None}
         if answers and protocols:
             emulated = any(description.startswith(EMULATION) for description, *_ in protocols)
             answers = {"True"} if emulated else {"False" if one == "Unknown" else one for one in answers}

@@ -1,7 +1,7 @@
 """Physical limits of a measurement: the line rate of the links and the minimum latency."""
 
 from . import histogram
-from .cases import samples
+from .cases import samples, timed
 
 TOLERANCE = 0.01
 # Minimum one-way latency in nanoseconds, through a network interface and through memory.
@@ -21,11 +21,12 @@ def line_rate(facts, posted):
     return sum(links.values()) or None
 
 
-def is_above_line_rate(side, facts):
-    """Whether a worker posted payload at a higher rate than its links can carry."""
+def is_above_line_rate(side, facts, directions=1):
+    """Whether a worker posted payload at a higher rate than its links can carry. The payload may use both directions."""
     posted = side.get("posted")
     line = line_rate(facts, posted) if posted and facts else None
-    return bool(line) and posted["payloadBytes"] * 8e9 / max(posted["elapsedNanos"], 1) > line * (1 + TOLERANCE)
+    window = timed(posted) if posted else {}
+    return bool(line) and window["payloadBytes"] / directions * 8e9 / max(window["elapsedNanos"], 1) > line * (1 + TOLERANCE)
 
 
 def is_below_floor(case, facts):

@@ -1,4 +1,4 @@
-"""Checks the mean round trip, the directions, the flushes, the pings and the staleness of one arm at one size."""
+"""Checks the mean round trip, the directions, the flushes, the pings, the reads, the first batch and the staleness of one arm."""
 
 import collections
 import math
@@ -26,6 +26,9 @@ def check(run, key, valid, stored, tally):
         compare(tally, "direction", f"{where} directions.{field}", directions, field, derived)
     check_flushes(where, valid, stored.get("flush") or {}, tally)
     check_pings(where, valid, stored.get("ping") or {}, tally)
+    check_reads(where, valid, stored.get("readBack") or {}, tally)
+    first = run.median(key, lambda case: (case.sides[0].get("posted") or {}).get("firstBurstNanos"))
+    compare(tally, "first batch", f"{where} firstBatchNanos", stored, "firstBatchNanos", first)
     check_serving(where, scenario, key[1], valid, stored.get("serving") or {}, tally)
 
 
@@ -48,6 +51,13 @@ def check_pings(where, valid, stored, tally):
     tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
     ratio = loaded / idle * PPM if idle and loaded is not None else None
     compare(tally, "ping", f"{where} ping.blockingPpm", stored, "blockingPpm", ratio)
+
+
+def check_reads(where, valid, stored, tally):
+    reads = merged(one.get("readBack") for one in initiators(valid))
+    median = histogram.quantile(reads, 0.5)
+    tally.compare("reads", f"{where} readBack.p50Nanos", stored.get("p50Nanos"), median)
+    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), histogram.tail(reads, 0.99))
 
 
 def initiators(valid):

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from . import serving, stopping, sweeps
+from . import calls, serving, stopping, sweeps
 from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
@@ -25,6 +25,7 @@ class Plan:
         spec = run["spec"]
         self.rails = next(iter(spec["transport"].values())).get("rails", 1)
         self.expectations = spec.get("expectations") or []
+        self.many_to_many = (spec.get("placement") or {}).get("pattern") == "ManyToMany"
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
@@ -35,7 +36,7 @@ class Plan:
             for with_workers in serving.lowered(scenario)
             for one in sweeps.lowered(with_workers)
         ]
-        self.scenarios = [Scenario(one, sampling, deadline) for one in lowered]
+        self.scenarios = [Scenario(one, sampling, deadline, self.many_to_many) for one in lowered]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []
@@ -117,9 +118,18 @@ class Plan:
             return "control"
         scenario, arm = self.scenario(name), self.arm(arm)
         same = arm.posting(scenario, length, self.rails) == self.baseline.posting(scenario, length, self.rails)
-        if self.separation_of(arm.name) != "tuning" or not same:
+        if self.separation_of(arm.name) != "tuning" or not same or self.channels_differ(scenario, arm, length):
             return "variant"
         return "negative" if arm.inject == self.baseline.inject else "not applicable"
+
+    def channels_differ(self, scenario, arm, length):
+        """Whether an arm makes its calls over another channel than the baseline."""
+        channels = {calls.effective_channel(one.channel, length) for one in (arm, self.baseline)}
+        return scenario.uses_channels and len(channels) > 1
+
+    def is_off_fabric(self, key):
+        """Whether the calls of a cell stay on the machine of the initiator, outside the transport."""
+        return self.scenario(key[0]).uses_channels and self.arm(key[2]).channel != "Transport"
 
     def gangs(self):
         """The names of the arms that run together: those with the same image. `control-image` runs alone."""

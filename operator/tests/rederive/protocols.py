@@ -31,10 +31,13 @@ class Protocols:
         """Description, lanes and count of each protocol for messages of any length in `chunks`."""
         if "ucx" not in transport:
             return []
+        called = FUNCTIONS[operation]
+        if operation == "Send" and transport["ucx"].get("messages") == "ActiveMessage":
+            called = "ucp_am_send"
         return [
             (description, lanes, count)
             for (function, low, high, description, lanes), count in self.of_arm.get(arm, {}).items()
-            if function == FUNCTIONS[operation]
+            if function == called
             and any(low <= chunk and (high is None or chunk <= high) for chunk in chunks)
         ]
 

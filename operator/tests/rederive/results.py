@@ -3,7 +3,7 @@
 import collections
 import math
 
-from . import histogram, observations, proof
+from . import calls, flows, footprint, histogram, observations, proof
 from .protocols import MOST
 from .tally import ROUNDING
 
@@ -34,6 +34,10 @@ def check(run, key, stored, tally):
     check_latencies(where, valid, stored, tally)
     check_iterations(run, key, valid, stored, tally)
     observations.check(run, key, valid, stored, tally)
+    if stored or not tally.omits:
+        calls.check(run, key, cases, valid, stored.get("call"), tally)
+        footprint.check(run, key, cases, stored.get("footprint"), tally)
+    flows.check(run, key, stored, tally)
     load = run.median(key, lambda case: case.cpu_percent())
     tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)
     for field, (metric, factor) in MEDIANS.items():
@@ -49,6 +53,9 @@ def whole(value):
 def check_reason(where, cases, stored, tally):
     """Compares the numbers in `reason`: of cases that are invalid for the most frequent reason, and of all cases."""
     counts = collections.Counter(reason for case in cases for reason in case.reasons)
+    # The reason for an invalid flow explains why the others are invalid.
+    others = counts.pop("FlowInvalid", 0)
+    counts = counts or collections.Counter({"FlowInvalid": others} if others else {})
     derived = f"{counts.most_common(1)[0][1]} of {len(cases)} cases" if counts else None
     reason = stored.get("reason")
     tally.compare("validity", f"{where} reason", reason and reason.split(":")[0], derived)

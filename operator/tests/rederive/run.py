@@ -4,7 +4,7 @@ import collections
 import math
 import statistics
 
-from . import engagement, proof, stream, traffic, validity
+from . import engagement, flows, proof, stream, traffic, validity
 from .cases import Case
 from .endpoints import Endpoints
 from .plan import Plan
@@ -24,7 +24,8 @@ class Run:
         self.cells = collections.defaultdict(list)
         for case in self.cases:
             self.cells[case.key].append(case)
-        self.readings = traffic.readings(self.cases, self.records)
+        on_fabric = [case for case in self.cases if not self.plan.is_off_fabric(case.key)]
+        self.readings = traffic.readings(on_fabric, self.records)
         self.check_cases()
         self.stopping = Stopping(self)
 
@@ -40,12 +41,17 @@ class Run:
                 of_case[case].append(reading)
         corrupt = {case.key for case in self.of_pass("integrity") if validity.is_corrupt(case.record["result"])}
         for case in self.cases:
-            if case.measured:
+            off_fabric = self.plan.is_off_fabric(case.key)
+            if case.measured and not off_fabric:
                 transport = self.plan.arm(case.key[2]).transport
                 case.proof = proof.of_case(case, of_case[case], self.endpoints, transport)
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
-            case.reasons = list(validity.reasons(case, self.endpoints, corrupt))
+            case.reasons = list(validity.reasons(case, self.endpoints, corrupt, off_fabric))
+            if self.plan.many_to_many and case.measured and not flows.is_simultaneous(case):
+                case.reasons.append("NotSimultaneous")
+        if self.plan.many_to_many:
+            flows.invalidate_others(self.cases)
 
     def protocols_of(self, key):
         """The protocols that the library used for the operation of a cell."""
@@ -63,10 +69,15 @@ class Run:
         """The valid cases of a cell up to a round."""
         return [case for case in self.measured(key, last) if case.valid]
 
+    def units(self, key, last=math.inf):
+        """The valid cases of a cell up to a round, with all flows of a round as one case."""
+        valid = self.valid(key, last)
+        return flows.together(valid) if self.plan.many_to_many else valid
+
     def by_round(self, key, value):
         """For each round, the median over its pairs of `value`, which is a function of a case."""
         values = collections.defaultdict(list)
-        for case in self.valid(key):
+        for case in self.units(key):
             if (found := value(case)) is not None:
                 values[case.round].append(found)
         return {number: statistics.median(of_round) for number, of_round in values.items()}
@@ -85,10 +96,10 @@ class Run:
     def effects(self, key, metric, last):
         """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
         baseline = {
-            (case.round, case.pair): case.value(metric) for case in self.valid(self.plan.baseline_of(key), last)
+            (case.round, case.pair): case.value(metric) for case in self.units(self.plan.baseline_of(key), last)
         }
         rounds = collections.defaultdict(list)
-        for case in self.valid(key, last):
+        for case in self.units(key, last):
             both = case.value(metric), baseline.get((case.round, case.pair))
             if None not in both:
                 rounds[case.round].append(math.log(both[0]) - math.log(both[1]))

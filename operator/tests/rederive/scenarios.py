@@ -12,7 +12,7 @@ MAX_ITERATIONS = 10_000_000
 class Scenario:
     """A scenario with its workload."""
 
-    def __init__(self, spec, sampling, deadline):
+    def __init__(self, spec, sampling, deadline, many_to_many):
         self.name = spec["name"]
         # The name in the spec if this is one rate of a sweep.
         self.sweep = spec.get("sweep")
@@ -30,15 +30,23 @@ class Scenario:
         if self.mode:
             # Latencies count from the publication, and versions are used by several workers.
             self.in_flight = math.inf
+        # Number of calls of a sample.
+        self.hops = work.get("hops")
+        # Number of processes that receive a tensor.
+        self.consumers = work.get("consumers")
+        self.uses_channels = self.kind in ("rpc", "footprint")
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True) and not self.mode
-        self.timed = bool(work.get("duration"))
+        # The flows of the pattern ManyToMany always have a duration.
+        self.timed = bool(work.get("duration")) or many_to_many
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
-        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts
+        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts and not self.uses_channels
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
+        # Whether every batch of writes is followed by reads of the same memory.
+        self.reads_back = bool(work.get("readBack"))
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):

@@ -18,6 +18,10 @@ def payloads(case):
     if case.scenario.mode:
         # The trainer writes the versions, or the workers read them from it.
         return [sum(both) for both in itertools.zip_longest(request, response, fillvalue=0)], []
+    if case.scenario.reads_back:
+        one_way = [count // 2 for count in request]
+        return one_way, one_way
+    # The posts of a target that answers calls are not reported.
     response = response if case.scenario.both_post else []
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 

@@ -1,7 +1,7 @@
 """Decides why a measured case is invalid. The reasons have the names in docs/troubleshooting.md."""
 
 from . import limits
-from .cases import samples
+from .cases import samples, timed
 from .endpoints import identity
 
 # In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
@@ -11,8 +11,9 @@ MIN_FILLED = 0.01
 LATENCY_TOLERANCE = 0.02
 
 
-def reasons(case, endpoints, corrupt):
-    """Yields the name of every reason. `corrupt` contains the cells in which an integrity case failed."""
+def reasons(case, endpoints, corrupt, off_fabric):
+    """Yields the name of every reason. `corrupt` contains the cells in which an integrity case failed.
+    `off_fabric` is true for calls outside the transport."""
     if not case.measured:
         yield "Failed"
     elif not case.posted or not all(has_measurements(one, case) for one in case.posted):
@@ -24,29 +25,32 @@ def reasons(case, endpoints, corrupt):
     if any(side["governorChanged"] for side in case.sides):
         yield "GovernorChanged"
     if case.measured:
-        yield from impossible(case, endpoints)
+        yield from impossible(case, endpoints, off_fabric)
     if case.proof == "Contradicted":
         yield "FabricContradicted"
     if case.key in corrupt:
         yield "Integrity"
 
 
-def impossible(case, endpoints):
+def impossible(case, endpoints, off_fabric):
     """Yields the reasons that depend on times or on the endpoints."""
     if any(has_changed(case, rank, endpoints) for rank in case.pair):
         yield "Changed"
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
-    if any(map(limits.is_above_line_rate, case.sides, facts)):
+    directions = 2 if case.scenario.reads_back else 1
+    sides = zip(case.sides, facts, strict=True)
+    if not off_fabric and any(limits.is_above_line_rate(*side, directions) for side in sides):
         yield "AboveLineRate"
-    if any(is_inconsistent(side, case.scenario.in_flight) for side in case.posting):
+    if any(is_inconsistent(side, case.scenario) for side in case.posting):
         yield "InconsistentTime"
     if limits.is_below_floor(case, facts[0]):
         yield "BelowFloor"
 
 
 def has_measurements(posted, case):
-    payload = posted["payloadBytes"] or case.key[1] == 0
-    return posted["operations"] and posted["elapsedNanos"] and payload and samples(posted)
+    window = timed(posted)
+    payload = window["payloadBytes"] or case.key[1] == 0
+    return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
 
 
 def has_changed(case, rank, endpoints):
@@ -55,7 +59,7 @@ def has_changed(case, rank, endpoints):
     return bool(now and first) and identity(now) != identity(first)
 
 
-def is_inconsistent(side, in_flight):
+def is_inconsistent(side, scenario):
     """Whether the operations took longer than the window, took less time than their latencies require, or filled too
     little of a long window."""
     posted = side.get("posted")
@@ -63,8 +67,10 @@ def is_inconsistent(side, in_flight):
         return False
     elapsed, window = posted["elapsedNanos"], side["windowNanos"]
     total = sum(value * count for value, count in samples(posted).items())
-    too_fast = elapsed < total / in_flight / (1 + LATENCY_TOLERANCE)
-    return elapsed > window or too_fast or (window > SHORT_WINDOW and elapsed < window * MIN_FILLED)
+    too_fast = elapsed < total / scenario.in_flight / (1 + LATENCY_TOLERANCE)
+    # The number of calls is given, so they may be much shorter than the steps around them.
+    too_short = window > SHORT_WINDOW and elapsed < window * MIN_FILLED and not scenario.uses_channels
+    return elapsed > window or too_fast or too_short
 
 
 def is_corrupt(result):

@@ -1,10 +1,11 @@
-"""Expresses every workload of a spec as a ping-pong, a transfer or parameter serving."""
+"""Expresses every workload of a spec as a ping-pong, a transfer, calls, a footprint or parameter serving."""
 
-from . import serving
+from . import calls, serving
 
 
 def workload(spec):
-    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer" or "parameterServing", and `fields` has its fields."""
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint" or "parameterServing", and
+    `fields` has its fields."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])
@@ -47,6 +48,36 @@ def streaming_duplex(given):
     return "transfer", fields, "Throughput"
 
 
+def segment_transfer(given):
+    given = {"workload": "Read", "sizes": ["64Ki"], "batch": 16, "threads": 4, "duration": "10s", **given}
+    mix = given["workload"] == "Mix"
+    fields = {
+        "sizes": given["sizes"],
+        "operation": "Write" if mix else given["workload"],
+        "readBack": mix,
+        "window": given["batch"],
+        "batch": given["batch"],
+        "threads": given["threads"],
+        "duration": given["duration"],
+    }
+    return "transfer", fields, "Throughput"
+
+
+def rpc(given):
+    lengths = {name: length for length, name in calls.PAYLOADS.items()}
+    sizes = [lengths[name] for name in given.get("payloads", ["SmallInt", "SmallString"])]
+    iterations = given.get("iterations", 100 if given.get("quick") else 1000)
+    fields = {"sizes": sizes, "iterations": iterations, "operation": "Send", "hops": calls.hops(given)}
+    return "rpc", fields, "LatencyP50"
+
+
+def memory_footprint(given):
+    given = {"sizes": ["1Mi", "2Gi"], "consumers": 10, "iterations": 5, **given}
+    operations = given["iterations"] * given["consumers"]
+    fields = {"sizes": given["sizes"], "iterations": operations, "operation": "Send", "consumers": given["consumers"]}
+    return "footprint", fields, "MemoryPerConsumer"
+
+
 CONVERSIONS = {
     "pingPong": ping_pong,
     "transfer": transfer,
@@ -54,5 +85,8 @@ CONVERSIONS = {
     "smallMessages": small_messages,
     "pingpongFlag": pingpong_flag,
     "streamingDuplex": streaming_duplex,
+    "segmentTransfer": segment_transfer,
+    "rpc": rpc,
+    "memoryFootprint": memory_footprint,
     "parameterServing": serving.workload,
 }

@@ -1,6 +1,6 @@
 //! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
 //! fi_pingpong, fabtests, ucx_perftest and the Starway benchmark suite, over the same library and transport on this
-//! machine.
+//! machine, and with transfer_engine_bench over tcp.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
 //! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
@@ -14,7 +14,10 @@
 //!
 //! UCX allocates the memory of both sides, as is the default in ucx_perftest.
 //!
-//! Each side is pinned to a separate CPU. A tool that fails is reported and left out.
+//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension are
+//! two processes on this machine as well.
+//!
+//! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and left out.
 
 #![allow(
     clippy::print_stdout,
@@ -25,10 +28,12 @@
 #![allow(missing_docs, reason = "an example binary")]
 
 mod fabric;
+mod pyisolate;
 mod runner;
 mod starway;
 mod table;
 mod tools;
+mod transfer_engine;
 
 #[path = "../../tests/common/leg.rs"]
 mod leg;
@@ -56,10 +61,20 @@ struct Arguments {
     /// bin/ucx_perftest next to the directory is used.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
+    /// Python interpreter of an environment with the packages pyisolate, numpy and uv, whose calls are compared with calls
+    /// over a UNIX socket.
+    #[arg(long, value_name = "FILE")]
+    pyisolate: Option<PathBuf>,
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
-    /// Measure only libfabric, only UCX, or only Starway.
+    /// The tool transfer_engine_bench. Without it, segment transfers are not measured.
+    #[arg(long, value_name = "FILE")]
+    transfer_engine: Option<PathBuf>,
+    /// Duration of each measurement with transfer_engine_bench, in seconds.
+    #[arg(long, default_value_t = 2)]
+    transfer_engine_seconds: u32,
+    /// Measure only libfabric, only UCX, only Starway, only segment transfers or only calls.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -77,7 +92,9 @@ struct Arguments {
 enum Library {
     Libfabric,
     Ucx,
+    Calls,
     Starway,
+    TransferEngine,
 }
 
 /// Parameters of one measurement.
@@ -108,10 +125,16 @@ fn main() {
     if measures(Library::Ucx) {
         measure_ucx(&arguments);
     }
+    if let Some(python) = arguments.pyisolate.as_ref().filter(|_| measures(Library::Calls)) {
+        pyisolate::measure(python, arguments.repeats);
+    }
     if let (Some(python), [library, ..]) = (&arguments.starway, arguments.ucx_libraries.as_slice())
         && measures(Library::Starway)
     {
         starway::measure(python, library, arguments.repeats);
+    }
+    if let (true, Some(binary)) = (measures(Library::TransferEngine), &arguments.transfer_engine) {
+        transfer_engine::measure(binary, arguments.repeats, arguments.transfer_engine_seconds);
     }
 }
 

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crds::assignment::{
-    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, ScenarioAssignment,
+    ArmAssignment, Extent, InstrumentProcess, PingPongWorkload, RankBinding, RpcWorkload, ScenarioAssignment,
     TransferWorkload, Workload,
 };
-use crds::record::Record;
+use crds::record::{Posted, Record};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferBuffers, TransferOperation,
+    Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern,
+    TransferBuffers, TransferOperation, TransportSpec,
 };
 
 use crate::Setting;
@@ -48,17 +49,72 @@ pub struct Measured {
 
 /// Runs one measurement.
 pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
-    let arm = ArmAssignment {
+    run(setting, workload(case, setting.iterations(case)), |posted| {
+        let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
+        match case {
+            Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
+            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
+        }
+    })
+}
+
+/// Measures the throughput of a transfer in MB/s.
+pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> Measured {
+    run(setting, workload, |posted| {
+        posted.payload_bytes as f64 / (posted.elapsed_nanos as f64 / 1e3)
+    })
+}
+
+/// Mean time of `calls` calls over a UNIX socket with a payload of `bytes` bytes, in microseconds.
+pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
+    let leg = Leg {
+        rendezvous: ("127.0.0.1".to_owned(), 17_911),
+        transport: TransportSpec::Loopback(Loopback { rails: 1 }),
+        devices: Devices::default(),
+        bindings: Vec::new(),
+        process: InstrumentProcess::default(),
+        scenario: ScenarioAssignment {
+            name: ARM.to_owned(),
+            memory: MemoryKind::Heap,
+            polling: None,
+            workload: Workload::Rpc(RpcWorkload {
+                pattern: RpcPattern::Call,
+                hops: 1,
+                message_bytes: 0,
+                timeout_seconds: 60,
+                measured: Extent::Iterations(calls),
+                warmup: Extent::Iterations(5),
+            }),
+            max_size_bytes: bytes,
+        },
+        arms: vec![ArmAssignment {
+            inject_max_bytes: None,
+            channel: RpcChannel::UnixSocket,
+            ..arm()
+        }],
+    };
+    let binary = runner_binary();
+    let records = leg.run(|_| Command::new(&binary));
+    let posted = measurements(&records)[ARM].initiator.posted.as_ref().unwrap();
+    posted.call.as_ref().unwrap().mean_nanos / 1e3
+}
+
+fn arm() -> ArmAssignment {
+    ArmAssignment {
         name: ARM.to_owned(),
         process: 0,
         inject_max_bytes: Some(INJECT_MAX_BYTES),
         doorbell_max_batch: None,
+        channel: RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 1,
             min_chunk_bytes: 1,
         },
-    };
+    }
+}
+
+fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> Measured {
     let rails = setting.fabric.rails();
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_910),
@@ -78,10 +134,10 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
             name: ARM.to_owned(),
             memory: MemoryKind::Heap,
             polling: Some(Polling::Spin),
-            workload: workload(case, setting.iterations(case)),
+            workload,
             max_size_bytes: setting.size,
         },
-        arms: vec![arm],
+        arms: vec![arm()],
     };
     let binary = runner_binary();
     let records = leg.run(|_| Command::new(&binary));
@@ -91,12 +147,8 @@ pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
         _ => None,
     });
     let fabric = fabric.unwrap();
-    let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
     Measured {
-        value: match case {
-            Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
-            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
-        },
+        value: value(posted),
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
     }
@@ -123,6 +175,8 @@ fn workload(case: Case, iterations: u32) -> Workload {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured,
             warmup: Extent::Iterations(100),
         }),

@@ -10,8 +10,30 @@ pub const LATENCY_HEADER: &str =
 pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/s | fi_rma_bw, MB/s | ratio |
 |---|---|---|---|---|---|";
 
+pub const CALLS_HEADER: &str = "| payload | size | runner, us | pyisolate, us | ratio |
+|---|---|---|---|---|";
+
+/// A line with mean times of calls; index `i` of each list contains the result of repetition `i`.
+pub fn calls_line(payload: &str, size: &str, runner: &[f64], other: &[f64]) -> String {
+    let ratios: Vec<f64> = runner
+        .iter()
+        .zip(other)
+        .map(|(runner, other)| runner / other)
+        .collect();
+    format!(
+        "| {payload} | {size} | {} | {} | {} |",
+        median_with_interval(runner),
+        median_with_interval(other),
+        interval_with_digits(&ratios, 4)
+    )
+}
+
 pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Starway | ratio |
 |---|---|---|---|---|---|";
+/// The library and the provider are those of the runner.
+pub const TRANSFER_ENGINE_HEADER: &str =
+    "| operation | batch | libfabric | provider | size | runner, MB/s | transfer_engine_bench, MB/s | ratio |
+|---|---|---|---|---|---|---|---|";
 
 /// Header of a table that compares the runner with the test `test` of ucx_perftest.
 pub fn ucx_header(test: &str, unit: &str) -> String {
@@ -79,12 +101,18 @@ impl Row {
 
 /// Formats the median and its interval.
 fn median_with_interval(values: &[f64]) -> String {
+    interval_with_digits(values, 2)
+}
+
+fn interval_with_digits(values: &[f64], digits: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let excluded = excluded_ranks(sorted.len());
     let bounds = (sorted.get(excluded), sorted.iter().rev().nth(excluded));
     match (sorted.get(sorted.len() / 2), bounds) {
-        (Some(median), (Some(low), Some(high))) => format!("{median:.2} [{low:.2}, {high:.2}]"),
+        (Some(median), (Some(low), Some(high))) => {
+            format!("{median:.digits$} [{low:.digits$}, {high:.digits$}]")
+        }
         _ => "-".to_owned(),
     }
 }

@@ -50,6 +50,8 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
         open_loop: None,
         flush: false,
         ping: false,
+        read_back: false,
+        segments: false,
         measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
     }))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crds::assignment::Assignment;
 use crds::v1alpha1::{Devices, MemoryKind};
 
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use crate::memory::{Memory, MemoryError};
 use crate::transport::{Region, Transport, TransportError};
 
@@ -19,13 +19,14 @@ type Buffer = Result<Arc<Memory>, MemoryError>;
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
     devices: Devices,
+    threads: usize,
     /// Allocated buffers, by the indexes of the memory kind and the thread.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 
 impl Buffers {
-    /// Computes the layouts that the scenarios of `assignment` need. Does not allocate buffers.
-    pub fn new(assignment: &Assignment) -> Self {
+    /// Computes the layouts that the scenarios of `assignment` need on worker `rank`. Does not allocate buffers.
+    pub fn new(assignment: &Assignment, rank: u32) -> Self {
         let kinds = [
             MemoryKind::Heap,
             MemoryKind::HugePages,
@@ -36,6 +37,7 @@ impl Buffers {
         Self {
             layouts: layouts.into_iter().flatten().collect(),
             devices: assignment.devices.clone(),
+            threads: layout::thread_count(assignment, rank) as usize,
             allocated: BTreeMap::new(),
         }
     }
@@ -44,6 +46,11 @@ impl Buffers {
     /// same order.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
+    }
+
+    /// Number of threads that use the buffers.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Size in bytes of the buffers of `kind`, an index into [`Buffers::layouts`].
@@ -55,14 +62,15 @@ impl Buffers {
     /// thread. Such memory belongs to one transport, so arms do not share it.
     ///
     /// # Errors
-    /// If the library cannot allocate memory, or it is not on the NUMA node of the devices.
+    /// If the library cannot allocate memory, or it is on another NUMA node than `node` or that of the devices.
     pub(super) fn allocate_with<T: Transport>(
         &self,
         transport: &mut T,
         kind: usize,
+        node: Option<u32>,
     ) -> Result<T::Region, TransportError> {
         let region = transport.allocate(self.bytes(kind))?;
-        check_node(region.memory(), &self.devices)?;
+        check_node(region.memory(), &self.devices, node)?;
         Ok(region)
     }
 
@@ -74,7 +82,7 @@ impl Buffers {
             .layouts
             .iter()
             .position(|(kind, _)| *kind == MemoryKind::Cuda)?;
-        let memory = self.get(kind, thread).ok()?;
+        let memory = self.get(kind, thread, None).ok()?;
         memory.pci().map(str::to_owned)
     }
 
@@ -82,8 +90,9 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// If memory of this kind cannot be allocated, or host memory is not on the NUMA node of the devices.
-    pub fn get(&mut self, kind: usize, thread: usize) -> Buffer {
+    /// If memory of this kind cannot be allocated, or host memory is on another NUMA node than `node` or that of the
+    /// devices.
+    pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];
         let bytes = self.bytes(kind);
         let buffer = self
@@ -93,19 +102,24 @@ impl Buffers {
                 MemoryKind::Cuda => Memory::allocate_on_gpu(self.devices.gpu(thread), bytes),
                 MemoryKind::Heap | MemoryKind::HugePages | MemoryKind::SharedMemory => {
                     let memory = Memory::allocate(memory_kind, bytes)?;
-                    check_node(&memory, &self.devices).map(|()| memory)
+                    check_node(&memory, &self.devices, node).map(|()| memory)
                 }
             });
         buffer.clone()
     }
 }
 
-/// Checks that host memory is on the NUMA node of the devices.
+/// Checks that host memory is on the NUMA node of the devices, or else on the node of its thread.
 ///
 /// # Errors
 /// If the kernel reports pages on another node.
-fn check_node(memory: &Memory, devices: &Devices) -> Result<(), MemoryError> {
-    match node_problem(&memory.numa_nodes(), devices.numa_node) {
+fn check_node(memory: &Memory, devices: &Devices, node: Option<u32>) -> Result<(), MemoryError> {
+    let requested = match (devices.numa_node, node) {
+        (Some(node), _) => Some((node, "spec.devices.numaNode")),
+        (None, Some(node)) => Some((node, "the node of this thread of a segment")),
+        (None, None) => return Ok(()),
+    };
+    match node_problem(&memory.numa_nodes(), requested) {
         None => Ok(()),
         Some(message) => Err(MemoryError::Unavailable {
             kind: memory.kind(),
@@ -115,13 +129,13 @@ fn check_node(memory: &Memory, devices: &Devices) -> Result<(), MemoryError> {
     }
 }
 
-/// Describes pages that are on a NUMA node other than `requested`. `nodes` contains the nodes that hold the pages. An
+/// Describes pages that are on a NUMA node other than `requested`, which is a node and what requests it. `nodes` contains the nodes that hold the pages. An
 /// empty set means that the nodes are unknown, which is not an error: the record then omits the position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.
-fn node_problem(nodes: &BTreeSet<u32>, requested: Option<u32>) -> Option<String> {
-    let requested = requested?;
+fn node_problem(nodes: &BTreeSet<u32>, requested: Option<(u32, &str)>) -> Option<String> {
+    let (requested, by) = requested?;
     let others: Vec<String> = nodes
         .iter()
         .filter(|node| **node != requested)
@@ -129,7 +143,7 @@ fn node_problem(nodes: &BTreeSet<u32>, requested: Option<u32>) -> Option<String>
         .collect();
     (!others.is_empty()).then(|| {
         format!(
-            "the kernel placed pages on NUMA node {}, but spec.devices.numaNode is {requested}: free memory or reserve huge \
+            "the kernel placed pages on NUMA node {}, but {by} is {requested}: free memory or reserve huge \
              pages on node {requested}, or choose another NUMA node",
             others.join(" and ")
         )
@@ -142,7 +156,12 @@ mod tests {
 
     #[test]
     fn pages_on_another_node_are_a_problem_only_if_a_node_is_requested() {
-        let problem = |nodes: &[u32], requested| node_problem(&nodes.iter().copied().collect(), requested);
+        let problem = |nodes: &[u32], requested: Option<u32>| {
+            node_problem(
+                &nodes.iter().copied().collect(),
+                requested.map(|node| (node, "spec.devices.numaNode")),
+            )
+        };
         assert_eq!(problem(&[0, 1], None), None);
         assert_eq!(problem(&[1], Some(1)), None);
         assert_eq!(problem(&[], Some(1)), None);

@@ -22,6 +22,24 @@ pub(super) fn nearest_first(
     topology::nearest_cpus(cpus, &nics, |node| cpu::of_numa_node(&roots.sys, node))
 }
 
+/// CPUs of one NUMA node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeCpus {
+    pub(super) node: u32,
+    pub(super) cpus: Vec<u32>,
+}
+
+/// Divides `cpus` by NUMA node, in ascending order of the nodes. CPUs whose node is unknown are omitted.
+pub(super) fn by_node(cpus: &[u32], roots: &SystemRoots) -> Vec<NodeCpus> {
+    let nodes = cpu::numa_nodes(&roots.sys).into_iter();
+    let of_node = |node: u32| {
+        let own = cpu::of_numa_node(&roots.sys, node);
+        let cpus: Vec<u32> = cpus.iter().copied().filter(|cpu| own.contains(cpu)).collect();
+        (!cpus.is_empty()).then_some(NodeCpus { node, cpus })
+    };
+    nodes.filter_map(of_node).collect()
+}
+
 /// Element of `cpus` that occurs least often in `used`; the first such element if several are tied. `None` if `cpus` is
 /// empty.
 pub(super) fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u32> {
@@ -55,6 +73,22 @@ mod tests {
         for unknown in [&[][..], &["lo"], &["10.0.0.1"], &["absent"]] {
             assert_eq!(ordered(None, unknown), [1, 3, 0, 2], "{unknown:?}");
         }
+    }
+
+    #[test]
+    fn nodes_without_allowed_cpus_are_omitted() {
+        let tree = Tree::new();
+        tree.file("sys/devices/system/node/online", "0-2");
+        for (node, cpus) in [(0, "0-3"), (1, "4-7"), (2, "8-11")] {
+            tree.file(&format!("sys/devices/system/node/node{node}/cpulist"), cpus);
+        }
+        let nodes = |cpus: &[u32]| -> Vec<(u32, Vec<u32>)> {
+            let nodes = by_node(cpus, &tree.roots()).into_iter();
+            nodes.map(|node| (node.node, node.cpus)).collect()
+        };
+        assert_eq!(nodes(&[9, 1, 0]), [(0, vec![1, 0]), (2, vec![9])]);
+        assert_eq!(nodes(&[]), []);
+        assert_eq!(by_node(&[0, 1], &Tree::new().roots()), []);
     }
 
     #[test]

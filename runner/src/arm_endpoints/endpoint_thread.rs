@@ -18,6 +18,8 @@ const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
 pub struct EndpointThread<T: Transport> {
+    /// Number of the thread within its flow. It exchanges payload with the thread of the same number of the peer.
+    pub(crate) number: usize,
     pub(crate) transport: T,
     /// Memory from which control messages are sent and into which they are received.
     pub(crate) control: T::Region,
@@ -76,8 +78,9 @@ impl FirstPostTimer {
 }
 
 impl<T: Transport> EndpointThread<T> {
-    /// Combines `transport` with its registered memory. Up to `depth` posts may be in flight on each rail.
+    /// Combines the transport of measuring thread `number` with its registered memory. Up to `depth` posts may be in flight on each rail.
     pub(crate) fn new(
+        number: usize,
         transport: T,
         control: T::Region,
         data: Vec<Option<T::Region>>,
@@ -90,6 +93,7 @@ impl<T: Transport> EndpointThread<T> {
             kind: CompletionKind::Posted { token: 0 },
         };
         Self {
+            number,
             transport,
             control,
             data,

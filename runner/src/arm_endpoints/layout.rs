@@ -81,7 +81,15 @@ pub fn depth(assignment: &Assignment) -> usize {
     windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
 }
 
-/// Maximum number of threads across all scenarios.
+/// Number of measuring threads of the worker with this rank. Each of its flows has separate threads.
+pub fn thread_count(assignment: &Assignment, rank: u32) -> u32 {
+    let flows = assignment
+        .many_to_many
+        .map_or(1, |pattern| pattern.flows_of(rank));
+    max_threads(assignment).saturating_mul(flows)
+}
+
+/// Maximum number of threads of a pair or flow across all scenarios.
 pub fn max_threads(assignment: &Assignment) -> u32 {
     let threads = assignment
         .scenarios

@@ -30,6 +30,15 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
+/// CPU and NUMA node of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Binding {
+    /// CPU to which the thread is pinned; `None` if it is not pinned.
+    pub(super) cpu: Option<u32>,
+    /// NUMA node on which its host memory must be; `None` if it may be on any node.
+    pub(super) node: Option<u32>,
+}
+
 /// Location near which the NICs of a thread are chosen; `None` if no location is known.
 #[derive(Clone, Debug)]
 pub(super) struct Near(Option<Location>);
@@ -80,14 +89,14 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
         .collect()
 }
 
-/// Opens the endpoints of measuring thread `number` on a new thread. The thread is pinned to `cpu` before it opens
+/// Opens the endpoints of measuring thread `number` on a new thread. The thread is pinned to its CPU before it opens
 /// them, so that the library and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near
 /// the thread's memory if `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
     near: Option<Near>,
-    cpu: Option<u32>,
+    binding: Binding,
     buffers: &mut Buffers,
 ) -> Result<OpenedThread<T>, TransportError> {
     thread::scope(|scope| {
@@ -96,7 +105,7 @@ pub(super) fn endpoint_thread<T: Transport>(
             .name(format!("open-{number}"))
             .spawn_scoped(scope, move || {
                 let thread_start_nanos = clock::now().saturating_sub(requested);
-                open_on_thread(number, config, near, cpu, buffers, thread_start_nanos)
+                open_on_thread(number, config, near, binding, buffers, thread_start_nanos)
             });
         let opening =
             opening.map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
@@ -109,7 +118,7 @@ fn open_on_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
     near: Option<Near>,
-    cpu: Option<u32>,
+    Binding { cpu, node }: Binding,
     buffers: &mut Buffers,
     thread_start_nanos: u64,
 ) -> Result<OpenedThread<T>, TransportError> {
@@ -126,7 +135,7 @@ fn open_on_thread<T: Transport>(
     // Memory that the library allocates exists only after the transport has been opened.
     let allocated: Vec<_> = match config.spec.allocates_memory() {
         true => Vec::new(),
-        false => (0..kinds).map(|kind| buffers.get(kind, number)).collect(),
+        false => (0..kinds).map(|kind| buffers.get(kind, number, node)).collect(),
     };
     let near = near.unwrap_or_else(|| {
         let location = location(allocated.iter().flatten(), cpu.is_some());
@@ -151,7 +160,9 @@ fn open_on_thread<T: Transport>(
     let mut allocated = allocated.into_iter();
     for kind in 0..kinds {
         let registered = match allocated.next() {
-            None => buffers.allocate_with(&mut transport, kind).map_err(case_failure),
+            None => buffers
+                .allocate_with(&mut transport, kind, node)
+                .map_err(case_failure),
             Some(Ok(buffer)) => transport.register(buffer).map_err(case_failure),
             Some(Err(error)) => Err(CaseFailure {
                 reason: error.reason(),
@@ -182,7 +193,7 @@ fn open_on_thread<T: Transport>(
         facts.numa_node = region.memory().numa_node();
     }
 
-    let mut thread = EndpointThread::new(transport, control, data, config.depth, cpu);
+    let mut thread = EndpointThread::new(number, transport, control, data, config.depth, cpu);
     thread.receives.change(ReceivePlan::Control);
     let regions = Regions {
         control: &thread.control,

@@ -11,7 +11,7 @@ use crds::assignment::{
 };
 use crds::record::hex;
 use crds::striping::{COALESCE_MIN_CHUNK_BYTES, NIXL_THRESHOLD_BYTES, StripingPolicy, StripingRule};
-use crds::v1alpha1::{Alignment, Devices};
+use crds::v1alpha1::{Alignment, Devices, RpcChannel};
 use sha2::{Digest, Sha256};
 
 use super::request::{Request, RequestedScenario};
@@ -52,8 +52,9 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
         version: ASSIGNMENT_VERSION,
         identity: identity(request),
         workers: 2,
+        many_to_many: None,
         rendezvous,
-        transport: request.transport.spec(),
+        transport: request.transport_spec(),
         devices: Devices::default(),
         align: Alignment::None,
         // Each side reads only the element of its own rank.
@@ -85,6 +86,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
             process: 0,
             inject_max_bytes: None,
             doorbell_max_batch: None,
+            channel: RpcChannel::Transport,
             striping: StripingRule {
                 policy: StripingPolicy::Nixl,
                 threshold_bytes: NIXL_THRESHOLD_BYTES,
@@ -150,6 +152,8 @@ mod tests {
             ],
             integrity: true,
             case_timeout_seconds: 60,
+            segment: None,
+            allow_emulation: false,
         }
     }
 

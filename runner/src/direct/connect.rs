@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use crds::assignment::Rendezvous;
 
-use super::assignment::{CLIENT, assignment};
-use super::measurement::{Measurement, MeasurementFlags, print_progress};
+use super::assignment::{CLIENT, LocalChoices, assignment};
+use super::measurement::{Measurement, MeasurementFlags, Results, print_progress};
 use super::records::RecordSink;
-use super::request::Limits;
+use super::request::{Accepted, Limits, Request};
 use super::{DirectError, connection_rails, negotiate};
 use crate::rendezvous::coordinator;
 use crate::worker::coordinate::Attempt;
@@ -46,44 +46,79 @@ pub struct ConnectFlags {
 pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
     // Limits on sizes are those of the server.
     let limits = Limits {
-        max_bytes: crds::units::Size(u64::MAX),
-        ..Limits::default()
+        accepted: Accepted::Suite {
+            max_bytes: crds::units::Size(u64::MAX),
+        },
+        transport: None,
     };
     let Measurement {
         request,
         results,
         variables,
     } = flags.measurement.prepare(&limits)?;
-    let address = format!("{}:{}", flags.server_host, flags.port);
-    let stream = open_connection(flags, &address)?;
-    let rails = connection_rails(&request, &stream);
-    let reader = negotiate::propose(stream, &address, &request)?
+    coordinate(
+        Destination {
+            host: &flags.server_host,
+            port: flags.port,
+            timeout_seconds: flags.connect_timeout,
+            role: "serve",
+        },
+        &request,
+        &results,
+        |rails| flags.measurement.local.choices(rails, variables),
+    )
+}
+
+/// Server to connect to.
+#[derive(Clone, Copy)]
+pub(super) struct Destination<'a> {
+    /// Name or address of the server.
+    pub host: &'a str,
+    /// TCP port of the server.
+    pub port: u16,
+    /// Time to wait for the server to listen, in seconds.
+    pub timeout_seconds: u64,
+    /// Subcommand that starts the server.
+    pub role: &'static str,
+}
+
+/// Sends `request` to the server, coordinates the measurement, and publishes the results. `choices` returns the choices of
+/// this machine for the devices of the connection.
+///
+/// # Errors
+/// If the server cannot be reached or refuses the request, or a scenario is not measured.
+pub(super) fn coordinate(
+    server: Destination<'_>,
+    request: &Request,
+    results: &Results<'_>,
+    choices: impl FnOnce(Vec<String>) -> LocalChoices,
+) -> Result<(), DirectError> {
+    let address = format!("{}:{}", server.host, server.port);
+    let stream = open_connection(server, &address)?;
+    let rails = connection_rails(request, &stream);
+    let reader = negotiate::propose(stream, &address, request)?
         .map_err(|refusal| DirectError::Refused { address, refusal })?;
     let rendezvous = Rendezvous {
-        host: flags.server_host.clone(),
-        bind: flags.server_host.clone(),
-        port: flags.port,
-        timeout_seconds: flags.connect_timeout.try_into().unwrap_or(u32::MAX),
+        host: server.host.to_owned(),
+        bind: server.host.to_owned(),
+        port: server.port,
+        timeout_seconds: server.timeout_seconds.try_into().unwrap_or(u32::MAX),
     };
-    let assignment = assignment(
-        &request,
-        rendezvous,
-        &flags.measurement.local.choices(rails, variables),
-    );
+    let assignment = assignment(request, rendezvous, &choices(rails));
     let mut sink = RecordSink::new(print_progress);
     let attempt = Attempt::new(&assignment, facts::hello(&assignment, CLIENT), &mut sink)?;
     let admitted = coordinator::admit_connected(reader, &assignment.identity)
         .map_err(|failure| WorkerError::Incomplete { failure })?;
     attempt.run(admitted)?;
-    results.publish(&request, &sink.into_records())
+    results.publish(request, &sink.into_records())
 }
 
-fn open_connection(flags: &ConnectFlags, address: &str) -> Result<TcpStream, DirectError> {
-    let seconds = flags.connect_timeout;
+fn open_connection(server: Destination<'_>, address: &str) -> Result<TcpStream, DirectError> {
+    let seconds = server.timeout_seconds;
     let deadline = Instant::now() + Duration::from_secs(seconds);
     let attempt = || {
         let mut last = io::Error::other("the host name did not resolve to an address");
-        for address in (flags.server_host.as_str(), flags.port).to_socket_addrs()? {
+        for address in (server.host, server.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, ATTEMPT_TIMEOUT) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = error,
@@ -99,6 +134,7 @@ fn open_connection(flags: &ConnectFlags, address: &str) -> Result<TcpStream, Dir
                 return Err(DirectError::Unreachable {
                     address: address.to_owned(),
                     seconds,
+                    role: server.role,
                     source,
                 });
             }

@@ -8,7 +8,8 @@ mod checks;
 use std::collections::BTreeMap;
 
 use crds::histogram::Histogram;
-use crds::record::{Durations, FabricFacts, Measurement, Posted};
+use crds::record::{Durations, FabricFacts, Measurement, Posted, SideReport};
+use crds::v1alpha1::SegmentTransfer;
 use serde::Serialize;
 
 use super::request::RequestedScenario;
@@ -25,6 +26,8 @@ pub enum Figures {
     PingpongFlag(PingpongFlagFigures),
     /// Of `streaming-duplex`.
     StreamingDuplex(StreamingDuplexFigures),
+    /// Of `segment-transfer`.
+    SegmentTransfer(SegmentTransferFigures),
 }
 
 /// Bytes that one side sent, the time that this side needed, and their ratio.
@@ -126,6 +129,36 @@ pub struct StreamingDuplexFigures {
     pub ping_p99_ratio: Option<f64>,
 }
 
+/// Figures of `segment-transfer`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentTransferFigures {
+    /// All requests of all threads.
+    pub total: Throughput,
+    /// Throughput with the unit and the number of decimals that were asked for.
+    pub reported: String,
+    /// Completed requests.
+    pub requests: u64,
+    /// Completed batches.
+    pub batches: u64,
+    /// Completed batches per second.
+    pub batches_per_second: f64,
+    /// Time from the post of a request to its completion, for each request.
+    pub latency: Distribution,
+    /// The same for the reads of the workload mix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<Distribution>,
+    /// Time from the first post of the first batch until it was complete; of all threads, the longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_batch_microseconds: Option<f64>,
+    /// CPU time of both sides per GiB of payload.
+    pub cpu_seconds_per_gib: f64,
+    /// CPU time of the initiator divided by the length of the window: 100 is one CPU.
+    pub initiator_cpu_percent: f64,
+    /// CPU time of the target divided by the length of the window.
+    pub target_cpu_percent: f64,
+}
+
 /// Figures, and the reasons why some are missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Computed {
@@ -181,6 +214,9 @@ pub fn compute(
                 .ok_or("the server measured no operations")?;
             Figures::StreamingDuplex(streaming_duplex(posted, target))
         }
+        RequestedScenario::SegmentTransfer(scenario) => {
+            Figures::SegmentTransfer(segment_transfer(scenario, measurement, posted))
+        }
     };
     for (name, distribution) in distributions(&figures) {
         for (percentile, value) in [
@@ -210,6 +246,12 @@ pub fn distributions(figures: &Figures) -> Vec<(&'static str, &Distribution)> {
             let idle = figures.ping_idle.iter().map(|ping| ("pingIdle", ping));
             let loaded = figures.ping_loaded.iter().map(|ping| ("pingLoaded", ping));
             idle.chain(loaded).collect()
+        }
+        Figures::SegmentTransfer(figures) => {
+            let reads = figures.read_back.iter().map(|reads| ("readBack", reads));
+            std::iter::once(("latency", &figures.latency))
+                .chain(reads)
+                .collect()
         }
     }
 }
@@ -254,6 +296,32 @@ fn streaming_duplex(client: &Posted, server: &Posted) -> StreamingDuplexFigures 
             .map(|(loaded, idle)| loaded / idle),
         ping_idle,
         ping_loaded,
+    }
+}
+
+fn segment_transfer(
+    scenario: &SegmentTransfer,
+    measurement: &Measurement,
+    posted: &Posted,
+) -> SegmentTransferFigures {
+    let total = throughput(posted);
+    let batches = posted.operations / u64::from(scenario.batch);
+    let [initiator, target] = [&measurement.initiator, &measurement.target];
+    let cpu_nanos = (initiator.cpu_nanos + target.cpu_nanos) as f64;
+    let gib = posted.payload_bytes as f64 / f64::from(1 << 30);
+    let percent = |side: &SideReport| 100.0 * side.cpu_nanos as f64 / side.window_nanos as f64;
+    SegmentTransferFigures {
+        reported: scenario.rate_format().text(total.gigabytes_per_second * 1e9),
+        requests: posted.operations,
+        batches,
+        batches_per_second: batches as f64 / total.seconds,
+        latency: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 1.0),
+        read_back: posted.read_back.as_ref().map(of_durations),
+        first_batch_microseconds: posted.first_burst_nanos.map(|nanos| nanos as f64 / 1e3),
+        cpu_seconds_per_gib: cpu_nanos / 1e9 / gib,
+        initiator_cpu_percent: percent(initiator),
+        target_cpu_percent: percent(target),
+        total,
     }
 }
 

@@ -277,6 +277,8 @@ impl ScenarioFlags {
             scenarios: names.filter_map(|name| self.scenario(*name)).collect(),
             integrity: !self.no_integrity,
             case_timeout_seconds: self.case_timeout,
+            segment: None,
+            allow_emulation: false,
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{Extent, Pass};
 use crds::record::{
-    CaseFailure, CaseRecord, CaseResult, EndRecord, FabricFacts, HostEnvironment, IntegrityReport,
-    InterfaceDelta, Record, WarningRecord,
+    CaseFailure, CaseRecord, CaseResult, ColdRecord, EndRecord, FabricFacts, HostEnvironment,
+    IntegrityReport, InterfaceDelta, Record, WarningRecord,
 };
 use crds::v1alpha1::MemoryKind;
 use serde::Serialize;
@@ -59,6 +59,9 @@ pub struct Side {
     /// Library, its version, its rails and their lanes, as reported by the library. Unset if no endpoint was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
+    /// Setup costs of the endpoints that were measured. Unset if none were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cold: Option<ColdRecord>,
 }
 
 /// Report of one scenario.
@@ -69,8 +72,9 @@ pub struct ScenarioReport {
     pub name: &'static str,
     /// Size of a message, in bytes.
     pub size_bytes: u64,
-    /// Number of measured operations, in each direction.
-    pub iterations: u32,
+    /// Number of measured operations, in each direction. Unset for a scenario with a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
     /// Number of warm-up operations, in each direction.
     pub warmup: u32,
     /// Maximum number of operations in flight, in each direction.
@@ -175,7 +179,13 @@ fn side(records: &[Record], rank: u32) -> Option<Side> {
         Record::Endpoints(endpoints) if endpoints.rank == rank => endpoints.fabric.clone(),
         _ => None,
     });
+    // The endpoints of the verification are others.
+    let cold = records.iter().rev().find_map(|record| match record {
+        Record::Cold(cold) if cold.rank == rank && cold.round > 0 => Some(cold.clone()),
+        _ => None,
+    });
     Some(Side {
+        cold,
         runner_version: hello.runner_version.clone(),
         environment: hello.environment.clone(),
         fabric,
@@ -266,8 +276,15 @@ impl ScenarioReport {
 fn integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(mismatch) = &report.first_mismatch {
         return Some(format!(
-            "verification: transfer {} has {:#04x} instead of {:#04x} at byte {}",
-            mismatch.transfer, mismatch.found, mismatch.expected, mismatch.offset_bytes
+            "verification: thread {}, {}transfer {} has {:#04x} instead of {:#04x} at byte {}",
+            mismatch.thread,
+            mismatch
+                .batch
+                .map_or_else(String::new, |batch| format!("batch {batch}, ")),
+            mismatch.transfer,
+            mismatch.found,
+            mismatch.expected,
+            mismatch.offset_bytes
         ));
     }
     let wrong = report.crc32c_expected != report.crc32c_found

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use crds::assignment::{CountedWorkload, Extent, Workload};
 use crds::units::Size;
 use crds::v1alpha1::{
-    LargeArray, Libfabric, LibfabricProvider, MemoryKind, PingpongFlag, SmallMessages, StreamingDuplex,
-    TransportSpec, Ucx, UcxTransport,
+    LargeArray, Libfabric, LibfabricProvider, MemoryKind, PingpongFlag, SegmentTransfer, SmallMessages,
+    StreamingDuplex, TransportSpec, Ucx, UcxEmulation, UcxTransport,
 };
 use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
@@ -19,6 +19,10 @@ use snafu::{Snafu, ensure};
 pub const MAX_OPERATIONS: u64 = 1_000_000;
 /// Maximum size of a message by default.
 pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
+/// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
+pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
+/// Maximum size of a segment, in bytes. Each side has two areas of this size.
+pub const MAX_SEGMENT_BYTES: u64 = 8 << 30;
 /// Maximum timeout of a case, in seconds.
 pub const MAX_CASE_SECONDS: u32 = 3600;
 /// Number of hexadecimal digits of a run identifier.
@@ -40,6 +44,23 @@ pub struct Request {
     pub integrity: bool,
     /// Maximum duration of a scenario, in seconds.
     pub case_timeout_seconds: u32,
+    /// Segment that the client expects at the address of the server. Set only if the client found the address in a
+    /// metadata service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<ExpectedSegment>,
+    /// Whether UCX may emulate reads and writes with messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_emulation: bool,
+}
+
+/// Segment that a client expects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExpectedSegment {
+    /// Name of the segment.
+    pub name: String,
+    /// Identifier of the execution of the target that published it.
+    pub run: String,
 }
 
 /// Library and transports.
@@ -74,21 +95,52 @@ pub enum RequestedScenario {
     PingpongFlag(PingpongFlag),
     /// Chunks in both directions at the same time.
     StreamingDuplex(StreamingDuplex),
+    /// Batches of requests to the segment of a target.
+    SegmentTransfer(SegmentTransfer),
 }
 
 /// What a server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of a message.
-    pub max_bytes: Size,
+    /// Accepted scenarios.
+    pub accepted: Accepted,
     /// Only accepted transport. If unset, every transport is accepted.
     pub transport: Option<RequestedTransport>,
+}
+
+/// Scenarios that a server accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// The scenarios of the Starway benchmark suite.
+    Suite {
+        /// Maximum size of a message.
+        max_bytes: Size,
+    },
+    /// Batches of requests to the registered segment of a target.
+    Segment(SegmentLimits),
+}
+
+/// Registered segment of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentLimits {
+    /// Name of the segment.
+    pub name: String,
+    /// Random identifier of the execution of the target, in hexadecimal.
+    pub run: String,
+    /// Number of threads.
+    pub threads: u32,
+    /// Number of bytes that the requests of a batch of one thread may address.
+    pub batch_bytes: u64,
+    /// Kind of memory.
+    pub memory: MemoryKind,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_bytes: DEFAULT_MAX_BYTES,
+            accepted: Accepted::Suite {
+                max_bytes: DEFAULT_MAX_BYTES,
+            },
             transport: None,
         }
     }
@@ -154,10 +206,113 @@ impl Request {
                     reason: format!("contains {} twice: name it once", scenario.name()),
                 }
             );
-            scenario.check(limits.max_bytes)?;
+            match (&limits.accepted, scenario) {
+                (Accepted::Segment(limits), RequestedScenario::SegmentTransfer(scenario)) => {
+                    self.check_segment(scenario, limits)?;
+                }
+                (Accepted::Segment(limits), _) => {
+                    return Err(RequestError::new(
+                        "--scenarios",
+                        format!(
+                            "cannot be measured with the segment {}: start `fabricbench-runner serve` on the other machine",
+                            limits.name
+                        ),
+                    ));
+                }
+                (Accepted::Suite { .. }, RequestedScenario::SegmentTransfer(_)) => {
+                    return Err(RequestError::new(
+                        "--remote-segment",
+                        "names a server that has no segment: start `fabricbench-runner target` on the other machine",
+                    ));
+                }
+                (Accepted::Suite { max_bytes }, _) => scenario.check(*max_bytes)?,
+            }
         }
         Ok(())
     }
+
+    fn check_segment(&self, scenario: &SegmentTransfer, limits: &SegmentLimits) -> Result<(), RequestError> {
+        if let Some(expected) = &self.segment {
+            ensure!(
+                expected.name == limits.name && expected.run == limits.run,
+                RequestSnafu {
+                    flag: "--remote-segment",
+                    reason: format!(
+                        "is {} of run {}, but this is {} of run {}: the entry in the metadata service is stale; wait until \
+                         the target has published its segment again",
+                        expected.name, expected.run, limits.name, limits.run
+                    ),
+                }
+            );
+        }
+        check_segment_transfer(scenario, self.case_timeout_seconds)?;
+        let needed = segment_bytes(scenario);
+        ensure!(
+            self.memory == limits.memory,
+            RequestSnafu {
+                flag: "the memory",
+                reason: format!(
+                    "is {:?}, but the segment {} is in {:?} memory: use --shmfs and --use-vram as on the target",
+                    self.memory, limits.name, limits.memory
+                ),
+            }
+        );
+        ensure!(
+            scenario.threads <= limits.threads && needed <= limits.batch_bytes,
+            RequestSnafu {
+                flag: "--threads, --batch and --size",
+                reason: format!(
+                    "need {} threads with {needed} bytes each, but the segment {} has {} threads with {} bytes each: start \
+                     the target with the same values",
+                    scenario.threads, limits.name, limits.threads, limits.batch_bytes
+                ),
+            }
+        );
+        Ok(())
+    }
+
+    /// Library and provider in the form of a spec.
+    pub fn transport_spec(&self) -> TransportSpec {
+        match self.transport.spec() {
+            TransportSpec::Ucx(spec) if self.allow_emulation => TransportSpec::Ucx(Ucx {
+                emulation: UcxEmulation::Allow,
+                ..spec
+            }),
+            spec => spec,
+        }
+    }
+}
+
+/// Number of bytes that the requests of a batch of one thread address.
+pub fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
+    let size = scenario.sizes.first().map_or(0, |size| size.bytes());
+    size.saturating_mul(scenario.batch.into())
+}
+
+/// Checks the settings of `scenario` for a case that may take `case_timeout` seconds.
+///
+/// # Errors
+/// The first value that is out of bounds.
+pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> Result<(), RequestError> {
+    size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES))?;
+    within("--batch", scenario.batch.into(), 1..=256)?;
+    within("--threads", scenario.threads.into(), 1..=64)?;
+    within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
+    within("--report-precision", scenario.report_precision.into(), 0..=9)?;
+    let longest = u64::from(case_timeout / 2);
+    within("--duration", scenario.duration.0.as_secs(), 1..=longest)?;
+    let all = segment_bytes(scenario).saturating_mul(scenario.threads.into());
+    ensure!(
+        all <= MAX_SEGMENT_BYTES,
+        RequestSnafu {
+            flag: "--size, --batch and --threads",
+            reason: format!(
+                "need a segment of {all} bytes: choose values whose product is at most {}",
+                Size(MAX_SEGMENT_BYTES)
+            ),
+        }
+    );
+    Ok(())
 }
 
 impl RequestedTransport {
@@ -233,6 +388,7 @@ impl RequestedScenario {
             Self::SmallMessages(_) => "small-messages",
             Self::PingpongFlag(_) => "pingpong-flag",
             Self::StreamingDuplex(_) => "streaming-duplex",
+            Self::SegmentTransfer(_) => "segment-transfer",
         }
     }
 
@@ -242,14 +398,16 @@ impl RequestedScenario {
             Self::LargeArray(scenario) => &scenario.sizes,
             Self::SmallMessages(scenario) => &scenario.sizes,
             Self::StreamingDuplex(scenario) => &scenario.sizes,
+            Self::SegmentTransfer(scenario) => &scenario.sizes,
             Self::PingpongFlag(_) => return 1,
         };
         sizes.first().map_or(0, |size| size.bytes())
     }
 
-    /// Number of measured operations: messages, round trips, or chunks in each direction.
-    pub fn iterations(&self) -> u32 {
-        self.counted().iterations()
+    /// Number of measured operations: messages, round trips, or chunks in each direction. `None` for a scenario with a
+    /// duration.
+    pub fn iterations(&self) -> Option<u32> {
+        Some(self.counted()?.iterations())
     }
 
     /// Maximum number of operations in flight, in each direction.
@@ -258,20 +416,33 @@ impl RequestedScenario {
             Self::LargeArray(_) | Self::PingpongFlag(_) => 1,
             Self::SmallMessages(scenario) => scenario.concurrency,
             Self::StreamingDuplex(scenario) => scenario.window,
+            Self::SegmentTransfer(scenario) => scenario.batch * scenario.threads,
         }
     }
 
-    /// Workload with the number of iterations of the scenario.
+    /// Workload with the number of iterations or the duration of the scenario.
     pub fn workload(&self) -> Workload {
-        self.counted().workload(Extent::Iterations(self.iterations()))
+        let counted =
+            |counted: &dyn CountedWorkload| counted.workload(Extent::Iterations(counted.iterations()));
+        match self {
+            Self::LargeArray(scenario) => counted(scenario),
+            Self::SmallMessages(scenario) => counted(scenario),
+            Self::PingpongFlag(scenario) => counted(scenario),
+            Self::StreamingDuplex(scenario) => counted(scenario),
+            Self::SegmentTransfer(scenario) => {
+                let nanos = scenario.duration.0.as_nanos();
+                scenario.workload(Extent::DurationNanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            }
+        }
     }
 
-    fn counted(&self) -> &dyn CountedWorkload {
+    fn counted(&self) -> Option<&dyn CountedWorkload> {
         match self {
-            Self::LargeArray(scenario) => scenario,
-            Self::SmallMessages(scenario) => scenario,
-            Self::PingpongFlag(scenario) => scenario,
-            Self::StreamingDuplex(scenario) => scenario,
+            Self::LargeArray(scenario) => Some(scenario),
+            Self::SmallMessages(scenario) => Some(scenario),
+            Self::PingpongFlag(scenario) => Some(scenario),
+            Self::StreamingDuplex(scenario) => Some(scenario),
+            Self::SegmentTransfer(_) => None,
         }
     }
 
@@ -307,6 +478,8 @@ impl RequestedScenario {
                 operations("--stream-iterations", scenario.iterations)?;
                 warmup("--stream-warmup", scenario.warmup)
             }
+            // Only a target has a segment, whose limits are checked.
+            Self::SegmentTransfer(_) => Ok(()),
         }
     }
 }
@@ -366,6 +539,8 @@ mod tests {
             scenarios: vec![scenario],
             integrity: true,
             case_timeout_seconds: 60,
+            segment: None,
+            allow_emulation: false,
         }
     }
 

@@ -1,33 +1,21 @@
 //! Server: waits for one client, checks its request and becomes its worker. Uses TCP and standard output.
 
 use std::env;
-use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use clap::Args;
-use crds::assignment::Rendezvous;
-use crds::record::EndRecord;
 use crds::units::Size;
 
-use super::assignment::{SERVER, assignment};
+use super::assignment::assignment;
 use super::flags::{LocalFlags, TransportFlags};
-use super::negotiate;
-use super::request::{DEFAULT_MAX_BYTES, Limits, Request};
+use super::request::{Accepted, DEFAULT_MAX_BYTES, Limits};
+use super::session::{listen, wait_for_client};
 use super::{DirectError, connection_rails};
-use crate::frame::{self, FrameReader};
-use crate::rendezvous::peer::Connection;
 use crate::worker::agent::EVENT_CAPACITY;
-use crate::worker::signals::{self, StopFlag};
-use crate::worker::{WorkerError, facts, follow_coordinator};
+use crate::worker::signals;
 use crate::worker_event::WorkerEvent;
-
-/// Interval at which the stop flag is checked while the server waits for a client.
-const TICK: Duration = Duration::from_millis(50);
-/// Time for the client to welcome the server after the request was accepted.
-const WELCOME_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Flags of the server.
 #[derive(Clone, Debug, Args)]
@@ -67,7 +55,9 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         provider: flags.provider.clone(),
     };
     let limits = Limits {
-        max_bytes: flags.max_bytes,
+        accepted: Accepted::Suite {
+            max_bytes: flags.max_bytes,
+        },
         // The variables of this process apply to the library, but do not restrict the clients. Neither do the rails.
         transport: transport.transport(1, |_| None)?,
     };
@@ -80,107 +70,29 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         .local_addr()
         .map_err(|source| system("reading the address of the socket", source))?;
     print(&format!("listening on {address} for one client; Ctrl-C to stop"))?;
-    let Some((request, reader, peer)) = wait_for_client(&listener, &limits, &stop) else {
+    let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
         return print("stopped by a signal before a client connected");
     };
     // Later clients are refused by the system instead of waiting.
     drop(listener);
+    let request = &client.request;
     let names: Vec<_> = request.scenarios.iter().map(|scenario| scenario.name()).collect();
     print(&format!(
-        "client {peer}: {} with {}",
+        "client {}: {} with {}",
+        client.address,
         names.join(" "),
         request.transport.flag()
     ))?;
-    let rails = connection_rails(&request, reader.stream());
+    let rails = connection_rails(request, client.reader.stream());
     let variables = transport.replaced_variables(|name| env::var(name).ok());
-    let rendezvous = Rendezvous {
-        host: peer.clone(),
-        bind: flags.addr.clone(),
-        port: address.port(),
-        timeout_seconds: WELCOME_TIMEOUT.as_secs() as u32,
-    };
-    let assignment = assignment(&request, rendezvous, &flags.local.choices(rails, variables));
-    let hello = facts::hello(&assignment, SERVER);
-    negotiate::accept(&reader, &peer)?;
-    let connection = Connection {
-        reader,
-        address: peer,
-        deadline: Instant::now() + WELCOME_TIMEOUT,
-    };
-    let (cpus, reader) = connection
-        .introduce(&assignment.identity, SERVER, hello, || stop.is_set())
-        .map_err(|error| WorkerError::Incomplete {
-            failure: error.failure(),
-        })?;
-    limit_time(Duration::from_secs(flags.time_limit), sender.clone())?;
-    let end = follow_coordinator(&assignment, SERVER, cpus, reader, (sender, events))?;
-    finish(end)
-}
-
-fn finish(end: EndRecord) -> Result<(), DirectError> {
-    match end.failure {
-        None => print("the client has finished"),
-        Some(failure) => Err(DirectError::Incomplete { failure }),
-    }
-}
-
-fn listen(address: &str, port: u16) -> Result<TcpListener, DirectError> {
-    let open = || {
-        let addresses: Vec<_> = (address, port).to_socket_addrs()?.collect();
-        let listener = TcpListener::bind(addresses.as_slice())?;
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    };
-    open().map_err(|source| DirectError::Listen {
-        address: format!("{address}:{port}"),
-        source,
-    })
-}
-
-/// Waits for a valid request. Returns `None` if the process receives a signal first.
-fn wait_for_client(
-    listener: &TcpListener,
-    limits: &Limits,
-    stop: &StopFlag,
-) -> Option<(Request, FrameReader<TcpStream>, String)> {
-    while !stop.is_set() {
-        if !frame::readable(listener, Instant::now() + TICK).unwrap_or(false) {
-            continue;
-        }
-        let Ok((stream, address)) = listener.accept() else {
-            continue;
-        };
-        if stream.set_nonblocking(false).is_err() {
-            continue;
-        }
-        match negotiate::receive(stream, limits) {
-            Ok((request, reader)) => return Some((request, reader, address.to_string())),
-            Err(refusal) => {
-                // If standard error is closed, the refusal cannot be reported.
-                let _ = writeln!(
-                    io::stderr(),
-                    "refused {address} ({:?}): {}",
-                    refusal.reason,
-                    refusal.message
-                );
-            }
-        }
-    }
-    None
-}
-
-/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely.
-fn limit_time(limit: Duration, sender: SyncSender<WorkerEvent>) -> Result<(), DirectError> {
-    let wait = move || {
-        thread::sleep(limit);
-        // The send fails if the session has ended.
-        let _ = sender.send(WorkerEvent::Stop("--time-limit"));
-    };
-    thread::Builder::new()
-        .name("time-limit".into())
-        .spawn(wait)
-        .map(drop)
-        .map_err(|source| system("starting a thread", source))
+    let assignment = assignment(
+        request,
+        client.rendezvous(&flags.addr, address.port()),
+        &flags.local.choices(rails, variables),
+    );
+    let limit = Duration::from_secs(flags.time_limit);
+    client.serve(&assignment, limit, (sender, events), &stop)?;
+    print("the client has finished")
 }
 
 fn print(line: &str) -> Result<(), DirectError> {

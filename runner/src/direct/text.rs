@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use crds::record::{FabricFacts, WarningReason};
+use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
 
 use super::figures::{Distribution, Figures, Throughput};
@@ -42,6 +42,9 @@ fn add_side(text: &mut String, name: &str, side: &Side) {
             add(text, "", &rail_text(rail));
         }
     }
+    if let Some(cold) = &side.cold {
+        add(text, "", &setup(cold));
+    }
 }
 
 fn library(fabric: &FabricFacts) -> String {
@@ -52,6 +55,22 @@ fn library(fabric: &FabricFacts) -> String {
         ),
         None => format!("provider {}", fabric.provider),
     }
+}
+
+fn setup(cold: &ColdRecord) -> String {
+    let milliseconds = |nanos: u64| number(nanos as f64 / 1e6);
+    format!(
+        "setup: library {} ms, endpoints {} ms, registration of {} {} ms, addresses {} ms{}",
+        milliseconds(cold.load_nanos),
+        milliseconds(cold.open_nanos),
+        bytes(cold.registered_bytes),
+        milliseconds(cold.registration_nanos),
+        milliseconds(cold.address_insertion_nanos),
+        cold.first_post_nanos.map_or_else(String::new, |nanos| format!(
+            ", first message {} ms",
+            milliseconds(nanos)
+        ))
+    )
 }
 
 fn rail_text(rail: &crds::record::RailFacts) -> String {
@@ -76,10 +95,12 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
         Some(integrity) => format!(", {} verified before", bytes(integrity.bytes)),
         None => String::new(),
     };
+    let iterations = scenario
+        .iterations
+        .map_or_else(String::new, |iterations| format!("{iterations} x "));
     let _ = writeln!(
         text,
-        "  {} x {}, {} warm-up, {} in flight{verified}",
-        scenario.iterations,
+        "  {iterations}{}, {} warm-up, {} in flight{verified}",
         Size(scenario.size_bytes),
         scenario.warmup,
         scenario.in_flight
@@ -114,6 +135,7 @@ fn description(name: &str) -> &'static str {
         "large-array" => "one large message at a time, client to server",
         "small-messages" => "batches of small messages, client to server",
         "pingpong-flag" => "round trips of one byte",
+        "segment-transfer" => "batches of requests to the segment of the server",
         _ => "chunks in both directions at the same time",
     }
 }
@@ -171,6 +193,42 @@ fn add_figures(text: &mut String, figures: &Figures) {
                 add(text, "p99 ratio", &format!("{ratio:.1} (loaded / idle)"));
             }
         }
+        Figures::SegmentTransfer(figures) => {
+            add(
+                text,
+                "throughput",
+                &format!(
+                    "{} ({} in {})",
+                    figures.reported,
+                    bytes(figures.total.bytes),
+                    time(figures.total.seconds)
+                ),
+            );
+            add(
+                text,
+                "batches",
+                &format!(
+                    "{} ({}/s), {} requests",
+                    figures.batches,
+                    number(figures.batches_per_second),
+                    figures.requests
+                ),
+            );
+            add(text, "latency", &distribution(&figures.latency));
+            if let Some(reads) = &figures.read_back {
+                add(text, "reads", &distribution(reads));
+            }
+            if let Some(first) = figures.first_batch_microseconds {
+                add(text, "first batch", &format!("{} us", number(first)));
+            }
+            let cpu = format!(
+                "{} s/GiB on both sides; {:.0} % of a CPU on the client, {:.0} % on the server",
+                number(figures.cpu_seconds_per_gib),
+                figures.initiator_cpu_percent,
+                figures.target_cpu_percent
+            );
+            add(text, "CPU", &cpu);
+        }
     }
 }
 
@@ -213,7 +271,9 @@ fn summary(report: &Report) -> String {
         table.add_row([
             scenario.name.to_owned(),
             Size(scenario.size_bytes).to_string(),
-            scenario.iterations.to_string(),
+            scenario
+                .iterations
+                .map_or_else(String::new, |count| count.to_string()),
             bandwidth,
             latency,
             result,
@@ -250,6 +310,11 @@ fn columns(figures: &Figures) -> (String, String, String) {
                 .map(|ping| format!("ping p50 {} us", number(ping.p50_microseconds)))
                 .unwrap_or_default(),
             format!("fairness {:.3}", figures.fairness),
+        ),
+        Figures::SegmentTransfer(figures) => (
+            figures.reported.clone(),
+            format!("p50 {} us", number(figures.latency.p50_microseconds)),
+            format!("{} batches/s", number(figures.batches_per_second)),
         ),
     }
 }

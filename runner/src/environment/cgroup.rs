@@ -55,6 +55,74 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
     limits
 }
 
+/// Memory in bytes that this process can use before its cgroup or an ancestor reaches its limit; `None` if there is no
+/// limit. Pages of files that the kernel would drop first count as available.
+pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
+    let number = |file: PathBuf| read_text(&file).and_then(parse_number);
+    let available = memory_groups(roots).into_iter().filter_map(|(group, version)| {
+        let (limit, usage, reclaimable) = match version {
+            Version::V1 => (
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file",
+            ),
+            Version::V2 => ("memory.max", "memory.current", "inactive_file"),
+        };
+        let limit = number(group.join(limit)).filter(|limit| *limit < V1_UNLIMITED)?;
+        let usage = number(group.join(usage))?;
+        let reclaimable = counter(&group.join("memory.stat"), reclaimable).unwrap_or(0);
+        Some(limit.saturating_sub(usage.saturating_sub(reclaimable)))
+    });
+    available.min()
+}
+
+/// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
+/// count them.
+pub(super) fn oom_kills(roots: &SystemRoots) -> Option<u64> {
+    memory_groups(roots).into_iter().find_map(|(group, version)| {
+        let file = match version {
+            Version::V1 => "memory.oom_control",
+            Version::V2 => "memory.events",
+        };
+        counter(&group.join(file), "oom_kill")
+    })
+}
+
+/// Version of a hierarchy of cgroups.
+#[derive(Clone, Copy, Debug)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// The cgroups with a memory controller that contain this process, each before its ancestors.
+fn memory_groups(roots: &SystemRoots) -> Vec<(PathBuf, Version)> {
+    let membership = read_text(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mount = roots.sys.join("fs/cgroup");
+    let mut found = Vec::new();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        if controllers.is_empty() {
+            found.extend(groups(&mount, path).map(|group| (group, Version::V2)));
+        } else if controllers.split(',').any(|name| name == "memory") {
+            found.extend(groups(&mount.join("memory"), path).map(|group| (group, Version::V1)));
+        }
+    }
+    found
+}
+
+/// Value of the line `name` in a file with one counter on each line.
+fn counter(file: &Path, name: &str) -> Option<u64> {
+    let text = read_text(file)?;
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.trim().parse().ok())
+}
+
 /// Existing directories from `path` up to the mount.
 ///
 /// In a container, the mount may be the container's own cgroup, while `path` is relative to the root of the host's

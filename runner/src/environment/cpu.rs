@@ -28,6 +28,12 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
+/// The NUMA nodes that are online; empty if the kernel does not report them.
+pub fn numa_nodes(sys: &Path) -> Vec<u32> {
+    let list = read_text(&sys.join("devices/system/node/online"));
+    parse_list(&list.unwrap_or_default())
+}
+
 /// The CPUs of a NUMA node; empty if the node does not exist.
 pub fn of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     let list = read_text(&sys.join(format!("devices/system/node/node{node}/cpulist")));

@@ -7,10 +7,19 @@ use crate::topology::SystemRoots;
 
 /// Total memory of the machine in bytes.
 pub(super) fn total(proc: &Path) -> u64 {
-    let info = read_text(&proc.join("meminfo")).unwrap_or_default();
-    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or_default().saturating_mul(1024)
+    info(proc, "MemTotal:").unwrap_or_default()
+}
+
+/// Memory in bytes that new processes can use without swapping; `None` if the kernel does not report it.
+pub(super) fn available(proc: &Path) -> Option<u64> {
+    info(proc, "MemAvailable:")
+}
+
+fn info(proc: &Path, name: &str) -> Option<u64> {
+    let info = read_text(&proc.join("meminfo"))?;
+    let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib.saturating_mul(1024))
 }
 
 /// Soft limit on locked memory in bytes; `None` if it is unlimited.

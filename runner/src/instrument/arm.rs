@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, ScenarioAssignment};
+use crds::assignment::{ArmAssignment, ManyToMany, ScenarioAssignment, Workload};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
+use crds::v1alpha1::RpcChannel;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
-use crate::rendezvous::message::{CaseOrder, PeerCase, SideResult};
-use crate::scenario::{self, Case, CaseSamples, Role, SideOutcome};
+use crate::rendezvous::message::{CaseOrder, FlowOrder, PeerCase, SideResult};
+use crate::scenario::{self, Case, CaseReport, CaseSamples, Conductor, Role, SideOutcome};
 use crate::transport::Transport;
 
 /// Result of a case on this side.
@@ -46,17 +47,17 @@ pub trait Arm {
     /// If the peer cannot be reached on every rail before `timeout` expires.
     fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure>;
 
-    /// Runs one case of `scenario` together with a peer. The result contains the samples only if `keep_samples` is true.
-    ///
-    /// # Errors
-    /// If the case fails on this side.
+    /// Runs the flows of one case of `scenario` together with their peers, and returns the outcome of each on this side.
+    /// The outcomes contain the samples only if `keep_samples` is true. If the coordinator controls the flows, it does so
+    /// through `conductor`.
     fn run(
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         timeout: Duration,
         keep_samples: bool,
-    ) -> Result<CaseOutcome, CaseFailure>;
+        conductor: &mut dyn Conductor,
+    ) -> Vec<Result<CaseOutcome, CaseFailure>>;
 
     /// Setup costs of the arm. The caller sets the round and rank.
     fn cold(&self) -> ColdRecord;
@@ -69,6 +70,8 @@ pub trait Arm {
 pub(super) struct Opened<T: Transport> {
     pub(super) endpoints: ArmEndpoints<T>,
     pub(super) assigned: ArmAssignment,
+    pub(super) rank: u32,
+    pub(super) many_to_many: Option<ManyToMany>,
 }
 
 impl<T: Transport + 'static> Arm for Opened<T> {
@@ -88,11 +91,30 @@ impl<T: Transport + 'static> Arm for Opened<T> {
                 "invalid offer from rank {peer}: {error}; use the same runner version for all workers"
             ),
         })?;
-        self.endpoints.connect(peer, &offer).map_err(from_transport)
+        let Some(pattern) = self.many_to_many else {
+            return self.endpoints.connect(peer, &offer).map_err(from_transport);
+        };
+        let (own, partner) = pattern
+            .flow_index(self.rank, peer)
+            .zip(pattern.flow_index(peer, self.rank))
+            .ok_or_else(|| {
+                internal(&format!(
+                    "there is no flow between ranks {} and {peer}",
+                    self.rank
+                ))
+            })?;
+        self.endpoints
+            .connect_flow(peer, &offer, own as usize, partner as usize)
+            .map_err(from_transport)
     }
 
     fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure> {
-        scenario::probe(&mut self.endpoints, role(peer_case), peer_case.peer, timeout)
+        scenario::probe(
+            &mut self.endpoints,
+            role(peer_case.initiator),
+            peer_case.peer,
+            timeout,
+        )
     }
 
     fn run(
@@ -101,31 +123,36 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         scenario: &ScenarioAssignment,
         timeout: Duration,
         keep_samples: bool,
-    ) -> Result<CaseOutcome, CaseFailure> {
+        conductor: &mut dyn Conductor,
+    ) -> Vec<Result<CaseOutcome, CaseFailure>> {
         let mut scenario = scenario.clone();
         scenario.workload.set_measured(order.measured);
-        let case = Case {
+        let case = |flow: &FlowOrder| Case {
             number: order.number,
             scenario: &scenario,
             pass: order.pass,
             size_bytes: order.size_bytes,
             arm: &self.assigned,
-            role: role(order.with),
-            peer_rank: order.with.peer,
-            deadline: timeout,
-            seed: order.seed,
+            role: role(flow.initiator),
+            peer_rank: flow.peer,
+            deadline: limit(&scenario.workload, self.assigned.channel, timeout),
+            seed: flow.seed,
             keep_samples,
         };
-        let report = scenario::run_case(&mut self.endpoints, &case)?;
-        let side = match report.outcome {
-            SideOutcome::Measured(report) => SideResult::Measured(report),
-            SideOutcome::Checked(report) => SideResult::Checked(report),
+        let cases: Vec<Case<'_>> = order.flows.iter().map(case).collect();
+        let conductor = order.is_simultaneous.then_some(conductor);
+        let reports = scenario::run_flows(&mut self.endpoints, &cases, conductor);
+        let outcome = |report: Result<CaseReport, CaseFailure>| {
+            report.map(|report| CaseOutcome {
+                side: match report.outcome {
+                    SideOutcome::Measured(report) => SideResult::Measured(report),
+                    SideOutcome::Checked(report) => SideResult::Checked(report),
+                },
+                evidence: report.evidence,
+                samples: report.samples,
+            })
         };
-        Ok(CaseOutcome {
-            side,
-            evidence: report.evidence,
-            samples: report.samples,
-        })
+        reports.into_iter().map(outcome).collect()
     }
 
     fn cold(&self) -> ColdRecord {
@@ -137,8 +164,19 @@ impl<T: Transport + 'static> Arm for Opened<T> {
     }
 }
 
-fn role(peer_case: PeerCase) -> Role {
-    if peer_case.initiator {
+/// Maximum duration of a case. The time limit of calls outside the fabric applies to their processes instead, so that the
+/// report of a case contains the cause.
+fn limit(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
+    match workload {
+        Workload::Rpc(rpc) if channel.is_transport() => {
+            timeout.min(Duration::from_secs(rpc.timeout_seconds.into()))
+        }
+        _ => timeout,
+    }
+}
+
+fn role(is_initiator: bool) -> Role {
+    if is_initiator {
         Role::Initiator
     } else {
         Role::Target

@@ -48,10 +48,10 @@ impl Opener {
         }
         set_affinity(&cpus.cpus)?;
         let limit = environment::cpu_limit_millis(&SystemRoots::default());
-        let polling = default_polling(available_cpus(&cpus, limit), &assignment);
+        let polling = default_polling(available_cpus(&cpus, limit), &assignment, rank);
         let exclusive = cpus.overlapping_workers == 1;
         Ok(Self {
-            buffers: Buffers::new(&assignment),
+            buffers: Buffers::new(&assignment, rank),
             pinned: if exclusive { cpus.cpus } else { Vec::new() },
             assignment,
             rank,
@@ -131,6 +131,7 @@ impl Opener {
             arm,
             assignment: &self.assignment,
             cpus: &self.pinned,
+            rank: self.rank,
             buffers: &mut self.buffers,
         };
         let at = ArmRank {
@@ -159,6 +160,7 @@ struct OpenArm<'a> {
     arm: &'a ArmAssignment,
     assignment: &'a Assignment,
     cpus: &'a [u32],
+    rank: u32,
     buffers: &'a mut Buffers,
 }
 
@@ -175,7 +177,12 @@ impl TransportVisitor for OpenArm<'_> {
             self.buffers,
         )?;
         let assigned = self.arm.clone();
-        Ok(Box::new(Opened { endpoints, assigned }))
+        Ok(Box::new(Opened {
+            endpoints,
+            assigned,
+            rank: self.rank,
+            many_to_many: self.assignment.many_to_many,
+        }))
     }
 }
 

@@ -1,14 +1,18 @@
 //! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Performs no
 //! I/O.
 //!
-//! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`].
+//! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`]. Only while the instrument
+//! runs a case whose flows the coordinator controls, the worker also sends [`Request::Flows`], and the instrument sends
+//! [`Reply::Reached`].
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult, WorkerCpus};
+use crate::rendezvous::message::{
+    CaseOrder, FlowCommand, FlowPhase, Opened, PeerCase, SideResult, WorkerCpus,
+};
 
 /// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap (1 MiB), and may become larger
 /// when it is serialized in a message.
@@ -39,6 +43,8 @@ pub enum Request {
     Probe(PeerCase),
     /// Run a case. The reply is [`Reply::Done`].
     Run(CaseOrder),
+    /// Command for the flows of the running case. It has no reply, and is ignored if the case has ended.
+    Flows(FlowCommand),
     /// Report the setup costs of the arms. The reply is [`Reply::Cold`].
     Cold {
         /// Round number.
@@ -76,10 +82,12 @@ pub enum Reply {
     Opened(Result<Box<Opened>, CaseFailure>),
     /// Facts of the arm after it was connected to a peer.
     Connected(Result<Box<FabricFacts>, CaseFailure>),
+    /// The flows of the running case have reached a phase.
+    Reached(FlowPhase),
     /// Result of this side of a case or probe.
     Done {
-        /// Result of this side.
-        result: Result<SideResult, CaseFailure>,
+        /// Result of this side of each flow, in the order of the flows. A probe has one result.
+        results: Vec<Result<SideResult, CaseFailure>>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },

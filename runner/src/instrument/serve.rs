@@ -9,7 +9,8 @@ use crds::names::{ENV_SAMPLES_DIRECTORY, ENV_VARIANT};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
 use serde_json::value::RawValue;
 
-use super::arm::Arm;
+use super::arm::{Arm, CaseOutcome};
+use super::conductor::SocketConductor;
 use super::failure::internal;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
@@ -50,31 +51,39 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;
             let request = serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })?;
             let last = matches!(request, Request::Leave);
-            let reply = self.execute(request);
-            frame::write(&mut self.writer, &reply, MAX_MESSAGE_BYTES)?;
+            if let Some(reply) = self.execute(request) {
+                frame::write(&mut self.writer, &reply, MAX_MESSAGE_BYTES)?;
+            }
             if last {
                 return Ok(());
             }
         }
     }
 
-    fn execute(&mut self, request: Request) -> Reply {
-        match request {
+    /// Executes a request and returns the reply; `None` for a command to the flows of a case that has ended.
+    fn execute(&mut self, request: Request) -> Option<Reply> {
+        Some(match request {
             Request::Begin(begin) => Reply::Begun(self.begin(*begin)),
             Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),
             Request::Connect { arm, peer, offer } => Reply::Connected(self.connect(arm, peer, &offer)),
             Request::Probe(peer_case) => self.probe(peer_case),
             Request::Run(order) => {
-                let (result, evidence) = match self.run(&order) {
-                    Ok((side, evidence)) => (Ok(side), evidence),
-                    Err(failure) => (Err(failure), Vec::new()),
+                let outcomes = self.run(&order).unwrap_or_else(|failure| vec![Err(failure)]);
+                let mut evidence = Vec::new();
+                let result = |outcome: Result<CaseOutcome, CaseFailure>| {
+                    outcome.map(|outcome| {
+                        evidence.extend(outcome.evidence);
+                        outcome.side
+                    })
                 };
-                Reply::Done { result, evidence }
+                let results = outcomes.into_iter().map(result).collect();
+                Reply::Done { results, evidence }
             }
+            Request::Flows(_) => return None,
             Request::Cold { round } => Reply::Cold(self.cold(round)),
             Request::Close => Reply::Closed(self.close()),
             Request::Leave => Reply::Left,
-        }
+        })
     }
 
     fn begin(&mut self, begin: Begin) -> Result<(), CaseFailure> {
@@ -112,23 +121,31 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             .arm(peer_case.arm)
             .and_then(|arm| arm.probe(peer_case, timeout));
         Reply::Done {
-            result: reached.map(|()| SideResult::Reached),
+            results: vec![reached.map(|()| SideResult::Reached)],
             evidence: Vec::new(),
         }
     }
 
-    /// Runs a case, and writes its samples to a file if the environment asks for it.
-    fn run(&mut self, order: &CaseOrder) -> Result<(SideResult, Vec<String>), CaseFailure> {
+    /// Runs the flows of a case, and writes their samples to files if the environment asks for it. Returns the outcome of
+    /// each flow.
+    fn run(&mut self, order: &CaseOrder) -> Result<Vec<Result<CaseOutcome, CaseFailure>>, CaseFailure> {
         let opener = self
             .opener
             .as_ref()
             .ok_or_else(|| internal("a case was run before the instrument was initialized"))?;
         let scenario = opener.scenario(order.scenario)?;
-        let index = order.with.arm;
-        let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
+        let arm = self.arms.get_mut(&order.arm).ok_or_else(|| not_open(order.arm))?;
         let directory = env::var_os(ENV_SAMPLES_DIRECTORY);
-        let outcome = arm.run(order, scenario, opener.case_deadline(), directory.is_some())?;
-        if let (Some(directory), Some(samples)) = (directory, outcome.samples) {
+        let mut conductor = SocketConductor {
+            reader: &mut self.reader,
+            writer: &mut self.writer,
+        };
+        let deadline = opener.case_deadline();
+        let mut outcomes = arm.run(order, scenario, deadline, directory.is_some(), &mut conductor);
+        for outcome in outcomes.iter_mut().flatten() {
+            let (Some(directory), Some(samples)) = (&directory, outcome.samples.take()) else {
+                continue;
+            };
             let file = SamplesFile {
                 scenario: scenario.name.clone(),
                 size_bytes: order.size_bytes,
@@ -139,7 +156,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             file.write(directory.as_ref())
                 .map_err(|error| internal(&format!("{ENV_SAMPLES_DIRECTORY}: {error}")))?;
         }
-        Ok((outcome.side, outcome.evidence))
+        Ok(outcomes)
     }
 
     fn cold(&self, round: u32) -> Vec<ColdRecord> {

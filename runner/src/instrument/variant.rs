@@ -56,6 +56,7 @@ mod tests {
             process: 0,
             inject_max_bytes,
             doorbell_max_batch,
+            channel: crds::v1alpha1::RpcChannel::Transport,
             striping: StripingRule {
                 policy: StripingPolicy::Nixl,
                 threshold_bytes: 1,

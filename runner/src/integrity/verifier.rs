@@ -51,33 +51,51 @@ impl Verifier {
         let mut done = 0;
         while done < length {
             let count = (length - done).min(COMPARED_BYTES as u64) as usize;
-            let (expected, found) = (&mut self.expected[..count], &mut self.found[..count]);
             memory
-                .read_into((offset + done) as usize, found)
+                .read_into((offset + done) as usize, &mut self.found[..count])
                 .map_err(|error| memory_failure(&error))?;
-            pattern::fill(self.seed, transfer, in_transfer + done, expected);
-            self.crc_expected = crc32c::crc32c_append(self.crc_expected, expected);
-            self.crc_found = crc32c::crc32c_append(self.crc_found, found);
-            if expected != found {
-                torn |= found.contains(&POISON);
-                let first = expected
-                    .iter()
-                    .zip(found.iter())
-                    .position(|(expected, found)| expected != found);
-                if let (Some(index), None) = (first, &self.report.first_mismatch) {
-                    self.report.first_mismatch = Some(Mismatch {
-                        transfer,
-                        offset_bytes: in_transfer + done + index as u64,
-                        expected: expected[index],
-                        found: found[index],
-                    });
-                }
-            }
+            torn |= self.compare(count, transfer, in_transfer + done);
             done += count as u64;
         }
         self.report.bytes += length;
         self.report.torn_chunks += u64::from(torn);
         Ok(())
+    }
+
+    /// Checks the bytes of transfer `transfer`, from its first to its last.
+    pub fn check_bytes(&mut self, bytes: &[u8], transfer: u64) {
+        let mut torn = false;
+        let mut done = 0;
+        for part in bytes.chunks(COMPARED_BYTES) {
+            self.found[..part.len()].copy_from_slice(part);
+            torn |= self.compare(part.len(), transfer, done);
+            done += part.len() as u64;
+        }
+        self.report.bytes += done;
+        self.report.torn_chunks += u64::from(torn);
+    }
+
+    /// Compares the first `count` bytes of `found` with those at `position` in transfer `transfer`. Returns whether some
+    /// were not written.
+    fn compare(&mut self, count: usize, transfer: u64, position: u64) -> bool {
+        let (expected, found) = (&mut self.expected[..count], &self.found[..count]);
+        pattern::fill(self.seed, transfer, position, expected);
+        self.crc_expected = crc32c::crc32c_append(self.crc_expected, expected);
+        self.crc_found = crc32c::crc32c_append(self.crc_found, found);
+        let mut pairs = expected.iter().zip(found.iter());
+        let Some(index) = pairs.position(|(expected, found)| expected != found) else {
+            return false;
+        };
+        self.report.first_mismatch.get_or_insert(Mismatch {
+            // The caller knows the thread and the batch.
+            thread: 0,
+            batch: None,
+            transfer,
+            offset_bytes: position + index as u64,
+            expected: expected[index],
+            found: found[index],
+        });
+        found.contains(&POISON)
     }
 
     /// Counts a chunk that arrived more than once.

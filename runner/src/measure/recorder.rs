@@ -24,7 +24,7 @@ pub struct Latency {
 }
 
 /// Sample recorder of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Recorder {
     /// Stores every sample.
     Samples(Samples),
@@ -33,14 +33,14 @@ pub enum Recorder {
 }
 
 /// Every sample of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Samples {
     values: Vec<u64>,
     count: usize,
 }
 
 /// The distribution of the samples of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Distribution {
     histogram: Histogram,
     min: u64,
@@ -96,6 +96,17 @@ impl Recorder {
             Self::Samples(samples) => &samples.values[..samples.count],
             Self::Distribution(_) => &[],
         }
+    }
+
+    /// Mean of the stored samples, and their standard deviation with the divisor n - 1 if there are several. `None` if there
+    /// are no samples, or if only their distribution is stored.
+    pub fn moments(&self) -> Option<(f64, Option<f64>)> {
+        let samples = self.samples();
+        let count = samples.len() as f64;
+        let mean = samples.iter().map(|nanos| *nanos as f64).sum::<f64>() / count;
+        let squares = samples.iter().map(|nanos| (*nanos as f64 - mean).powi(2));
+        let variance = squares.sum::<f64>() / (count - 1.0);
+        (count > 0.0).then(|| (mean, (count > 1.0).then(|| variance.sqrt())))
     }
 
     /// Merges the samples of all threads.
@@ -159,6 +170,18 @@ mod tests {
             (exclusive.p50_nanos, exclusive.p95_nanos, exclusive.p99_nanos),
             (500.5, 950.95, 990.99)
         );
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_a_sample() {
+        let moments = |values: &[u64]| {
+            let extent = Extent::Iterations(values.len() as u32);
+            recorded(extent, values.iter().copied()).moments()
+        };
+        assert_eq!(moments(&[2, 4, 9]), Some((5.0, Some(13.0_f64.sqrt()))));
+        assert_eq!(moments(&[7]), Some((7.0, None)));
+        assert_eq!(moments(&[]), None);
+        assert_eq!(recorded(Extent::DurationNanos(1), [5]).moments(), None);
     }
 
     #[test]

@@ -59,6 +59,19 @@ pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
 }
 
 /// Path at which another process can open the file behind a descriptor of this process.
+/// Maps a file of another process without populating it. An access beyond the end of a file would raise a fatal signal, so
+/// its length is checked; the files of [`shared`] cannot shrink.
+pub(super) fn map_existing(file: &File, bytes: usize) -> Result<Mapping, MemoryError> {
+    let kind = MemoryKind::SharedMemory;
+    let mapped = || {
+        if file.metadata()?.len() < bytes as u64 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Mapping::new(&Pages::File(file.as_fd()), bytes)
+    };
+    mapped().map_err(|error: std::io::Error| unavailable(kind, bytes, &error))
+}
+
 pub(crate) fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!(
         "/proc/{}/fd/{}",

@@ -128,6 +128,8 @@ pub enum Command {
     Prepare(CaseOrder),
     /// Run the prepared case. The worker sends [`Report::Done`].
     Go,
+    /// Command for the flows of a running case that the coordinator controls. A worker without such a case ignores it.
+    Flows(FlowCommand),
     /// Stop the instruments. The worker sends [`Report::RoundEnded`].
     CloseRound,
     /// Exit, because the attempt has finished.
@@ -146,15 +148,60 @@ pub struct PeerCase {
     pub initiator: bool,
 }
 
-/// Parameters of one case for one worker.
+/// Peer, role and seed of one worker in one flow of a case. A case between two workers has a single flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FlowOrder {
+    /// Rank of the peer.
+    pub peer: u32,
+    /// Whether this worker posts first.
+    pub initiator: bool,
+    /// Seed of the byte pattern, the same on both sides.
+    pub seed: u64,
+}
+
+/// Command for all flows of a running case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FlowCommand {
+    /// Start to post transfers. The worker sends [`FlowPhase::Active`] when transfers of every flow have completed.
+    Start,
+    /// Open the windows of the flows. The worker sends [`FlowPhase::Measured`] when all of them have closed.
+    Measure,
+    /// Post no more transfers, and finish the case.
+    Finish,
+    /// Abandon the case, because a flow has failed.
+    Abandon,
+}
+
+/// Phase that all flows of a worker have reached. The order of the variants is that of the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FlowPhase {
+    /// The warm-up of every flow is complete, and both sides have read their counters. The flows do not post.
+    Ready,
+    /// Transfers of every flow have completed, and the flows continue to post.
+    Active,
+    /// The windows of all flows have closed, and the flows continue to post.
+    Measured,
+    /// A flow has failed.
+    Failed,
+}
+
+/// Parameters of one case for one worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
     /// Case number. Only cases that run at the same time on different pairs have the same number. The number prevents
     /// late messages from a failed case from being attributed to this case.
     pub number: u32,
-    /// Arm, peer and role of the worker.
-    pub with: PeerCase,
+    /// Index of the arm.
+    pub arm: u32,
+    /// Flows of the worker, which run at the same time. With the many-to-many pattern, a flow has the same index in every
+    /// case.
+    pub flows: Vec<FlowOrder>,
+    /// Whether the coordinator opens and ends the windows of the flows with [`FlowCommand`]s.
+    pub is_simultaneous: bool,
     /// Index of the scenario.
     pub scenario: u32,
     /// Whether the case checks bytes, belongs to the pilot, or measures time.
@@ -163,8 +210,6 @@ pub struct CaseOrder {
     pub size_bytes: u64,
     /// Number or duration of the measured operations. Replaces the value in the scenario.
     pub measured: Extent,
-    /// Seed of the byte pattern, the same on both sides.
-    pub seed: u64,
 }
 
 /// Report from a worker to the coordinator.
@@ -191,10 +236,13 @@ pub enum Report {
     },
     /// Result of preparing a case.
     Ready(Result<(), CaseFailure>),
+    /// The flows of the running case have reached a phase. Only sent if the coordinator controls the flows.
+    Reached(FlowPhase),
     /// Result of this side of a case or probe.
     Done {
-        /// Result of this side.
-        result: Result<SideResult, CaseFailure>,
+        /// Result of this side of each flow, in the order of the flows. A probe has one result. If the instrument failed,
+        /// there is a single result for all flows.
+        results: Vec<Result<SideResult, CaseFailure>>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },

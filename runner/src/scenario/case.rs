@@ -74,17 +74,19 @@ pub enum SideOutcome {
     Checked(IntegrityReport),
 }
 
-/// Whether payload arrives in the memory of the side with this role.
-pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
+/// Whether payload arrives in the memory of the side with the role of `case`.
+pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
+    let (workload, role) = (&case.scenario.workload, case.role);
     match workload {
         Workload::PingPong(_) => true,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => !workload.is_off_fabric(case.arm.channel),
         Workload::ParameterServing(_) => role == Role::Target,
         Workload::Transfer(transfer) => {
             let destination = match transfer.operation {
                 TransferOperation::Read => Role::Initiator,
                 _ => Role::Target,
             };
-            workload.is_bidirectional() || role == destination
+            workload.is_bidirectional() || workload.reads_back() || role == destination
         }
     }
 }

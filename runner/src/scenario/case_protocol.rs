@@ -5,12 +5,14 @@
 //! until the leader opens the window.
 
 use crds::assignment::Extent;
-use crds::record::{CaseFailure, OpenLoopReport, PostingCounters, RailFacts, SideReport};
+use crds::record::{CaseFailure, FootprintReport, OpenLoopReport, PostingCounters, RailFacts, SideReport};
 
 use super::case::Role;
 use super::engine::Engine;
 use super::parameter_serving::ServingThread;
+use super::phases::Phases;
 use super::ping::PingRecorders;
+use super::simultaneous::ThreadWindow;
 use crate::immediate::Signal;
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
@@ -32,6 +34,9 @@ pub trait Work<T: Transport> {
     fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         Ok(None)
     }
+
+    /// Completes the measurement of this side after the window has been closed.
+    fn conclude(&mut self, _measurement: &mut ThreadMeasurement) {}
 
     /// Serves the peer until `until` returns true.
     fn serve(
@@ -63,6 +68,28 @@ pub struct ThreadMeasurement {
     pub pings: Option<PingRecorders>,
     /// What a worker of parameter serving observed; `None` for other threads.
     pub serving: Option<Box<ServingThread>>,
+    /// What only calls have; `None` for other workloads.
+    pub calls: Option<CallMeasurement>,
+    /// Memory of host and consumers; `None` for other workloads.
+    pub footprint: Option<FootprintReport>,
+    /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
+    /// many-to-many pattern.
+    pub window: Option<ThreadWindow>,
+    /// Latencies of the reads that follow the writes, which `recorder` does not contain; `None` without such reads.
+    pub read_backs: Option<Recorder>,
+    /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
+    pub first_burst_nanos: Option<u64>,
+}
+
+/// What only calls have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallMeasurement {
+    /// CPU time of the extension during the calls, in nanoseconds; 0 without an extension.
+    pub extension_cpu_nanos: u64,
+    /// Memory of host and extension after the warm-up, in bytes; `None` if it is unknown.
+    pub memory_before_bytes: Option<u64>,
+    /// Memory of host and extension after the window, in bytes; `None` if it is unknown.
+    pub memory_after_bytes: Option<u64>,
 }
 
 /// Report of one thread in a measured case.
@@ -83,6 +110,8 @@ pub struct SideContext<'a> {
     pub role: Role,
     /// Whether both sides post.
     pub bidirectional: bool,
+    /// Phases of the flows of this worker; `None` if the coordinator does not control them.
+    pub phases: Option<&'a Phases>,
     /// Number of this thread. Thread 0 is the leader.
     pub thread: usize,
     /// Sources of the process's usage counters.
@@ -155,11 +184,14 @@ pub fn measure<T: Transport>(
     let window = open_window(engine, work, side)?;
     engine.posting.start_window();
     let cpu_before = cpu::current();
-    let measurement = work.run(engine)?;
+    let mut measurement = work.run(engine)?;
     let cpu_after = cpu::current();
     engine.gate.arrive_done();
     let counters = engine.posting.counters().clone();
     let side = close_window(engine, work, side, window)?;
+    if let Some(measurement) = &mut measurement {
+        work.conclude(measurement);
+    }
     let pinned = engine.thread.cpu;
     Ok(ThreadReport {
         measurement: measurement.map(|measurement| (measurement, counters)),

@@ -4,9 +4,11 @@
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
 //! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
 //! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after the
-//! other. A ping-pong is checked message by message.
+//! other. A ping-pong is checked message by message, and so are calls over a transport. Memory that is read back is checked
+//! on both sides.
 
 mod ping_pong;
+mod read_back;
 mod transfer;
 
 use std::sync::Arc;
@@ -38,7 +40,10 @@ pub(super) fn check<T: Transport>(
     poison_landing(engine)?;
     engine.synchronize()?;
     let received = match &case.scenario.workload {
-        Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
+        Workload::Transfer(work) if work.read_back => read_back::check(engine, case, transfers)?,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => {
+            ping_pong::check(engine, case, transfers)?
+        }
         Workload::Transfer(_) => {
             let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
             if case.scenario.workload.is_bidirectional() {
@@ -50,7 +55,20 @@ pub(super) fn check<T: Transport>(
         Workload::ParameterServing(_) => 0,
     };
     finish(engine, case.role)?;
-    Ok(inspector(engine)?.verifier().report(received))
+    let batch = match &case.scenario.workload {
+        Workload::PingPong(_)
+        | Workload::Rpc(_)
+        | Workload::MemoryFootprint(_)
+        | Workload::ParameterServing(_) => None,
+        Workload::Transfer(_) => Some(u64::from(engine.geometry.batch)),
+    };
+    let thread = engine.thread.number as u32;
+    let mut report = inspector(engine)?.verifier().report(received);
+    if let Some(mismatch) = &mut report.first_mismatch {
+        mismatch.thread = thread;
+        mismatch.batch = batch.map(|batch| mismatch.transfer / batch);
+    }
+    Ok(report)
 }
 
 /// Poisons all memory in which payload may arrive. Must run before the other side can post.
@@ -76,7 +94,7 @@ fn fill_source<T: Transport>(
     slot: usize,
     number: u64,
 ) -> Result<(), CaseFailure> {
-    let seed = data_seed(case.seed, case.role);
+    let seed = data_seed(case.seed, case.role, engine.thread.number);
     let geometry = &engine.geometry;
     fill(
         &*memory(engine)?,
@@ -93,19 +111,30 @@ fn check_landing<T: Transport>(
     slot: usize,
     number: u64,
 ) -> Result<(), CaseFailure> {
+    verify_landing(engine, slot, number)?;
     let memory = memory(engine)?;
-    let (base, size) = (engine.geometry.landing[slot], engine.geometry.size);
+    poison(&memory, engine.geometry.landing[slot], engine.geometry.size)
+}
+
+/// Checks every chunk of transfer `number`, which was written into a landing slot.
+fn verify_landing<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    slot: usize,
+    number: u64,
+) -> Result<(), CaseFailure> {
+    let memory = memory(engine)?;
+    let base = engine.geometry.landing[slot];
     let stripes = engine.geometry.stripes;
     let verifier = inspector(engine)?.verifier();
     for index in 0..stripes.rails {
         let chunk = stripes.chunk(index);
         verifier.check_chunk(&memory, base + chunk.0, number, chunk)?;
     }
-    poison(&memory, base, size)
+    Ok(())
 }
 
 /// Ends the case together with the other side.
-fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
+pub(super) fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
     match role {
         Role::Initiator => {
             engine.signal(Signal::Stop)?;

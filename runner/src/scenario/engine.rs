@@ -55,6 +55,8 @@ pub struct Engine<'a, T: Transport> {
     pub(super) inbox: Inbox,
     pub(super) pings: Pings,
     pub(super) waiting: Waiting,
+    /// Whether writes are replaced by reads of the memory that they would write.
+    pub(super) reading_back: bool,
     /// Whether the thread must not sleep in any polling mode, because no completion would wake it.
     pub(super) awake: bool,
     pub(super) control_in_flight: u32,

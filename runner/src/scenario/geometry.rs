@@ -48,9 +48,9 @@ impl Geometry {
         } else {
             layout::window(&scenario.workload)
         };
-        // As in common benchmark tools, all messages of a ping-pong use the same memory, so that it stays in the cache.
+        // As in common benchmark tools, all messages of a ping-pong or of calls use the same memory, so that it stays in the cache.
         // Transfers do so only on request.
-        let single_slot = !checked && (shared || matches!(scenario.workload, Workload::PingPong(_)));
+        let single_slot = !checked && (shared || !matches!(scenario.workload, Workload::Transfer(_)));
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);
         // In an integrity pass, no two transfers in flight may share a slot.
@@ -62,7 +62,7 @@ impl Geometry {
         let mut receives = None;
         if operation == TransferOperation::Send {
             let in_flight = match scenario.workload {
-                Workload::PingPong(_) => 1,
+                Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
                 Workload::Transfer(_) | Workload::ParameterServing(_) => window,
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
@@ -75,7 +75,10 @@ impl Geometry {
             receives = Some(receive);
         }
         let batch = match &scenario.workload {
-            Workload::PingPong(_) | Workload::ParameterServing(_) => 1,
+            Workload::PingPong(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_)
+            | Workload::ParameterServing(_) => 1,
             Workload::Transfer(transfer) => transfer.batch.min(window),
         };
         let offsets = |base: u64| {
@@ -109,6 +112,7 @@ impl Geometry {
 pub(super) fn operation(workload: &Workload) -> TransferOperation {
     match workload {
         Workload::Transfer(transfer) => transfer.operation,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => TransferOperation::Send,
         Workload::ParameterServing(serving) => serving.operation(),
         Workload::PingPong(ping_pong) => match ping_pong.operation {
             PingPongOperation::Send => TransferOperation::Send,

@@ -26,6 +26,8 @@ pub struct Inbox {
     pub prepared: u64,
     /// Number of groups that the other side has posted.
     pub posted: u64,
+    /// Number of replies to calls that had no payload.
+    pub call_replies: u64,
     /// Number of requests for a reading of this side's clock.
     pub clock_requests: u64,
     /// Number of readings of the other side's clock that are in the memory of this side.

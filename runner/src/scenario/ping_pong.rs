@@ -98,6 +98,11 @@ impl<T: Transport> Work<T> for Initiator {
             open_loop: None,
             flushes: None,
             pings: None,
+            calls: None,
+            footprint: None,
+            window: None,
+            read_backs: None,
+            first_burst_nanos: None,
             serving: None,
         }))
     }

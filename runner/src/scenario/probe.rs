@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use crds::assignment::{ArmAssignment, Extent, Pass, PingPongWorkload, ScenarioAssignment, Workload};
 use crds::record::{CaseFailure, FailureReason};
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{MemoryKind, PingPongOperation};
+use crds::v1alpha1::{MemoryKind, PingPongOperation, RpcChannel};
 
 use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use crate::arm_endpoints::ArmEndpoints;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::immediate::{CaseTag, Message};
 use crate::transport::Transport;
@@ -44,6 +45,7 @@ pub fn probe<T: Transport>(
         process: 0,
         inject_max_bytes: None,
         doorbell_max_batch: None,
+        channel: RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 0,
@@ -53,7 +55,11 @@ pub fn probe<T: Transport>(
     let facts = endpoints.facts().clone();
     let polling = endpoints.polling;
     let start = Instant::now();
-    for (index, thread) in endpoints.threads.iter_mut().enumerate() {
+    // Each flow of the many-to-many pattern has separate threads, of which only its own are connected to the peer.
+    let connected = |thread: &EndpointThread<T>| thread.peer(peer_rank).is_some();
+    let is_connected = endpoints.threads.iter().any(connected);
+    let threads = endpoints.threads.iter_mut().enumerate();
+    for (index, thread) in threads.filter(|(_, thread)| !is_connected || connected(thread)) {
         let case = Case {
             number: u32::MAX,
             scenario: &scenario,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
+use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
 
 use super::case::Case;
-use super::case_protocol::ThreadReport;
+use super::case_protocol::{CallMeasurement, ThreadReport};
 use super::engine::failure;
 use super::geometry;
 use super::ping::{PingRecorders, durations};
+use super::simultaneous::ThreadWindow;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
@@ -28,6 +29,12 @@ pub(super) fn side_report(
     let mut recorders = Vec::new();
     let mut flushes = Vec::new();
     let mut pings = None;
+    let mut calls = None;
+    let mut footprint = None;
+    let mut extension_cpu_nanos = 0;
+    let mut windows = Vec::new();
+    let mut read_backs = Vec::new();
+    let mut first_burst_nanos = None;
     let mut migrations = 0;
     for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
@@ -44,9 +51,17 @@ pub(super) fn side_report(
         counters::add(&mut posted.counters, &counters::in_group(thread_counters, group));
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
+        if let Some(thread) = measurement.calls {
+            calls = calls.or_else(|| call_report(&measurement.recorder, thread));
+            extension_cpu_nanos += thread.extension_cpu_nanos;
+        }
+        footprint = footprint.or(measurement.footprint);
         recorders.push(measurement.recorder);
+        read_backs.extend(measurement.read_backs);
+        first_burst_nanos = first_burst_nanos.max(measurement.first_burst_nanos);
         flushes.extend(measurement.flushes);
         pings = pings.or(measurement.pings);
+        windows.extend(measurement.window);
         if let Some(thread) = measurement.open_loop {
             let all = posted.open_loop.get_or_insert_default();
             all.intended_nanos = all.intended_nanos.max(thread.intended_nanos);
@@ -58,8 +73,10 @@ pub(super) fn side_report(
         return Err(failure(FailureReason::Internal, message));
     };
     side.migrations = migrations;
+    side.cpu_nanos += extension_cpu_nanos;
     side.posted = posted.map(|posted| {
-        let latency = Recorder::finish(recorders);
+        let read_back = Some(durations(read_backs.clone())).filter(|reads| reads.histogram.count() > 0);
+        let latency = Recorder::finish(recorders.into_iter().chain(read_backs));
         Posted {
             payload_bytes: posted.operations * case.size_bytes,
             elapsed_nanos: last_completion.saturating_sub(first_post),
@@ -69,10 +86,44 @@ pub(super) fn side_report(
             exclusive_quantiles: latency.exclusive_quantiles,
             flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
             ping: pings.map(PingRecorders::report),
+            call: calls,
+            footprint,
+            simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
+            read_back,
+            first_burst_nanos,
             ..posted
         }
     });
     Ok(side)
+}
+
+fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallReport> {
+    let (mean_nanos, deviation_nanos) = recorder.moments()?;
+    Some(CallReport {
+        mean_nanos,
+        deviation_nanos,
+        memory_before_bytes: measured.memory_before_bytes,
+        memory_after_bytes: measured.memory_after_bytes,
+    })
+}
+
+/// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the last
+/// completion. `None` if the case is not a flow of the many-to-many pattern.
+fn simultaneous(
+    windows: &[ThreadWindow],
+    (first_post, last_completion): (u64, u64),
+    size_bytes: u64,
+) -> Option<Simultaneous> {
+    let opened = windows.iter().map(|window| window.opened).min()?;
+    let closed = windows.iter().map(|window| window.closed).max()?;
+    let operations = windows.iter().map(|window| window.operations).sum::<u64>();
+    Some(Simultaneous {
+        operations,
+        payload_bytes: operations * size_bytes,
+        elapsed_nanos: closed - opened,
+        lead_nanos: opened.saturating_sub(first_post),
+        tail_nanos: last_completion.saturating_sub(closed),
+    })
 }
 
 /// Returns the evidence lines that no earlier case of this size has reported, and adds them to `reported`.

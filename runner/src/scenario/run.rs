@@ -8,12 +8,17 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
+use super::conductor::{Conductor, conduct};
 use super::engine::{Engine, Setup, data_seed, failure};
+use super::footprint;
 use super::gate::Gate;
 use super::parameter_serving::{self, Publication, Trainer, Worker};
+use super::phases::Phases;
 use super::ping_pong::{Initiator, Target};
 use super::report;
+use super::rpc;
 use super::samples::CaseSamples;
+use super::simultaneous::SimultaneousPoster;
 use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::{ArmEndpoints, layout};
@@ -23,7 +28,14 @@ use crate::transport::Transport;
 /// Report of one thread.
 enum ThreadOutcome {
     Measured(Box<ThreadReport>),
-    Checked(IntegrityReport),
+    /// Result of the checks, and evidence lines.
+    Checked(IntegrityReport, Vec<String>),
+}
+
+/// One flow of a case on this side. A case between two workers has a single flow.
+struct Flow<'a> {
+    gate: Gate,
+    setup: Setup<'a>,
 }
 
 /// Runs this side of a case.
@@ -35,7 +47,32 @@ pub fn run_case<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     case: &Case<'_>,
 ) -> Result<CaseReport, CaseFailure> {
-    let thread_count = layout::threads(&case.scenario.workload);
+    let mut reports = run_flows(endpoints, std::slice::from_ref(case), None).into_iter();
+    reports.next().unwrap_or_else(|| {
+        let message = "the case has no report; this is a bug in fabricbench".to_owned();
+        Err(failure(FailureReason::Internal, message))
+    })
+}
+
+/// Runs this side of several cases at the same time, each with the peer of one flow, and returns their reports in the
+/// same order. All cases have the same scenario and the same role. The position of a case is the index of its flow on
+/// this worker.
+///
+/// With a `conductor`, the coordinator determines when the windows open and when the flows end.
+///
+/// The report of a case contains the same errors as that of [`run_case`]. If the connection to the coordinator fails, all
+/// cases fail.
+pub fn run_flows<T: Transport>(
+    endpoints: &mut ArmEndpoints<T>,
+    cases: &[Case<'_>],
+    conductor: Option<&mut dyn Conductor>,
+) -> Vec<Result<CaseReport, CaseFailure>> {
+    run_together(endpoints, cases, conductor)
+        .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
+}
+
+/// Index of the memory kind of `case`.
+fn memory_kind<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Result<usize, CaseFailure> {
     let Some(kind) = endpoints
         .kinds
         .iter()
@@ -48,11 +85,7 @@ pub fn run_case<T: Transport>(
         return Err(failure.clone());
     }
     let largest = case.scenario.max_size_bytes;
-    let rails = endpoints
-        .threads
-        .first()
-        .map_or(1, |thread| thread.transport.rails()) as u64;
-    let fits = case.scenario.area_bytes(rails) <= endpoints.kinds[kind].1.area_bytes;
+    let fits = case.scenario.area_bytes(rails(endpoints)) <= endpoints.kinds[kind].1.area_bytes;
     if case.size_bytes > largest || !fits {
         let message = format!(
             "{} bytes do not fit into the memory of scenario {:?}, which was allocated for at most {largest} bytes",
@@ -60,91 +93,174 @@ pub fn run_case<T: Transport>(
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    if endpoints.threads.len() < thread_count as usize {
+    Ok(kind)
+}
+
+/// Number of rails of a thread.
+fn rails<T: Transport>(endpoints: &ArmEndpoints<T>) -> u64 {
+    let first = endpoints.threads.first();
+    first.map_or(1, |thread| thread.transport.rails()) as u64
+}
+
+fn run_together<T: Transport>(
+    endpoints: &mut ArmEndpoints<T>,
+    cases: &[Case<'_>],
+    conductor: Option<&mut dyn Conductor>,
+) -> Result<Vec<Result<CaseReport, CaseFailure>>, CaseFailure> {
+    let Some(first) = cases.first() else {
+        return Ok(Vec::new());
+    };
+    let thread_count = layout::threads(&first.scenario.workload);
+    let kind = memory_kind(endpoints, first)?;
+    let rails = rails(endpoints);
+    let flow_threads = endpoints.threads_per_flow.max(1);
+    let needed = flow_threads * (cases.len() - 1) + thread_count as usize;
+    if endpoints.threads.len() < needed || flow_threads < thread_count as usize {
         let message = format!(
-            "the scenario needs {thread_count} threads, but endpoints are open for only {}",
+            "the scenario needs {needed} threads, but endpoints are open for only {}",
             endpoints.threads.len()
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    let gate = Gate::new(thread_count);
-    let setup = Setup {
-        case,
-        kind: Some(kind),
-        layout: endpoints.kinds[kind].1,
-        polling: case.scenario.polling.unwrap_or(endpoints.polling),
-        facts: endpoints.facts().clone(),
-        publication: case
-            .scenario
-            .workload
-            .serving()
-            .map(|serving| Publication::new(serving, Publication::unique_key(case.seed))),
+    let flows: Vec<Flow<'_>> = cases
+        .iter()
+        .map(|case| Flow {
+            gate: Gate::new(thread_count),
+            setup: Setup {
+                case,
+                kind: Some(kind),
+                layout: endpoints.kinds[kind].1,
+                polling: case.scenario.polling.unwrap_or(endpoints.polling),
+                facts: endpoints.facts().clone(),
+                publication: case
+                    .scenario
+                    .workload
+                    .serving()
+                    .map(|serving| Publication::new(serving, Publication::unique_key(case.seed))),
+            },
+        })
+        .collect();
+    let all_threads = thread_count * flows.len() as u32;
+    let posters = if first.role == Role::Initiator {
+        all_threads
+    } else {
+        0
     };
+    let phases = conductor
+        .as_ref()
+        .map(|_| Phases::new(posters, all_threads))
+        .transpose()
+        .map_err(|error| internal(format!("an event file descriptor cannot be created: {error}")))?;
     let groups = endpoints.groups.min(thread_count as usize);
-    let used_rails = (rails as usize * groups).min(setup.facts.rails.len());
+    let used_rails = (rails as usize * groups).min(endpoints.facts().rails.len());
+    let facts = endpoints.facts().clone();
     let side = SideContext {
-        role: case.role,
+        role: first.role,
         // The trainer and the workers of parameter serving both end by themselves.
-        bidirectional: case.scenario.workload.is_bidirectional()
-            || case.scenario.workload.serving().is_some(),
+        bidirectional: first.scenario.workload.is_bidirectional()
+            || first.scenario.workload.serving().is_some(),
+        phases: phases.as_ref(),
         thread: 0,
         usage: &endpoints.usage,
-        rails: &setup.facts.rails[..used_rails],
+        rails: &facts.rails[..used_rails],
         roots: &endpoints.roots,
     };
-    let threads = endpoints.threads.iter_mut().take(thread_count as usize);
-    let results: Vec<Result<ThreadOutcome, CaseFailure>> = thread::scope(|scope| {
-        let running: Vec<_> = threads
-            .enumerate()
-            .map(|(number, thread)| {
+    let results: Vec<Vec<Result<ThreadOutcome, CaseFailure>>> = thread::scope(|scope| {
+        let threads_by_flow = endpoints.threads.chunks_mut(flow_threads);
+        let mut running = Vec::with_capacity(flows.len());
+        for (flow, threads) in flows.iter().zip(threads_by_flow) {
+            let threads = threads.iter_mut().take(thread_count as usize).enumerate();
+            let started = threads.map(|(number, thread)| {
                 let side = SideContext {
                     thread: number,
                     ..side
                 };
-                let (gate, setup) = (&gate, &setup);
-                thread::Builder::new()
+                let started = thread::Builder::new()
                     .name(format!("measure-{number}"))
-                    .spawn_scoped(scope, move || run_thread(thread, gate, setup, side))
-            })
-            .collect();
-        let join =
-            |thread: std::io::Result<thread::ScopedJoinHandle<'_, Result<ThreadOutcome, CaseFailure>>>| {
-                let internal = |message: String| failure(FailureReason::Internal, message);
-                let thread = thread.map_err(|error| {
-                    gate.fail();
+                    .spawn_scoped(scope, move || run_thread(thread, &flow.gate, &flow.setup, side));
+                started.map_err(|error| {
+                    flow.gate.fail();
+                    if let Some(phases) = side.phases {
+                        phases.arrive_ended(true);
+                    }
                     internal(format!("failed to start a measuring thread: {error}"))
-                })?;
-                thread
-                    .join()
-                    .map_err(|_| internal("a measuring thread panicked".to_owned()))?
-            };
-        running.into_iter().map(join).collect()
-    });
-    let (mut reports, mut checked) = (Vec::new(), Vec::new());
-    for outcome in all_or_first_failure(results)? {
+                })
+            });
+            running.push(started.collect::<Vec<_>>());
+        }
+        let conducted = match (conductor, &phases) {
+            (Some(conductor), Some(phases)) => {
+                conduct(conductor, phases, flows.iter().map(|flow| &flow.gate))
+            }
+            _ => Ok(()),
+        };
+        let join = |thread: Result<thread::ScopedJoinHandle<'_, Result<ThreadOutcome, CaseFailure>>, _>| {
+            let panicked = |_| internal("a measuring thread panicked".to_owned());
+            thread?.join().map_err(panicked)?
+        };
+        let joined = running
+            .into_iter()
+            .map(|threads| threads.into_iter().map(join).collect())
+            .collect();
+        conducted.map(|()| joined)
+    })?;
+    let mut reports = Vec::with_capacity(cases.len());
+    for (flow, results) in flows.iter().zip(results) {
+        let case = flow.setup.case;
+        let report = all_or_first_failure(results)
+            .and_then(|outcomes| case_report(&flow.setup, outcomes, groups, cases.len() as u64));
+        reports.push(report.map(|mut report| {
+            if let SideOutcome::Measured(side) = &report.outcome {
+                report.evidence = report::new_evidence(&mut endpoints.evidence, case, side, rails);
+            }
+            report
+        }));
+    }
+    Ok(reports)
+}
+
+/// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran in this
+/// process at the same time.
+fn case_report(
+    setup: &Setup<'_>,
+    outcomes: Vec<ThreadOutcome>,
+    groups: usize,
+    flows: u64,
+) -> Result<CaseReport, CaseFailure> {
+    let case = setup.case;
+    let (mut reports, mut checked, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
+    for outcome in outcomes {
         match outcome {
             ThreadOutcome::Measured(report) => reports.push(*report),
-            ThreadOutcome::Checked(report) => checked.push(report),
+            ThreadOutcome::Checked(report, lines) => {
+                checked.push(report);
+                evidence.extend(lines);
+            }
         }
     }
     if case.pass == Pass::Integrity {
         return Ok(CaseReport {
             outcome: SideOutcome::Checked(check::combine_reports(checked)),
-            evidence: Vec::new(),
+            evidence,
             samples: None,
         });
     }
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
-    let side_report = match &setup.publication {
+    let mut side = match &setup.publication {
         Some(publication) => parameter_serving::side_report(case, reports, groups, publication)?,
         None => report::side_report(case, reports, groups)?,
     };
-    let evidence = report::new_evidence(&mut endpoints.evidence, case, &side_report, rails);
+    // The CPU time is that of the process, so the sum over its flows is the CPU time of the worker.
+    side.cpu_nanos /= flows.max(1);
     Ok(CaseReport {
-        outcome: SideOutcome::Measured(Box::new(side_report)),
-        evidence,
+        outcome: SideOutcome::Measured(Box::new(side)),
+        evidence: Vec::new(),
         samples,
     })
+}
+
+fn internal(message: String) -> CaseFailure {
+    failure(FailureReason::Internal, message)
 }
 
 /// Returns all outcomes, or the first failure that is not a consequence of another thread's failure.
@@ -166,7 +282,36 @@ fn all_or_first_failure(
     interrupted.map_or(Ok(outcomes), Err)
 }
 
+/// Records the end of a thread, even if it panics.
+struct EndOfThread<'a> {
+    phases: Option<&'a Phases>,
+    failed: bool,
+}
+
+impl Drop for EndOfThread<'_> {
+    fn drop(&mut self) {
+        if let Some(phases) = self.phases {
+            phases.arrive_ended(self.failed);
+        }
+    }
+}
+
 fn run_thread<T: Transport>(
+    thread: &mut EndpointThread<T>,
+    gate: &Gate,
+    setup: &Setup<'_>,
+    side: SideContext<'_>,
+) -> Result<ThreadOutcome, CaseFailure> {
+    let mut end = EndOfThread {
+        phases: side.phases,
+        failed: true,
+    };
+    let outcome = run_engine(thread, gate, setup, side);
+    end.failed = outcome.is_err();
+    outcome
+}
+
+fn run_engine<T: Transport>(
     thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
@@ -198,18 +343,44 @@ fn run_pass<T: Transport>(
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
-    if setup.case.pass == Pass::Integrity {
-        return Ok(ThreadOutcome::Checked(check::check(engine, setup.case)?));
+    let case = setup.case;
+    let workload = &case.scenario.workload;
+    let off_fabric = workload.is_off_fabric(case.arm.channel);
+    if case.pass == Pass::Integrity {
+        if off_fabric {
+            let (report, evidence) = rpc::check(engine, case)?;
+            return Ok(ThreadOutcome::Checked(report, evidence));
+        }
+        return Ok(ThreadOutcome::Checked(check::check(engine, case)?, Vec::new()));
     }
-    match (&setup.case.scenario.workload, side.role) {
+    if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
+    {
+        return measure(engine, SimultaneousPoster::new(workload, phases)?, side);
+    }
+    match (workload, side.role) {
+        (Workload::Rpc(workload), Role::Initiator) if off_fabric => {
+            measure(engine, rpc::Host::new(workload, case), side)
+        }
+        (Workload::MemoryFootprint(workload), Role::Initiator) => {
+            measure(engine, footprint::Distributor::new(workload, case), side)
+        }
+        (Workload::Rpc(_) | Workload::MemoryFootprint(_), Role::Target) if off_fabric => {
+            measure(engine, rpc::Bystander, side)
+        }
+        (Workload::Rpc(workload), Role::Initiator) => {
+            measure(engine, rpc::Caller::new(workload, case.size_bytes), side)
+        }
+        (Workload::Rpc(workload), Role::Target) => {
+            measure(engine, rpc::Callee::new(workload, case.size_bytes), side)
+        }
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
             engine,
-            Poster::new(workload, role, thread_seed(setup.case, side)),
+            Poster::new(workload, role, data_seed(case.seed, role, side.thread)),
             side,
         ),
-        (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
+        (Workload::Transfer(_) | Workload::MemoryFootprint(_), _) => measure(engine, PassiveTarget, side),
         (Workload::ParameterServing(serving), Role::Initiator) => match &setup.publication {
             Some(publication) => measure(engine, Trainer::new(serving, publication, side.thread), side),
             None => {
@@ -228,9 +399,4 @@ fn measure<T: Transport>(
 ) -> Result<ThreadOutcome, CaseFailure> {
     let report = case_protocol::measure(engine, &mut work, side)?;
     Ok(ThreadOutcome::Measured(Box::new(report)))
-}
-
-/// Seed of the start times of one thread: different on both sides and in every thread.
-fn thread_seed(case: &Case<'_>, side: SideContext<'_>) -> u64 {
-    data_seed(case.seed, side.role).wrapping_add(side.thread as u64)
 }

@@ -11,7 +11,8 @@ use crate::measure::recorder::Recorder;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseSamples {
-    /// Latency of every operation: half of a round trip, or the time from the post of a transfer to its completion.
+    /// Latency of every operation: half of a round trip, or the time from the post of a transfer to its completion. The
+    /// reads that follow the writes of a thread come after all its writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_nanos: Vec<u64>,
     /// Time from the local completion of every transfer to the completion of its flush.
@@ -29,6 +30,9 @@ impl CaseSamples {
         for (measurement, _) in threads.iter().filter_map(|thread| thread.measurement.as_ref()) {
             all.operation_nanos
                 .extend_from_slice(measurement.recorder.samples());
+            let read_backs = measurement.read_backs.as_ref();
+            all.operation_nanos
+                .extend_from_slice(read_backs.map_or(&[], Recorder::samples));
             let flushes = measurement.flushes.as_ref();
             all.flush_nanos
                 .extend_from_slice(flushes.map_or(&[], Recorder::samples));

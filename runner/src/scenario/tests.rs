@@ -11,4 +11,5 @@ mod parameter_serving;
 mod ping_pong;
 mod pinning;
 mod polling;
+mod segments;
 mod transfer;

@@ -13,8 +13,8 @@
 //!   individually. In a larger window, the side that posts requests a final credit at the end, which is the last
 //!   message of the timed region.
 //!
-//! A workload can ask for a flush after each transfer ([`flushed`]) and for pings beside the transfers
-//! ([`super::ping`]).
+//! A workload can ask for a flush after each transfer ([`flushed`]), for pings beside the transfers ([`super::ping`]),
+//! and for reads of the memory that each burst of writes has written ([`read_back`]).
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
 //! thread.
@@ -27,7 +27,7 @@ use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
 use super::ping::PingRecorders;
 use super::schedule::Schedule;
-use super::{flushed, open_loop};
+use super::{flushed, open_loop, read_back};
 use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -44,6 +44,10 @@ pub struct Poster {
     flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this side sends none.
     pings: Option<PingRecorders>,
+    /// Latencies of the reads that follow the writes; `None` without such reads.
+    read_backs: Option<Recorder>,
+    /// Duration of the first burst of the warm-up; `None` if it is not timed.
+    first_burst_nanos: Option<u64>,
 }
 
 /// Work of one thread on a side that does not post.
@@ -58,9 +62,42 @@ impl Poster {
             flushes: workload.flush.then(|| Recorder::new(workload.measured)),
             pings: (workload.ping && role == Role::Initiator).then(PingRecorders::new),
             recorder: Some(Recorder::new(workload.measured)),
+            read_backs: workload.read_back.then(|| Recorder::new(workload.measured)),
+            first_burst_nanos: None,
             schedule: workload.open_loop.map(|load| Schedule::new(load, seed)),
             workload: workload.clone(),
         }
+    }
+
+    /// Runs the first burst, with the reads that may follow it, and records its duration. Returns what remains of
+    /// `extent`.
+    fn time_first_burst<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        extent: Extent,
+    ) -> Result<Extent, CaseFailure> {
+        let Extent::Iterations(count) = extent else {
+            return Ok(extent);
+        };
+        let bursts = if self.workload.read_back { 2 } else { 1 };
+        let first = count.min(bursts * engine.geometry.batch);
+        let start = clock::now();
+        self.run_unrecorded(engine, Extent::Iterations(first), start)?;
+        self.first_burst_nanos = (first > 0).then(|| clock::now() - start);
+        Ok(Extent::Iterations(count - first))
+    }
+
+    /// Runs transfers whose latencies are not recorded.
+    fn run_unrecorded<T: Transport>(
+        &self,
+        engine: &mut Engine<'_, T>,
+        extent: Extent,
+        now: u64,
+    ) -> Result<(), CaseFailure> {
+        if self.workload.read_back {
+            return read_back::run(engine, Budget::new(extent, now), None).map(|_| ());
+        }
+        run_transfers(engine, extent, now)
     }
 
     /// Samples the idle fabric on the initiator. The target waits, so that its warm-up does not disturb the samples.
@@ -123,7 +160,11 @@ impl<T: Transport> Work<T> for Poster {
             flushed::run(engine, Budget::new(self.workload.warmup, now), now, None)?;
             return Ok(());
         }
-        run_transfers(engine, self.workload.warmup, now)
+        let mut warmup = self.workload.warmup;
+        if self.workload.segments {
+            warmup = self.time_first_burst(engine, warmup)?;
+        }
+        self.run_unrecorded(engine, warmup, now)
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
@@ -138,6 +179,17 @@ impl<T: Transport> Work<T> for Poster {
             (Some(transfers), Some(flushes)) => {
                 let samples = flushed::Samples { transfers, flushes };
                 flushed::run(engine, budget, first_post, Some(samples))?
+            }
+            (recorder, _) if self.workload.read_back => {
+                let recorders = recorder
+                    .take()
+                    .zip(self.read_backs.take())
+                    .map(|(writes, reads)| read_back::Recorders { writes, reads });
+                let recorded = read_back::run(engine, budget, recorders)?;
+                (*recorder, self.read_backs) = recorded.map_or((None, None), |recorded| {
+                    (Some(recorded.writes), Some(recorded.reads))
+                });
+                engine.outgoing.last_completion().max(first_post)
             }
             (recorder, _) => {
                 engine.outgoing.set_recorder(recorder.take());
@@ -162,6 +214,11 @@ impl<T: Transport> Work<T> for Poster {
             open_loop,
             flushes: self.flushes.take(),
             pings: self.pings.take(),
+            calls: None,
+            footprint: None,
+            window: None,
+            read_backs: self.read_backs.take(),
+            first_burst_nanos: self.first_burst_nanos,
             serving: None,
         }))
     }

@@ -1,6 +1,7 @@
 //! Runs the rounds of an attempt and writes its records. Communicates with the workers through the gang.
 
 mod block;
+mod flows;
 mod probe;
 mod round;
 
@@ -15,7 +16,7 @@ use super::endpoints::EndpointLog;
 use super::gang::Gang;
 use super::operation_counts::OperationCounts;
 use super::setup_failures::UnreachablePairs;
-use super::tournament::{Pair, tournament};
+use super::tournament::{Pair, disjoint_flows, flows, tournament};
 use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
 use crate::output::{OutputError, RecordStream};
 
@@ -25,7 +26,10 @@ pub struct Coordinator<'a, W> {
     assignment: &'a Assignment,
     gang: Gang,
     stream: RecordStream<W>,
+    /// Pairs that run each arm, in steps of pairs that run at the same time.
     steps: Vec<Vec<Pair>>,
+    /// The same pairs in steps of disjoint pairs.
+    disjoint_steps: Vec<Vec<Pair>>,
     endpoints: EndpointLog,
     unreachable: UnreachablePairs,
     blocks: u32,
@@ -37,11 +41,19 @@ pub struct Coordinator<'a, W> {
 impl<'a, W: Write> Coordinator<'a, W> {
     /// Creates the coordinator for the admitted workers in `gang`.
     pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
+        let (steps, disjoint_steps) = match assignment.many_to_many {
+            Some(pattern) => (vec![flows(pattern)], disjoint_flows(pattern)),
+            None => {
+                let steps = tournament(assignment.workers);
+                (steps.clone(), steps)
+            }
+        };
         Self {
             assignment,
             gang,
             stream,
-            steps: tournament(assignment.workers),
+            steps,
+            disjoint_steps,
             endpoints: EndpointLog::default(),
             unreachable: UnreachablePairs::default(),
             blocks: 0,

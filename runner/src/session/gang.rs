@@ -12,6 +12,9 @@ use crate::rendezvous::link::{HEARTBEAT, LinkSender};
 use crate::rendezvous::message::{Command, Report};
 use crate::worker_event::WorkerEvent;
 
+/// Minimum number of workers of an attempt.
+pub const MIN_WORKERS: usize = 2;
+
 /// Event handled by the coordinator.
 #[derive(Debug)]
 pub enum GangEvent {
@@ -66,11 +69,25 @@ pub struct Gang {
     events: Receiver<GangEvent>,
     warnings: Vec<GangWarning>,
     next_heartbeat: Instant,
+    /// Number of workers without which the attempt cannot continue.
+    required: usize,
+}
+
+/// Result of examining a report.
+#[derive(Debug)]
+pub enum Picked<T> {
+    /// The report is the response of the worker.
+    Response(T),
+    /// The report is not the response of the worker.
+    Ignored,
+    /// No more responses are needed.
+    Stop,
 }
 
 impl Gang {
-    /// Creates a gang from the `links` to its workers, ordered by rank. Their reports arrive in `events`.
-    pub fn new(links: Vec<WorkerLink>, events: Receiver<GangEvent>) -> Self {
+    /// Creates a gang from the `links` to its workers, ordered by rank. Their reports arrive in `events`. The attempt
+    /// cannot continue with fewer than `required` workers.
+    pub fn new(links: Vec<WorkerLink>, events: Receiver<GangEvent>, required: usize) -> Self {
         let members = links
             .into_iter()
             .map(|link| Member { link, lost: None })
@@ -80,6 +97,7 @@ impl Gang {
             events,
             warnings: Vec::new(),
             next_heartbeat: Instant::now() + HEARTBEAT,
+            required,
         }
     }
 
@@ -136,13 +154,30 @@ impl Gang {
     /// `task` describes the current step in error messages.
     ///
     /// # Errors
-    /// If a signal stops this process, or fewer than two workers are left.
+    /// If a signal stops this process, or fewer workers are left than the attempt requires.
     pub fn gather<T>(
         &mut self,
         from: &[u32],
         task: &str,
         timeout: Duration,
         mut pick: impl FnMut(u32, Report) -> Option<T>,
+    ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
+        self.gather_until(from, task, timeout, |rank, report| {
+            pick(rank, report).map_or(Picked::Ignored, Picked::Response)
+        })
+    }
+
+    /// Like [`Gang::gather`], but stops without the other responses as soon as `pick` returns [`Picked::Stop`], which it
+    /// may also do for a worker that has already responded.
+    ///
+    /// # Errors
+    /// If a signal stops this process, or fewer workers are left than the attempt requires.
+    pub fn gather_until<T>(
+        &mut self,
+        from: &[u32],
+        task: &str,
+        timeout: Duration,
+        mut pick: impl FnMut(u32, Report) -> Picked<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         let deadline = Instant::now() + timeout;
         let mut responses = BTreeMap::new();
@@ -159,13 +194,20 @@ impl Gang {
                 return Ok(responses);
             }
             match self.next_event(deadline)? {
-                Some((rank, report)) if waiting.contains(&rank) => {
-                    if let Some(response) = pick(rank, report) {
-                        waiting.remove(&rank);
-                        responses.insert(rank, Ok(response));
+                Some((rank, report)) => {
+                    let unexpected = (!waiting.contains(&rank)).then(|| format!("{report:?}"));
+                    match (pick(rank, report), unexpected) {
+                        (Picked::Stop, _) => return Ok(responses),
+                        (Picked::Response(response), None) => {
+                            waiting.remove(&rank);
+                            responses.insert(rank, Ok(response));
+                        }
+                        (Picked::Ignored, None) => {}
+                        (Picked::Response(_) | Picked::Ignored, Some(report)) => {
+                            tracing::warn!(rank, report, "ignored an unexpected report");
+                        }
                     }
                 }
-                Some((rank, report)) => tracing::warn!(rank, ?report, "ignored an unexpected report"),
                 None if Instant::now() < deadline => {}
                 None => {
                     let message = format!("did not respond within {} s while {task}", timeout.as_secs());
@@ -250,8 +292,16 @@ impl Gang {
         });
     }
 
+    /// Explains why the attempt cannot continue.
+    fn requirement(&self) -> &'static str {
+        match self.required == self.members.len() && self.required > MIN_WORKERS {
+            true => "the many-to-many pattern needs all workers",
+            false => "fewer than two workers are left",
+        }
+    }
+
     fn check_worker_count(&self) -> Result<(), Halt> {
-        if self.alive().len() >= 2 {
+        if self.alive().len() >= self.required {
             return Ok(());
         }
         let lost: Vec<_> = self
@@ -265,7 +315,7 @@ impl Gang {
         let messages: Vec<_> = lost.iter().map(|failure| failure.message.as_str()).collect();
         Err(Halt::Attempt(CaseFailure {
             reason,
-            message: format!("fewer than two workers are left: {}", messages.join("; ")),
+            message: format!("{}: {}", self.requirement(), messages.join("; ")),
         }))
     }
 }
@@ -285,7 +335,7 @@ mod tests {
                 (WorkerLink::Local(link), commands)
             })
             .unzip();
-        let mut gang = Gang::new(links, events);
+        let mut gang = Gang::new(links, events, MIN_WORKERS);
         let leaving = |reason| GangEvent::Report {
             rank: 2,
             report: Report::Leaving(CaseFailure {

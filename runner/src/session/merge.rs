@@ -71,14 +71,15 @@ pub fn merge_failures<'a>(
 
 /// Specificity of a reason; higher is more specific.
 ///
-/// If one side fails, the other side exceeds its deadline or loses the connection while it is waiting. These two
-/// reasons are therefore less specific than all others.
+/// If one side fails, the other side is interrupted, exceeds its deadline or loses the connection while it is waiting.
+/// These reasons are therefore less specific than all others.
 fn specificity(reason: FailureReason) -> u8 {
     match reason {
-        FailureReason::DeadlineExceeded => 0,
-        FailureReason::PeerLost => 1,
-        FailureReason::CompletionFailed => 2,
-        _ => 3,
+        FailureReason::Interrupted => 0,
+        FailureReason::DeadlineExceeded => 1,
+        FailureReason::PeerLost => 2,
+        FailureReason::CompletionFailed => 3,
+        _ => 4,
     }
 }
 
@@ -122,6 +123,18 @@ mod tests {
         };
         assert_eq!(failure.reason, FailureReason::MemoryUnavailable);
         assert_eq!(failure.message, "rank 3: too long; rank 7: no pages");
+    }
+
+    #[test]
+    fn prefers_any_cause_over_an_interruption() {
+        let result = merge_sides(
+            (0, failure(FailureReason::Interrupted, "another flow failed")),
+            (1, failure(FailureReason::PeerLost, "killed")),
+        );
+        let CaseResult::Failed(failure) = result else {
+            panic!("expected a failure");
+        };
+        assert_eq!(failure.reason, FailureReason::PeerLost);
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Schedule of pairs: a round-robin tournament using the circle method. Performs no I/O.
+//! Schedules of pairs in steps of disjoint pairs: a round-robin tournament using the circle method, and the flows of the
+//! many-to-many pattern. Performs no I/O.
+
+use crds::assignment::ManyToMany;
 
 /// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +71,29 @@ pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
         .collect()
 }
 
+/// Returns the flows of `pattern`, in the order of their senders and receivers.
+pub fn flows(pattern: ManyToMany) -> Vec<Pair> {
+    let flows = pattern.flows();
+    flows
+        .map(|(initiator, target)| Pair { initiator, target })
+        .collect()
+}
+
+/// Returns the flows of `pattern` in steps of disjoint pairs. In each step, the larger side is shifted by one position
+/// relative to the smaller side.
+pub fn disjoint_flows(pattern: ManyToMany) -> Vec<Vec<Pair>> {
+    let steps = pattern.max_flows_of_a_worker();
+    let in_step = |step: u32| {
+        let flows = flows(pattern).into_iter();
+        let is_in_step = |flow: &Pair| {
+            let receiver = flow.target - pattern.senders;
+            (flow.initiator + receiver) % steps == step
+        };
+        flows.filter(is_in_step).collect()
+    };
+    (0..steps).map(in_step).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -82,6 +108,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_flow_occurs_once_and_steps_are_disjoint(senders in 1u32..=12, receivers in 1u32..=12) {
+            let pattern = ManyToMany { senders, receivers };
+            let steps = disjoint_flows(pattern);
+            prop_assert_eq!(steps.len() as u32, senders.max(receivers));
+            let mut seen = HashSet::new();
+            for step in &steps {
+                let mut busy = HashSet::new();
+                for pair in step {
+                    prop_assert!(pair.ranks().into_iter().all(|rank| busy.insert(rank)));
+                    prop_assert!(seen.insert(*pair));
+                }
+            }
+            prop_assert_eq!(seen.len() as u64, pattern.flow_count());
+        }
+
         #[test]
         fn every_pair_occurs_once_and_steps_are_disjoint(workers in 2u32..=64) {
             let steps = tournament(workers);

@@ -115,8 +115,15 @@ impl<T: Transport> Pair<T> {
         lock: Option<MutexGuard<'static, ()>>,
     ) -> Result<Self, TransportError> {
         let (mut initiator, mut target) = (Side::<T>::open(config)?, Side::<T>::open(config)?);
-        let peer = initiator.transport.connect(target.transport.addresses())?;
-        target.transport.connect(initiator.transport.addresses())?;
+        let of_initiator = initiator.transport.addresses().clone();
+        let of_target = target.transport.addresses().clone();
+        // A side may return only when the other side connects, too.
+        let (peer, connected) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| target.transport.connect(&of_initiator));
+            let peer = initiator.transport.connect(&of_target);
+            (peer, other.join().unwrap())
+        });
+        let (peer, _) = (peer?, connected?);
         let keys = initiator.transport.import(peer, &target.region.remote())?;
         Ok(Self {
             initiator,

@@ -124,6 +124,8 @@ impl<'a> Agent<'a> {
             Command::Probe(peer_case) => self.probe(peer_case),
             Command::Prepare(order) => self.prepare(order),
             Command::Go => self.go(),
+            // The case has already ended on this worker.
+            Command::Flows(_) => Ok(()),
             Command::CloseRound => self.close_round(),
             Command::Leave(end) => Err(Departure::Finished(end)),
         }

@@ -18,7 +18,7 @@ use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
 use crate::rendezvous::message::WorkerHello;
 use crate::session::coordinator::Coordinator;
-use crate::session::gang::{Gang, GangEvent, WorkerLink};
+use crate::session::gang::{Gang, GangEvent, MIN_WORKERS, WorkerLink};
 
 /// Runs the attempt, and writes its end record to the stream and to `termination_message`.
 ///
@@ -132,7 +132,11 @@ impl<'a, W: Write> Attempt<'a, W> {
         for peer in admitted.peers {
             links.push(connect(peer, assignment, &sender)?);
         }
-        let gang = Gang::new(links, events);
+        let required = match assignment.many_to_many {
+            Some(_) => links.len(),
+            None => MIN_WORKERS,
+        };
+        let gang = Gang::new(links, events, required);
         thread::scope(|scope| {
             let link = CoordinatorLink::Local(sender);
             let agent = Agent::new(assignment, 0, local_cpus, link, (command_sender, commands));

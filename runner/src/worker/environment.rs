@@ -90,6 +90,7 @@ mod tests {
                 attempt: 1,
             },
             workers: 2,
+            many_to_many: None,
             rendezvous: Rendezvous {
                 host: String::new(),
                 bind: String::new(),

@@ -37,12 +37,12 @@ functions=$(sed -n 's/^ *fn \(uc[ps]_[a-z_]*\)(.*/\1/p' src/library/functions.rs
   --merge-extern-blocks --disable-header-comment \
   --allowlist-function "$functions" \
   --allowlist-type 'ucs_(status|thread_mode|memory_type|config_print_flags)(_t)?' \
-  --allowlist-var 'UCP_(PARAM|WORKER_PARAM|EP_PARAM|MEM_MAP_PARAM|MEM_ATTR|OP_ATTR|EP_ATTR|AM_HANDLER_PARAM)_.*' \
+  --allowlist-var 'UCP_(PARAM|WORKER_PARAM|EP_PARAM|MEM_MAP_PARAM|MEM_ATTR|OP_ATTR|EP_ATTR|AM_HANDLER_PARAM|AM_RECV_ATTR)_.*' \
   --allowlist-var 'UCP_API_(MAJOR|MINOR)' \
-  --allowlist-var 'UCP_(FEATURE|EP_CLOSE_FLAG|ERR_HANDLING_MODE|AM_SEND_FLAG|WORKER_PARAM)_.*' \
+  --allowlist-var 'UCP_(FEATURE|EP_CLOSE_FLAG|ERR_HANDLING_MODE|AM_FLAG|AM_SEND_FLAG|WORKER_PARAM)_.*' \
   --allowlist-var 'UCP_MEM_MAP_ALLOCATE' \
   --allowlist-type 'ucp_(params|worker_params|ep_params|ep_params_flags|ep_close_flags|mem_map_params|mem_attr|op_attr|ep_attr)_(field|t)' \
-  --allowlist-type 'ucp_(feature|dt_type|err_handling_mode|op_attr_t|ep_close_flags_t|send_am_flags|am_handler_param_field)(_t)?' \
+  --allowlist-type 'ucp_(feature|dt_type|err_handling_mode|op_attr_t|ep_close_flags_t|send_am_flags|am_handler_param_field|am_cb_flags|am_recv_attr_t)(_t)?' \
   --blocklist-type 'FILE|_IO_FILE|_IO_.*|sockaddr(_storage)?|sa_family_t|socklen_t|cpu_set_t|__.*_t' \
   --raw-line 'use libc::{FILE, sockaddr, sockaddr_storage, socklen_t};' \
   -- -I"$include" >"$out"

@@ -68,6 +68,7 @@ impl Leg {
                 attempt: 1,
             },
             workers: 2,
+            many_to_many: None,
             rendezvous: Rendezvous {
                 host: self.rendezvous.0.clone(),
                 bind: self.rendezvous.0,

@@ -28,6 +28,7 @@ pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
         process: 0,
         inject_max_bytes: inject,
         doorbell_max_batch: doorbell,
+        channel: crds::v1alpha1::RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Nixl,
             threshold_bytes: 16 * 1024,
@@ -66,6 +67,7 @@ impl<T: Transport> Pair<T> {
                 attempt: 1,
             },
             workers: 2,
+            many_to_many: None,
             rendezvous: Rendezvous {
                 host: text(),
                 bind: text(),
@@ -85,7 +87,7 @@ impl<T: Transport> Pair<T> {
         };
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
-            let mut buffers = Buffers::new(&assignment);
+            let mut buffers = Buffers::new(&assignment, rank);
             ArmEndpoints::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));

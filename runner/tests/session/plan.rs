@@ -48,6 +48,7 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
             attempt: 1,
         },
         workers,
+        many_to_many: None,
         rendezvous: Rendezvous {
             host: "127.0.0.1".into(),
             bind: "127.0.0.1".into(),
@@ -102,6 +103,7 @@ pub fn arm(name: &str, inject_max_bytes: Option<u64>) -> ArmAssignment {
         process: 0,
         inject_max_bytes,
         doorbell_max_batch: None,
+        channel: crds::v1alpha1::RpcChannel::Transport,
         striping: StripingRule {
             policy: StripingPolicy::Nixl,
             threshold_bytes: 16 * 1024,
@@ -139,6 +141,8 @@ fn transfer() -> ScenarioAssignment {
             open_loop: None,
             flush: false,
             ping: false,
+            read_back: false,
+            segments: false,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

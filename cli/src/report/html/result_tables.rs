@@ -22,6 +22,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
     let scenario = report.plan.scenarios.get(index);
     let latency = match scenario.map(|scenario| &scenario.assignment.workload) {
         Some(Workload::PingPong(_)) => "half the round-trip time",
+        Some(Workload::MemoryFootprint(_)) => "the time to pass the tensor to one consumer",
+        Some(Workload::Rpc(_)) => "the time from the first call of a sample to its reply",
         Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
             "the time from the intended start to completion"
         }
@@ -70,7 +72,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
         nanos.map_or_else(|| "no valid case".to_owned(), |nanos| format::nanos(nanos as f64))
     };
     let metric = |metric: Metric| match cell.metric(metric) {
-        Some(spread) => labels::metric_value(metric, spread.median),
+        Some(spread) => labels::value_in(report.plan.scenarios.get(cell.scenario), metric, spread.median),
         None => "no valid case".to_owned(),
     };
     let iterations = match cell.iterations {
@@ -103,7 +105,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     }
 }
 
-/// Round trips, directions, flushes, pings and staleness; empty without any.
+/// Round trips, directions, flushes, pings, flows, reads, first batches and staleness; empty without any.
 pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     let observations = observations::of_scenario(report, index);
     html! {
@@ -113,6 +115,8 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
                 p.note {
                     "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
                     "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking. "
+                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate. Reads copy back what a batch has written. "
+                    "The first batch is that of the warm-up of each case. "
                     "Staleness excludes the steps before the first version of a worker."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Observations" {
@@ -127,6 +131,54 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
                                     td { (arm_name(report, one.cell.arm)) }
                                     td.text { (one.kind.heading()) }
                                     td.text { (one.text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rate of each flow of the many-to-many pattern, and at each receiver; empty for other patterns.
+pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report.evaluation.summary.cells.iter();
+    let cells = cells.filter(|cell| cell.scenario == index);
+    let cells: Vec<_> = cells
+        .filter_map(|cell| Some((cell, cell.flows.as_ref()?)))
+        .collect();
+    html! {
+        @if !cells.is_empty() {
+            details {
+                summary { "Rate of each flow" }
+                p.note {
+                    "Payload rate while all flows are active, median of the rounds. The rate at a receiver is the sum over its flows."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Rate of each flow" {
+                    table.numbers {
+                        thead {
+                            tr { @for head in ["size", "arm", "from", "to", "rate"] { th scope="col" { (head) } } }
+                        }
+                        tbody {
+                            @for (cell, found) in &cells {
+                                @for flow in &found.flows {
+                                    tr {
+                                        th scope="row" { (format::size(cell.size_bytes)) }
+                                        td { (arm_name(report, cell.arm)) }
+                                        td { "rank " (flow.sender) }
+                                        td { "rank " (flow.receiver) }
+                                        td { (format::bytes_per_second(flow.bytes_per_second)) }
+                                    }
+                                }
+                                @for receiver in &found.receivers {
+                                    tr {
+                                        th scope="row" { (format::size(cell.size_bytes)) }
+                                        td { (arm_name(report, cell.arm)) }
+                                        td { "all senders" }
+                                        td { "rank " (receiver.receiver) }
+                                        td { (format::bytes_per_second(receiver.bytes_per_second)) }
+                                    }
                                 }
                             }
                         }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, plot_markup, result_tables, serving};
-use crate::report::{Report, labels, overview};
+use crate::report::{Report, calls, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
@@ -86,7 +86,11 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             @if let Some(variance) = overview::variance(report, index) {
                 p.note { "Variance: " (variance) "." }
             }
+            @for (heading, line) in calls::lines(&calls::tests(report, index)) {
+                p.note { (heading) ": " (line) }
+            }
             (result_tables::observations(report, index))
+            (result_tables::flows(report, index))
             (serving::workers(report, index))
             (result_tables::rails(report, index))
             (result_tables::other_metrics(report, index))
@@ -210,6 +214,7 @@ fn curve_plot(
         label: match metric {
             Metric::Throughput => format::bytes_per_second,
             Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
+            Metric::MemoryPerConsumer => |bytes| format::bytes(bytes as u64),
             _ => format::nanos,
         },
     })

@@ -7,7 +7,7 @@ use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
 use crds::units::{Duration, Size};
-use crds::v1alpha1::TransferBuffers;
+use crds::v1alpha1::{RpcPayload, TransferBuffers};
 
 use super::{lines, plain_table};
 
@@ -23,8 +23,15 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
     )?;
     writeln!(
         out,
-        "    primary metric {:?}; {}; at least {} for a verdict{}",
+        "    primary metric {:?}{}; {}; at least {} for a verdict{}",
         scenario.primary,
+        match plan.many_to_many {
+            Some(pattern) => format!(
+                " of {} at the same time",
+                pluralized(pattern.flow_count(), "flow")
+            ),
+            None => String::new(),
+        },
         pluralized(scenario.comparisons.into(), "comparison"),
         pluralized(scenario.minimum_rounds.into(), "round"),
         if scenario.integrity {
@@ -50,9 +57,31 @@ fn workload(scenario: &ScenarioAssignment) -> String {
             work.warmup,
             "round trips",
         ),
+        Workload::MemoryFootprint(work) => (
+            format!(
+                "footprint of {} · {} · at most {} s",
+                pluralized(work.consumers.into(), "consumer"),
+                pluralized(work.distributions.into(), "distribution"),
+                work.timeout_seconds
+            ),
+            work.measured,
+            Extent::Iterations(0),
+            "operations",
+        ),
+        Workload::Rpc(work) => (
+            format!(
+                "calls {:?} · {} · at most {} s",
+                work.pattern,
+                pluralized(work.hops.into(), "hop"),
+                work.timeout_seconds
+            ),
+            work.measured,
+            work.warmup,
+            "samples",
+        ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}{}{}",
                 work.operation,
                 work.direction,
                 work.window,
@@ -74,6 +103,16 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                 },
                 if work.ping {
                     " · pings beside the transfers"
+                } else {
+                    ""
+                },
+                if work.read_back {
+                    " · each batch is read back"
+                } else {
+                    ""
+                },
+                if work.segments {
+                    " · threads and memory on every NUMA node"
                 } else {
                     ""
                 },
@@ -163,11 +202,24 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .cells
                 .iter()
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
+            let channel = plan.arms.get(arm).map(|arm| arm.channel).unwrap_or_default();
+            if scenario.assignment.workload.is_off_fabric(channel) {
+                return format!("{:?}", channel.carrying(*size));
+            }
             found.map_or_else(String::new, text)
         });
-        table.add_row(std::iter::once(Size(*size).to_string()).chain(cells));
+        table.add_row(std::iter::once(row_label(&scenario.assignment.workload, *size)).chain(cells));
     }
     lines(&table)
+}
+
+/// Size, and the name of the payload if the scenario makes calls.
+fn row_label(workload: &Workload, size: u64) -> String {
+    let size_text = Size(size).to_string();
+    match (workload, RpcPayload::with_size(size)) {
+        (Workload::Rpc(_), Some(payload)) => format!("{} ({size_text})", payload.name()),
+        _ => size_text,
+    }
 }
 
 /// Formats a cell, such as `2 x 16Ki, 15/16 more`, or `as baseline` if its posts equal those of the baseline.

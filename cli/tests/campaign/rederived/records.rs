@@ -107,6 +107,8 @@ type IntegrityEdit = fn(&mut IntegrityReport);
 const INTEGRITY_EDITS: [(&str, IntegrityEdit); 5] = [
     ("firstMismatch", |report| {
         report.first_mismatch = Some(Mismatch {
+            thread: 0,
+            batch: Some(0),
             transfer: 0,
             offset_bytes: 0,
             expected: 1,

@@ -2,8 +2,8 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CaseFailure, CaseResult, Durations, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, OpenLoopReport,
-    PostingCounters, SideReport, WorkerReport,
+    CallReport, CaseFailure, CaseResult, Durations, ExclusiveQuantiles, FootprintReport, IntegrityReport,
+    InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous, WorkerReport,
 };
 
 use crate::stats::Distribution;
@@ -33,6 +33,9 @@ pub struct Case {
     pub target: u32,
     /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
+    /// Time within which the windows of all flows of the many-to-many pattern were open, in nanoseconds according to the
+    /// coordinator; `None` for other patterns.
+    pub span_nanos: Option<u64>,
     /// Outcome of the case.
     pub outcome: CaseOutcome,
 }
@@ -116,6 +119,11 @@ pub struct SidePosts {
     pub open_loop: Option<OpenLoopReport>,
     pub flush: Option<Distribution>,
     pub ping: Option<PingTimes>,
+    pub call: Option<CallReport>,
+    pub footprint: Option<FootprintReport>,
+    pub simultaneous: Option<Simultaneous>,
+    pub read_back: Option<Distribution>,
+    pub first_burst_nanos: Option<u64>,
 }
 
 /// Round-trip times of pings. The fields are those of [`crds::record::PingReport`].
@@ -124,6 +132,24 @@ pub struct SidePosts {
 pub struct PingTimes {
     pub idle: Distribution,
     pub loaded: Distribution,
+}
+
+impl SidePosts {
+    /// Completed operations, their payload bytes, and the time in which they completed, in nanoseconds, from which rates
+    /// are computed. For a flow of the many-to-many pattern, those of the window in which all flows are active.
+    pub fn timed(&self) -> (u64, u64, u64) {
+        match &self.simultaneous {
+            Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
+            None => (self.operations, self.payload_bytes, self.elapsed_nanos),
+        }
+    }
+
+    /// Payload bytes per second; `None` unless it is above 0.
+    pub fn payload_rate(&self) -> Option<f64> {
+        let (_, payload_bytes, elapsed_nanos) = self.timed();
+        let rate = payload_bytes as f64 / (elapsed_nanos as f64 / 1e9);
+        Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
 }
 
 impl From<CaseResult> for CaseOutcome {
@@ -162,6 +188,11 @@ impl From<SideReport> for Side {
                     idle: distribution(&ping.idle),
                     loaded: distribution(&ping.loaded),
                 }),
+                call: posted.call,
+                footprint: posted.footprint,
+                simultaneous: posted.simultaneous,
+                read_back: posted.read_back.map(|durations| distribution(&durations)),
+                first_burst_nanos: posted.first_burst_nanos,
             }),
             interfaces: report.interfaces,
             serving: report.serving.map(|serving| {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::Pass;
+use crds::assignment::{ManyToMany, Pass};
 use crds::record::CaseRecord;
 
 use super::case::Case;
@@ -17,6 +17,7 @@ pub(super) struct Expected {
     scenarios: Vec<String>,
     arms: Vec<String>,
     workers: u32,
+    many_to_many: Option<ManyToMany>,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +64,7 @@ impl Expected {
             scenarios: names.collect(),
             arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
             workers: plan.workers,
+            many_to_many: plan.many_to_many,
         }
     }
 
@@ -102,6 +104,15 @@ impl Expected {
                 pair.0, pair.1, self.workers
             )));
         }
+        if self
+            .many_to_many
+            .is_some_and(|pattern| !pattern.has_flow(pair.0, pair.1))
+        {
+            return Err(contradiction(format!(
+                "the plan has no flow from rank {} to rank {}",
+                pair.0, pair.1
+            )));
+        }
         Ok(Case {
             leg,
             attempt,
@@ -114,6 +125,7 @@ impl Expected {
             initiator: record.initiator,
             target: record.target,
             started_nanos: record.started_nanos,
+            span_nanos: record.span_nanos,
             outcome: record.result.into(),
         })
     }
@@ -143,6 +155,21 @@ impl Expected {
                     self.arms.get(case.arm).map_or("", String::as_str),
                     case.initiator,
                     case.target
+                );
+                return Err(BlockFault::Contradiction { reason });
+            }
+        }
+        // A value of the many-to-many pattern is that of all flows.
+        if let Some(pattern) = self.many_to_many {
+            let incomplete = shape.arms.iter().find_map(|arm| {
+                let flows = cases.iter().filter(|case| case.arm == *arm).count() as u64;
+                (flows > 0 && flows != pattern.flow_count()).then_some((*arm, flows))
+            });
+            if let Some((arm, flows)) = incomplete {
+                let reason = format!(
+                    "arm \"{}\" has {flows} of {} flows",
+                    self.arms.get(arm).map_or("", String::as_str),
+                    pattern.flow_count()
                 );
                 return Err(BlockFault::Contradiction { reason });
             }

@@ -26,22 +26,31 @@ pub struct PairEffect {
     pub percent: f64,
 }
 
-/// Key of a case: scenario, size, arm, round, and the ranks of initiator and target.
+/// Key of the cases that have a value together: scenario, size, arm, round, and the ranks of a pair, which are the same
+/// for all flows of the many-to-many pattern.
 type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
+/// Valid measured cases that have a value together: one case, or all flows of the many-to-many pattern.
+type Unit<'a> = Vec<&'a Measured>;
+
 /// Indexes the valid measured cases by scenario, size, arm, round and pair.
-pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, &'a Measured> {
+fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, Unit<'a>> {
     let cases = reports.cases.iter().zip(&summary.validities);
     let valid = cases.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
-    let keyed = valid.filter_map(|(case, _)| match &case.outcome {
-        CaseOutcome::Measured(measured) => {
-            let pair = (case.initiator, case.target);
-            let key = (case.scenario, case.size_bytes, case.arm, case.round, pair);
-            Some((key, measured.as_ref()))
+    let mut units: BTreeMap<CaseKey, Unit<'a>> = BTreeMap::new();
+    for (case, _) in valid {
+        if let CaseOutcome::Measured(measured) = &case.outcome {
+            let key = (
+                case.scenario,
+                case.size_bytes,
+                case.arm,
+                case.round,
+                plan.unit(case),
+            );
+            units.entry(key).or_default().push(measured.as_ref());
         }
-        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
-    });
-    keyed.collect()
+    }
+    units
 }
 
 /// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The `withhold` module
@@ -52,7 +61,7 @@ pub(super) fn estimate(
     summary: &Summary,
     stopping: &Stopping,
 ) -> Result<Vec<Comparison>, StatsError> {
-    let index = case_index(reports, summary);
+    let index = case_index(plan, reports, summary);
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let controls = plan.family(plan.controls)?;
     // Before its first analysis, a run with several analyses has no intervals.
@@ -102,7 +111,10 @@ pub(super) fn estimate(
                         } else {
                             Vec::new()
                         },
-                        pairs: values.pair_effects(),
+                        pairs: match plan.many_to_many {
+                            Some(_) => Vec::new(),
+                            None => values.pair_effects(),
+                        },
                     });
                 }
             }
@@ -122,7 +134,7 @@ type PairValue = ((u32, u32), Pair);
 impl RoundValues {
     fn collect(
         plan: &Plan,
-        index: &BTreeMap<CaseKey, &Measured>,
+        index: &BTreeMap<CaseKey, Unit<'_>>,
         (scenario, size, arm): ComparisonKey,
         (metric, last_round): (Metric, u32),
     ) -> Self {
@@ -130,14 +142,14 @@ impl RoundValues {
         let Some(planned) = plan.scenarios.get(scenario) else {
             return Self { rounds };
         };
-        let value = |measured: &Measured| statistic(&planned.assignment.workload, measured, metric);
+        let value = |cases: &Unit<'_>| statistic(&planned.assignment.workload, cases, metric);
         let (first, last) = (
             (scenario, size, arm, 0, (0, 0)),
             (scenario, size, arm, last_round, (u32::MAX, u32::MAX)),
         );
-        for ((_, _, _, round, pair), measured) in index.range(first..=last) {
+        for ((_, _, _, round, pair), cases) in index.range(first..=last) {
             let baseline = index.get(&(scenario, size, plan.baseline, *round, *pair));
-            let both = value(measured).zip(baseline.and_then(|measured| value(measured)));
+            let both = value(cases).zip(baseline.and_then(value));
             if let Some((arm, baseline)) = both {
                 rounds
                     .entry(*round)

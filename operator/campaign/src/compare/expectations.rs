@@ -215,5 +215,6 @@ pub fn metric_name(metric: Metric) -> &'static str {
         Metric::Throughput => "throughput",
         Metric::CompletionRate => "completion rate",
         Metric::CpuSecondsPerGib => "CPU seconds per GiB",
+        Metric::MemoryPerConsumer => "memory per consumer",
     }
 }

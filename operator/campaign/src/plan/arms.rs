@@ -80,6 +80,7 @@ impl Arm {
             inject_max_bytes: variant.tuning.inject_max_bytes,
             doorbell_max_batch: variant.tuning.doorbell_max_batch,
             striping: variant.tuning.striping,
+            channel: variant.channel,
         }
     }
 }

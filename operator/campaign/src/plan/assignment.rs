@@ -42,12 +42,14 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
             inject_max_bytes: arm.inject_max_bytes,
             doorbell_max_batch: arm.doorbell_max_batch,
             striping: arm.striping,
+            channel: arm.channel,
         })
     });
     Assignment {
         version: ASSIGNMENT_VERSION,
         identity,
         workers: plan.workers,
+        many_to_many: plan.many_to_many,
         rendezvous,
         transport: plan.transport.clone(),
         devices: plan.devices.clone(),

@@ -13,6 +13,7 @@ pub(super) fn plan(
     arms: &[Arm],
     baseline: usize,
 ) -> Vec<Cell> {
+    let uses_channels = scenario.assignment.workload.uses_channels();
     let (burst, rails) = (scenario.burst(), transport.rails());
     let posting_of = move |arm: &Arm, size| {
         let tuning = arm.tuning().supported_by(arm.transport_or(transport));
@@ -25,7 +26,9 @@ pub(super) fn plan(
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let role = reference.map(|reference| {
                 let of_baseline = posting_of(reference, *size);
-                Role::new((arm, posting), (reference, of_baseline))
+                let channels_differ =
+                    uses_channels && arm.channel.carrying(*size) != reference.channel.carrying(*size);
+                Role::new((arm, posting), (reference, of_baseline), channels_differ)
             });
             Cell {
                 size_bytes: *size,

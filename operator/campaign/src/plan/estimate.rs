@@ -260,7 +260,10 @@ impl CaseEstimate {
         let measured = match workload {
             // The number of versions can end it before its maximum time.
             Workload::ParameterServing(serving) => Extent::DurationNanos(serving.nominal_nanos()),
-            Workload::PingPong(_) | Workload::Transfer(_) => measured,
+            Workload::PingPong(_)
+            | Workload::Transfer(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_) => measured,
         };
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
@@ -284,11 +287,14 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let rails = f64::from(plan.transport.rails());
     let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails);
     let latency = assumed.latency_nanos as f64 * 1e-9;
-    // A window of messages in flight hides latency, but not transmission time. Threads on different GPUs do not share
-    // rails.
-    let sharing = memory::threads(workload).div_ceil(plan.devices.groups());
+    // A window of messages in flight hides latency, but not transmission time. The flows of a worker share its rails, but
+    // threads on different GPUs do not.
+    let threads = memory::threads(workload).saturating_mul(plan.flows_of_a_worker());
+    let sharing = threads.div_ceil(plan.devices.groups());
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
+        Workload::MemoryFootprint(_) => latency + wire,
+        Workload::Rpc(rpc) => f64::from(rpc.hops) * (2.0 * latency + wire),
         Workload::Transfer(TransferWorkload {
             open_loop: Some(open_loop),
             ..
@@ -330,7 +336,7 @@ mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
         CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
-        OpenLoopReport, Posted, PostingCounters, Record, SideReport,
+        OpenLoopReport, Posted, PostingCounters, Record, SideReport, Simultaneous,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -396,6 +402,18 @@ mod tests {
             }),
             flush: None,
             ping: None,
+            call: None,
+            footprint: None,
+            // The flows of the many-to-many pattern have one direction.
+            simultaneous: (sides == 1).then_some(Simultaneous {
+                operations: many,
+                payload_bytes: many,
+                elapsed_nanos: many,
+                lead_nanos: many,
+                tail_nanos: many,
+            }),
+            read_back: None,
+            first_burst_nanos: None,
         };
         let record = Record::Case(Box::new(CaseRecord {
             block: 100_000,
@@ -408,6 +426,7 @@ mod tests {
             initiator: 60,
             target: 61,
             started_nanos: many,
+            span_nanos: (sides == 1).then_some(many),
             result: CaseResult::Measured(Box::new(Measurement {
                 initiator: SideReport {
                     posted: Some(posted.clone()),

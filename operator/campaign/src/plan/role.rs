@@ -24,11 +24,15 @@ pub enum Role {
 
 impl Role {
     /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in
-    /// `reference`.
-    pub(super) fn new((arm, posting): (&Arm, Posting), (baseline, reference): (&Arm, Posting)) -> Self {
+    /// `reference`. `channels_differ` is true if the arms make the calls of the scenario over different channels.
+    pub(super) fn new(
+        (arm, posting): (&Arm, Posting),
+        (baseline, reference): (&Arm, Posting),
+        channels_differ: bool,
+    ) -> Self {
         if arm.control.is_some() {
             Self::ControlArm
-        } else if arm.separation != Separation::Tuning || posting != reference {
+        } else if channels_differ || arm.separation != Separation::Tuning || posting != reference {
             Self::Variant
         } else if arm.inject_max_bytes != baseline.inject_max_bytes {
             Self::NotApplicable

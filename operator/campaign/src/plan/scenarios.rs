@@ -56,6 +56,7 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
         several_workers: scenario.several_workers.clone(),
         sizes: scenario.sizes.clone(),
         primary: scenario.primary,
+        rate_format: scenario.rate_format,
         comparisons: count(&cells, |role| role == Role::Variant),
         minimum_rounds: 0,
         integrity: scenario.integrity,

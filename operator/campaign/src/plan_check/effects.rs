@@ -193,7 +193,8 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
     let two_sided = match &scenario.assignment.workload {
         Workload::PingPong(work) => work.operation == PingPongOperation::Send,
         Workload::Transfer(work) => work.operation == TransferOperation::Send,
-        Workload::ParameterServing(_) => false,
+        Workload::Rpc(work) => work.message_bytes > 0,
+        Workload::MemoryFootprint(_) | Workload::ParameterServing(_) => false,
     };
     let direct = uses_provider(plan, LibfabricProvider::EfaDirect);
     let longest = scenario

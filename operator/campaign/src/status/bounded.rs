@@ -16,7 +16,9 @@
 //! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, ServingResult, Verdict};
+use crds::v1alpha1::{
+    ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, ServingResult, Verdict,
+};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -112,14 +114,36 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.ping.and_then(|ping| ping.idle_p99_nanos),
         result.ping.and_then(|ping| ping.loaded_p99_nanos),
         result.ping.and_then(|ping| ping.blocking_ppm),
+        result.read_back.map(|read_back| read_back.p50_nanos),
+        result.read_back.and_then(|read_back| read_back.p99_nanos),
+        result.first_batch_nanos,
+        result.call.and_then(|call| call.mean_nanos),
+        result.call.and_then(|call| call.deviation_nanos),
+        result.call.and_then(|call| call.hop_nanos),
+        result.call.and_then(|call| call.memory_growth_bytes),
     ];
     let counts = usize::from(result.cpu_percent.is_some())
         + usize::from(result.iterations.is_some())
         + 3 * usize::from(result.directions.is_some())
         + 2 * usize::from(result.flush.is_some())
         + result.protocols.len()
-        + result.serving.as_ref().map_or(0, count_serving_values);
-    (numbers.iter().flatten().count() + counts) as u32
+        + result.serving.as_ref().map_or(0, count_serving_values)
+        + 6 * usize::from(result.flows.is_some());
+    let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
+    (numbers.iter().flatten().count() + counts + footprint) as u32
+}
+
+fn count_footprint_values(footprint: &FootprintResult) -> usize {
+    let numbers = [
+        footprint.baseline_bytes,
+        footprint.own_bytes,
+        footprint.consumer_bytes,
+        footprint.consumer_rss_bytes,
+        footprint.tensor_bytes,
+        footprint.saved_bytes,
+        footprint.saved_ppm,
+    ];
+    numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
 }
 
 /// Number of measured values of parameter serving. The number of workers is not measured.
@@ -265,6 +289,11 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             directions,
             flush,
             ping,
+            call,
+            footprint,
+            flows,
+            read_back,
+            first_batch_nanos,
             serving,
             optimizations: _,
             fabric: _,
@@ -279,11 +308,30 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             completions_per_second,
             cpu_nanos_per_gib,
             mean_round_trip_nanos,
+            first_batch_nanos,
         ] {
             *number = None;
         }
         *cpu_percent = None;
-        (*directions, *flush, *ping, *serving) = (None, None, None, None);
+        (*directions, *flush, *ping) = (None, None, None);
+        (*flows, *read_back, *serving) = (None, None, None);
+        if let Some(call) = call {
+            (call.mean_nanos, call.deviation_nanos) = (None, None);
+            (call.hop_nanos, call.memory_growth_bytes) = (None, None);
+        }
+        if let Some(footprint) = footprint {
+            *footprint = FootprintResult {
+                baseline_bytes: None,
+                own_bytes: None,
+                consumer_bytes: None,
+                consumer_rss_bytes: None,
+                tensor_bytes: None,
+                saved_bytes: None,
+                saved_ppm: None,
+                slope_bytes: None,
+                ..*footprint
+            };
+        }
         protocols.clear();
     }
 }

@@ -3,9 +3,10 @@
 
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult, ExpectationResult,
-    FlushResult, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
-    ProtocolResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
+    ExpectationResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric, NodeResult,
+    OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult, SweepKnee,
+    SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -13,10 +14,10 @@ use super::{MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TE
 use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
-use crate::stats::{RoundsToSettle, percent_change};
+use crate::stats::{RoundsToSettle, median_of, percent_change};
 use crate::summarize::{
-    CellSummary, Directions, Knee, NodeDeviation, Observations, PairDeviation, RatePoint, Serving, Summary,
-    SweepSummary,
+    CallSummary, CellSummary, Directions, FlowsSummary, FootprintSummary, Knee, NodeDeviation, Observations,
+    PairDeviation, RatePoint, Serving, Summary, SweepSummary,
 };
 
 /// Parts per million in one.
@@ -114,6 +115,14 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             directions: cell.observations.directions.as_ref().map(directions),
             flush: flush(&cell.observations),
             ping: ping(&cell.observations),
+            call: cell.call.as_ref().map(call),
+            footprint: cell.footprint.as_ref().map(footprint),
+            flows: cell.flows.as_ref().and_then(flows),
+            read_back: read_back(&cell.observations),
+            first_batch_nanos: cell
+                .observations
+                .first_batch_nanos
+                .map(|nanos| nanos.round() as u64),
             serving: cell.observations.serving.as_ref().map(serving),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
@@ -138,6 +147,56 @@ fn directions(found: &Directions) -> DirectionsResult {
         target_bytes_per_second: found.from_target.round() as u64,
         fairness_ppm: (found.fairness * PPM).round() as u64,
     }
+}
+
+fn call(found: &CallSummary) -> CallResult {
+    let nanos = |value: f64| value.round() as u64;
+    CallResult {
+        payload: found.payload,
+        section: found.section,
+        cause: found.cause,
+        hops: found.hops,
+        mean_nanos: found.moments.map(|moments| nanos(moments.mean_nanos)),
+        deviation_nanos: found
+            .moments
+            .and_then(|moments| moments.deviation_nanos)
+            .map(nanos),
+        hop_nanos: found.hop_nanos().map(nanos),
+        memory_growth_bytes: found.memory_growth_bytes,
+    }
+}
+
+fn footprint(found: &FootprintSummary) -> FootprintResult {
+    let bytes = |value: f64| value.round() as u64;
+    let memory = found.memory.as_ref();
+    FootprintResult {
+        section: found.section,
+        cause: found.cause,
+        consumers: found.consumers,
+        baseline_bytes: memory.map(|memory| bytes(memory.baseline)),
+        own_bytes: memory.map(|memory| bytes(memory.own)),
+        consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
+        consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
+        tensor_bytes: memory.map(|memory| bytes(memory.tensor)),
+        saved_bytes: memory.map(|memory| bytes(memory.saved())),
+        saved_ppm: memory.map(|memory| (memory.saved_share() * PPM).round() as u64),
+        slope_bytes: memory.map(|memory| memory.slope.round() as i64),
+    }
+}
+
+fn flows(found: &FlowsSummary) -> Option<FlowsResult> {
+    let whole = |rate: f64| rate.round() as u64;
+    let mut rates = found.sorted_rates();
+    let (slowest, fastest) = (*rates.first()?, *rates.last()?);
+    let (slowest_receiver, fastest_receiver) = found.receiver_range()?;
+    Some(FlowsResult {
+        slowest_bytes_per_second: whole(slowest),
+        median_bytes_per_second: whole(median_of(&mut rates)?),
+        fastest_bytes_per_second: whole(fastest),
+        slowest_receiver_bytes_per_second: whole(slowest_receiver),
+        fastest_receiver_bytes_per_second: whole(fastest_receiver),
+        fairness_ppm: whole(found.fairness * PPM),
+    })
 }
 
 fn flush(found: &Observations) -> Option<FlushResult> {
@@ -182,6 +241,13 @@ fn serving(found: &Serving) -> ServingResult {
         datagrams_lost: found.datagrams.map(|datagrams| datagrams.lost),
         clock_bound_nanos: found.clock_bound_nanos,
     }
+}
+
+fn read_back(found: &Observations) -> Option<ReadBackResult> {
+    Some(ReadBackResult {
+        p50_nanos: found.read_backs.quantile(0.5)?,
+        p99_nanos: found.read_backs.tail_quantile(0.99),
+    })
 }
 
 /// Comparisons of primary metrics and of metrics with an expectation.

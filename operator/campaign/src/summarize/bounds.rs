@@ -36,6 +36,21 @@ pub enum BoundingResource {
     Copy,
 }
 
+/// Factor by which the bound of a pair applies to the values of `plan`: 1 for pairs. All flows of the many-to-many pattern
+/// have one value together, which is limited by the links of the smaller side. `None` if the bound does not apply: the
+/// threads of flows share CPUs.
+fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
+    let Some(pattern) = plan.many_to_many else {
+        return Some(1.0);
+    };
+    match resource {
+        BoundingResource::LineRate | BoundingResource::PciLink => {
+            Some(f64::from(pattern.senders.min(pattern.receivers)))
+        }
+        BoundingResource::Copy => None,
+    }
+}
+
 /// Computes the bounds of every scenario with transfers, from what the workers reported about the baseline and about
 /// their hosts.
 pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
@@ -59,18 +74,29 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         let Workload::Transfer(transfer) = workload else {
             continue;
         };
-        let directions = match transfer.direction {
+        let both_post = match transfer.direction {
             Direction::Unidirectional => 1.0,
             Direction::Bidirectional => 2.0,
         };
+        // The writes of some threads use one direction of the links while the reads of others use the other. A thread
+        // copies both, one after the other.
+        let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(memory::threads(workload));
-        let copies = (BoundingResource::Copy, copy_rate.map(|rate| rate * threads));
-        let known = links.into_iter().chain([copies]);
+        let copies = copy_rate.map(|rate| rate * threads * both_post);
+        let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
+        let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);
+        let known = known.map(|(resource, rate)| {
+            (
+                resource,
+                rate.zip(links_at_bound(plan, resource))
+                    .map(|(rate, links)| rate * links),
+            )
+        });
         bounds.extend(known.filter_map(|(resource, rate)| {
             Some(UpperBound {
                 scenario,
                 resource,
-                bytes_per_second: rate? * directions,
+                bytes_per_second: rate?,
             })
         }));
     }

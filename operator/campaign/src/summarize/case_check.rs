@@ -5,6 +5,8 @@ use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 use snafu::Snafu;
 
+use super::limits::MIN_SPAN_SHARE;
+
 /// Reason why a case is invalid.
 #[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "reason")]
@@ -76,6 +78,28 @@ pub enum Invalid {
     Integrity {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
+    },
+    /// The window of a flow does not cover the time in which the windows of all flows were open.
+    #[snafu(display(
+        "the window of {window_nanos} ns covers less than {} percent of the {span_nanos} ns in which the windows of all \
+         flows were open: use a longer duration",
+        MIN_SPAN_SHARE * 100.0
+    ))]
+    NotSimultaneous {
+        /// Length of the window of the flow, in nanoseconds.
+        window_nanos: u64,
+        /// Time in which the windows of all flows were open, in nanoseconds.
+        span_nanos: u64,
+    },
+    /// A flow that ran at the same time is invalid.
+    #[snafu(display(
+        "the flow from rank {sender} to rank {receiver}, which ran at the same time, is invalid"
+    ))]
+    FlowInvalid {
+        /// Rank of the sender of the invalid flow.
+        sender: u32,
+        /// Rank of the receiver of the invalid flow.
+        receiver: u32,
     },
     /// The library, provider, fabric or number of rails is not the same as in the first round.
     #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]

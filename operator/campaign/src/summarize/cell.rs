@@ -7,13 +7,14 @@ use crds::record::{PostingCounters, ProtocolUse};
 use crds::v1alpha1::{Answer, FabricProof, Metric};
 use serde::Serialize;
 
+use super::flows::{FlowsSummary, flows};
 use super::load::completed_share;
 use super::observations::observations;
-use super::rounds::{Rounds, median_of_rounds, medians_by_round};
+use super::rounds::Rounds;
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Observations, Spread, evidence, offload,
-    statistic,
+    CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
+    Observations, Spread, calls, evidence, footprint, offload, statistic,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -31,7 +32,7 @@ pub struct CellSummary {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Number of recorded cases.
+    /// Number of recorded cases: of a run with the many-to-many pattern, one for each flow.
     pub cases: u32,
     /// Number of valid cases.
     pub valid_cases: u32,
@@ -61,6 +62,15 @@ pub struct CellSummary {
     pub cpu_percent: Option<f64>,
     /// Mean round trip, directions, flushes and pings.
     pub observations: Observations,
+    /// Values that only calls have; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallSummary>,
+    /// Memory of host and consumers; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<FootprintSummary>,
+    /// Rates of the flows of the many-to-many pattern; `None` for other patterns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsSummary>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
@@ -152,7 +162,7 @@ pub(super) fn cells(
                 let cases = cases_of_cell
                     .remove(&(index, *size_bytes, arm))
                     .unwrap_or_default();
-                let mut cell = cell(scenario, *size_bytes, &cases);
+                let mut cell = cell(plan, scenario, *size_bytes, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
                 cell.protocols = planned.map_or_else(Vec::new, |planned| {
@@ -191,7 +201,7 @@ fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case,
     })
 }
 
-fn cell(scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) -> CellSummary {
+fn cell(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
@@ -202,11 +212,11 @@ fn cell(scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) 
             .min_by_key(|proof: &CaseProof| proof.proof),
         ..CellSummary::default()
     };
-    let mut rounds = Rounds::new();
+    let mut rounds = Rounds::new(plan.many_to_many.is_some());
     let mut exclusive = [Vec::new(), Vec::new(), Vec::new()];
     for (case, measured) in measured(cases) {
         cell.valid_cases += 1;
-        rounds.entry(case.round).or_default().push(measured);
+        rounds.add(case.round, measured);
         cell.latency.merge(&latency(workload, measured));
         for posted in measured.posters(workload) {
             cell.min_nanos = Some(
@@ -237,18 +247,18 @@ fn cell(scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) 
                 p95_nanos,
                 p99_nanos,
             });
-    let mut iterations = rounds
-        .values()
-        .flatten()
-        .map(|measured| iterations_of(workload, measured));
+    let mut iterations = rounds.cases().map(|measured| iterations_of(workload, measured));
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
-    cell.cpu_percent = median_of_rounds(&rounds, cpu_percent);
+    cell.cpu_percent = rounds.median(cpu_percent);
     cell.observations = observations(workload, size_bytes, &rounds);
-    cell.completed_share = median_of_rounds(&rounds, |case| completed_share(workload, case));
-    cell.valid_rounds = rounds.keys().copied().collect();
+    cell.call = calls::summary(scenario, cases);
+    cell.footprint = footprint::summary(scenario, cases, &rounds);
+    cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
+    cell.flows = plan.many_to_many.and_then(|_| flows(measured(cases)));
+    cell.valid_rounds = rounds.numbers().collect();
     for metric in METRICS {
-        let medians = medians_by_round(&rounds, |case| statistic(workload, case, metric));
+        let medians = rounds.medians(|cases| statistic(workload, cases, metric));
         let spread = Spread::from_rounds(medians);
         cell.metrics.extend(spread.map(|spread| (metric, spread)));
     }
@@ -273,7 +283,11 @@ fn invalid(cases: &[CheckedCase<'_>]) -> Vec<InvalidCases> {
             }
         }
     }
-    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.cases));
+    // The reason for an invalid flow explains why the others are invalid.
+    kinds.sort_by_key(|kind| {
+        let is_consequence = matches!(kind.example, Invalid::FlowInvalid { .. });
+        (is_consequence, std::cmp::Reverse(kind.cases))
+    });
     kinds
 }
 

@@ -47,7 +47,7 @@ pub struct FabricEvidence {
 /// The proofs of all cases, and the readings on which they are based.
 #[derive(Debug)]
 pub(super) struct Proofs {
-    /// One entry per case; `None` for a case without measurements.
+    /// One entry per case; `None` for a case without measurements, and for calls outside the fabric.
     pub(super) cases: Vec<Option<CaseProof>>,
     readings: Vec<Reading>,
 }
@@ -107,6 +107,9 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
+        if plan.is_off_fabric(scenario, case.arm) {
+            continue;
+        }
         let (initiator, target) = expected_traffic::expected_traffic(&scenario.assignment.workload, measured);
         for (rank, side, expected) in [
             (case.initiator, &measured.initiator, initiator),
@@ -135,6 +138,10 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
     }
     let prove_case = |index: usize| {
         let (case, measured) = measured(reports, index)?;
+        let scenario = plan.scenarios.get(case.scenario)?;
+        if plan.is_off_fabric(scenario, case.arm) {
+            return None;
+        }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
             let workload = plan.scenarios.get(case.scenario);

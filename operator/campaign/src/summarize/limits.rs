@@ -26,6 +26,10 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
+/// Minimum share of the time within which the windows of all flows were open that the window of each flow must cover. The
+/// middle half of this time is then in every window.
+pub const MIN_SPAN_SHARE: f64 = 0.75;
+
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
 /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
 fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
@@ -47,12 +51,28 @@ fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
     (sum > 0).then_some(sum as f64)
 }
 
-/// Detects a side that posted more payload than its links can carry.
+/// Detects a flow that was measured at another time than the others. `span_nanos` is the time in which the windows of all
+/// flows were open.
+pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
+    let posted = measured.initiator.posted.as_ref()?;
+    let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
+    let span_nanos = span_nanos.unwrap_or_default();
+    let covers = span_nanos > 0 && window_nanos as f64 >= span_nanos as f64 * MIN_SPAN_SHARE;
+    (!covers).then_some(Invalid::NotSimultaneous {
+        window_nanos,
+        span_nanos,
+    })
+}
+
+/// Detects a side that posted more payload than its links can carry. Half of the payload uses each direction of the links
+/// if written memory is read back.
 pub(super) fn check_line_rate(
+    workload: &Workload,
     case: &Case,
     measured: &Measured,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
+    let directions = if workload.reads_back() { 2.0 } else { 1.0 };
     let sides = [
         (case.initiator, &measured.initiator),
         (case.target, &measured.target),
@@ -60,7 +80,7 @@ pub(super) fn check_line_rate(
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
         let line = line_rate(endpoints.facts_of_case(case, rank)?, posted)?;
-        let rate = posted.payload_bytes as f64 * 8e9 / posted.elapsed_nanos.max(1) as f64;
+        let rate = posted.payload_rate().unwrap_or_default() / directions * 8.0;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
             line_bits_per_second: line as u64,
@@ -115,6 +135,7 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
     let in_flight = match workload {
         // A sample is half a round trip, and only one message is in flight.
         Workload::PingPong(_) => 0.5,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1.0,
         // Latencies of an open loop include the time before a transfer is in flight.
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
         // The latencies of parameter serving include the time until a worker fetches a version.
@@ -131,7 +152,10 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
             format!("the window lasted only {window} ns")
         } else if (elapsed as f64) < at_least {
             format!("its operations took at least {at_least:.0} ns")
-        } else if window > SHORT_WINDOW_NANOS && (elapsed as f64) < window as f64 * MIN_FILLED {
+        } else if !workload.uses_channels()
+            && window > SHORT_WINDOW_NANOS
+            && (elapsed as f64) < window as f64 * MIN_FILLED
+        {
             format!("the window lasted {window} ns")
         } else {
             return None;

@@ -1,12 +1,12 @@
 //! What was observed besides the latencies and rates of the operations: the mean round trip of a ping-pong, the two
-//! directions of a bidirectional transfer, flushes and pings.
+//! directions of a bidirectional transfer, flushes, pings, reads of written memory and first batches.
 
 use crds::assignment::Workload;
 use serde::Serialize;
 
 use super::Serving;
-use super::rounds::{Rounds, median_of_rounds};
-use crate::collect::{Measured, SidePosts};
+use super::rounds::Rounds;
+use crate::collect::Measured;
 use crate::stats::Distribution;
 
 /// Observations of one arm at one size, over all rounds and pairs.
@@ -24,6 +24,11 @@ pub struct Observations {
     pub idle_pings: Distribution,
     /// Round-trip times of pings beside transfers, in nanoseconds. Empty if no pings were measured.
     pub loaded_pings: Distribution,
+    /// Latencies of reads of memory that was written before, in nanoseconds. Empty if there were none.
+    pub read_backs: Distribution,
+    /// Duration of the first batch of a case, in nanoseconds: the median over the rounds, where the value of a round is
+    /// the median over its pairs. `None` unless it is timed.
+    pub first_batch_nanos: Option<f64>,
     /// Staleness in parameter serving; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,
@@ -65,11 +70,7 @@ pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds
             .and_then(|serving| super::serving::serving(serving, size_bytes, rounds)),
         ..Observations::default()
     };
-    for posted in rounds
-        .values()
-        .flatten()
-        .filter_map(|case| case.initiator.posted.as_ref())
-    {
+    for posted in rounds.cases().filter_map(|case| case.initiator.posted.as_ref()) {
         if let Some(flush) = &posted.flush {
             observations.flushes.merge(flush);
         }
@@ -77,9 +78,13 @@ pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds
             observations.idle_pings.merge(&ping.idle);
             observations.loaded_pings.merge(&ping.loaded);
         }
+        if let Some(read_back) = &posted.read_back {
+            observations.read_backs.merge(read_back);
+        }
     }
+    observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
     if matches!(workload, Workload::PingPong(_)) {
-        observations.mean_round_trip_nanos = median_of_rounds(rounds, mean_round_trip_nanos);
+        observations.mean_round_trip_nanos = rounds.median_of_pairs(mean_round_trip_nanos);
     }
     if workload.is_bidirectional() {
         observations.directions = directions(rounds);
@@ -88,20 +93,18 @@ pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds
 }
 
 fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
-    let from_initiator = |case: &Measured| rate(case.initiator.posted.as_ref()?);
-    let from_target = |case: &Measured| rate(case.target.posted.as_ref()?);
+    let from_initiator = |case: &Measured| case.initiator.posted.as_ref()?.payload_rate();
+    let from_target = |case: &Measured| case.target.posted.as_ref()?.payload_rate();
     let ratio = |case: &Measured| Some(from_initiator(case)? / from_target(case)?);
     Some(Directions {
-        from_initiator: median_of_rounds(rounds, from_initiator)?,
-        from_target: median_of_rounds(rounds, from_target)?,
-        fairness: median_of_rounds(rounds, ratio)?,
+        from_initiator: rounds.median_of_pairs(from_initiator)?,
+        from_target: rounds.median_of_pairs(from_target)?,
+        fairness: rounds.median_of_pairs(ratio)?,
     })
 }
 
-/// Payload bytes per second of one side, according to its own clock; `None` unless it is above 0.
-fn rate(posted: &SidePosts) -> Option<f64> {
-    let rate = posted.payload_bytes as f64 / (posted.elapsed_nanos as f64 / 1e9);
-    Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0)
+fn first_batch_nanos(case: &Measured) -> Option<f64> {
+    Some(case.initiator.posted.as_ref()?.first_burst_nanos? as f64)
 }
 
 fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
@@ -112,12 +115,10 @@ fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use crds::histogram::Histogram;
 
     use super::*;
-    use crate::collect::{PingTimes, Side};
+    use crate::collect::{PingTimes, Side, SidePosts};
 
     fn side(payload_bytes: u64, elapsed_nanos: u64) -> Side {
         Side {
@@ -135,6 +136,13 @@ mod tests {
         Measured { initiator, target }
     }
 
+    /// A round for each case.
+    fn rounds(cases: &[Measured]) -> Rounds<'_> {
+        let mut rounds = Rounds::new(false);
+        (1..).zip(cases).for_each(|(round, case)| rounds.add(round, case));
+        rounds
+    }
+
     fn distribution(nanos: u64, samples: u64) -> Distribution {
         let mut histogram = Histogram::new();
         (0..samples).for_each(|_| histogram.record(nanos));
@@ -149,8 +157,7 @@ mod tests {
             case(side(1000, 1_000), side(1000, 500)),
             case(side(2000, 1_000), side(2000, 2_000)),
         ];
-        let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
-        let found = directions(&rounds).unwrap();
+        let found = directions(&rounds(&cases)).unwrap();
         assert_eq!((found.from_initiator, found.from_target), (2e9, 1e9));
         // The ratios of the rounds are 3, 0.5 and 2.
         assert_eq!(found.fairness, 2.0);
@@ -159,8 +166,10 @@ mod tests {
     #[test]
     fn mean_round_trip_is_the_window_divided_by_the_round_trips() {
         let cases = [case(side(0, 50_000), Side::default())];
-        let rounds = BTreeMap::from([(1, cases.iter().collect())]);
-        assert_eq!(median_of_rounds(&rounds, mean_round_trip_nanos), Some(5000.0));
+        assert_eq!(
+            rounds(&cases).median_of_pairs(mean_round_trip_nanos),
+            Some(5000.0)
+        );
     }
 
     #[test]
@@ -190,7 +199,7 @@ mod tests {
             case(side, Side::default())
         };
         let cases = [observed(), observed()];
-        let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
+        let rounds = rounds(&cases);
         let workload = crds::assignment::CountedWorkload::workload(
             &crds::v1alpha1::LargeArray::default(),
             crds::assignment::Extent::Iterations(1),

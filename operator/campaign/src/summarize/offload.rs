@@ -86,7 +86,7 @@ impl Uses {
     fn new(scenario: &PlannedScenario) -> Self {
         let operation = Burst::from(&scenario.assignment.workload).operation;
         Self {
-            reads: operation == TransferOperation::Read,
+            reads: operation == TransferOperation::Read || scenario.assignment.workload.reads_back(),
             writes: matches!(
                 operation,
                 TransferOperation::Write | TransferOperation::WriteImmediate

@@ -63,7 +63,7 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
         let (true, Some(pair), Some(planned)) = (is_used, pair, plan.scenarios.get(case.scenario)) else {
             continue;
         };
-        let value = statistic(&planned.assignment.workload, measured, planned.primary);
+        let value = statistic(&planned.assignment.workload, &[measured], planned.primary);
         let of_cell = values.entry((case.scenario, case.size_bytes)).or_default();
         of_cell.entry(pair).or_default().extend(value);
     }

@@ -1,7 +1,7 @@
 //! Protocols that a library reported for the messages of one arm at one size. Performs no I/O.
 
 use crds::record::ProtocolUse;
-use crds::v1alpha1::{Answer, TransferOperation, TransportSpec, Ucx, UcxEmulation};
+use crds::v1alpha1::{Answer, TransferOperation, TransportSpec, Ucx, UcxEmulation, UcxMessages};
 
 use crate::plan::Cell;
 
@@ -16,11 +16,14 @@ pub(super) fn of_cell(
     operation: TransferOperation,
     cell: &Cell,
 ) -> Vec<ProtocolUse> {
-    if !matches!(transport, TransportSpec::Ucx(_)) {
+    let TransportSpec::Ucx(ucx) = transport else {
         return Vec::new();
-    }
+    };
     let function = match operation {
-        TransferOperation::Send => "ucp_tag_send",
+        TransferOperation::Send => match ucx.messages {
+            UcxMessages::Tag => "ucp_tag_send",
+            UcxMessages::ActiveMessage => "ucp_am_send",
+        },
         TransferOperation::Write | TransferOperation::WriteImmediate => "ucp_put",
         TransferOperation::Read => "ucp_get",
     };

@@ -5,23 +5,67 @@ use std::collections::BTreeMap;
 use crate::collect::Measured;
 use crate::stats::median_of;
 
-/// The valid cases of each round, one for each pair.
-pub(super) type Rounds<'a> = BTreeMap<u32, Vec<&'a Measured>>;
-
-/// Median of `value` over the pairs, for every round with a value.
-pub(super) fn medians_by_round(
-    rounds: &Rounds<'_>,
-    value: impl Fn(&Measured) -> Option<f64>,
-) -> Vec<(u32, f64)> {
-    let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {
-        let mut values: Vec<f64> = pairs.iter().filter_map(|case| value(case)).collect();
-        median_of(&mut values).map(|median| (*round, median))
-    };
-    rounds.iter().filter_map(of_round).collect()
+/// The valid cases of an arm at one size, by round.
+#[derive(Debug, Default)]
+pub(super) struct Rounds<'a> {
+    /// The cases of each round: one for each pair or, with the many-to-many pattern, one for each flow.
+    cases: BTreeMap<u32, Vec<&'a Measured>>,
+    /// Whether the cases of a round are flows that have a value together. Otherwise, each case has a value.
+    are_flows: bool,
 }
 
-/// Median over the rounds of the median of `value` over the pairs; `None` without a value.
-pub(super) fn median_of_rounds(rounds: &Rounds<'_>, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
-    let medians = medians_by_round(rounds, value).into_iter();
-    median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
+impl<'a> Rounds<'a> {
+    /// Creates an empty collection. `are_flows` determines whether the cases of a round have a value together.
+    pub(super) fn new(are_flows: bool) -> Self {
+        Self {
+            cases: BTreeMap::new(),
+            are_flows,
+        }
+    }
+
+    /// Adds a case of `round`.
+    pub(super) fn add(&mut self, round: u32, case: &'a Measured) {
+        self.cases.entry(round).or_default().push(case);
+    }
+
+    /// Rounds with at least one case, in order.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.cases.keys().copied()
+    }
+
+    /// All cases, by round.
+    pub(super) fn cases(&self) -> impl Iterator<Item = &'a Measured> {
+        self.cases.values().flatten().copied()
+    }
+
+    /// For every round with a value, the median of `value` over its pairs, or `value` of all its flows. `value` is called
+    /// with the cases that have a value together.
+    pub(super) fn medians(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Vec<(u32, f64)> {
+        let of_round = |(round, cases): (&u32, &Vec<&Measured>)| {
+            let of_round = match self.are_flows {
+                true => value(cases),
+                false => {
+                    let values = cases.iter().filter_map(|case| value(&[*case]));
+                    median_of(&mut values.collect::<Vec<_>>())
+                }
+            };
+            of_round.map(|of_round| (*round, of_round))
+        };
+        self.cases.iter().filter_map(of_round).collect()
+    }
+
+    /// Median of [`Rounds::medians`] over the rounds; `None` without a value.
+    pub(super) fn median(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Option<f64> {
+        let medians = self.medians(value).into_iter();
+        median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
+    }
+
+    /// Median over the rounds of the median of `value` over the pairs, for a workload that flows cannot have; `None`
+    /// without a value.
+    pub(super) fn median_of_pairs(&self, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
+        self.median(|cases| match cases {
+            [case] => value(case),
+            _ => None,
+        })
+    }
 }

@@ -126,10 +126,9 @@ fn add_datagrams(sum: &mut DatagramReport, one: DatagramReport) {
 
 /// Summarizes the valid cases of an arm at one size, by round; `None` if there are no cases.
 pub(super) fn serving(workload: &ServingWorkload, size_bytes: u64, rounds: &Rounds<'_>) -> Option<Serving> {
-    let cases = || rounds.values().flatten();
     let mut serving = Serving::default();
     let mut any = false;
-    for case in cases() {
+    for case in rounds.cases() {
         let Some(times) = case.target.serving.as_deref() else {
             continue;
         };
@@ -155,7 +154,7 @@ pub(super) fn serving(workload: &ServingWorkload, size_bytes: u64, rounds: &Roun
     };
     let median = serving.pushes.quantile(0.5).filter(|nanos| *nanos > 0);
     serving.push_bytes_per_second = median.map(|nanos| copies * size_bytes as f64 * 1e9 / nanos as f64);
-    serving.posted = posted_means(cases().map(|case| &**case));
+    serving.posted = posted_means(rounds.cases());
     Some(serving)
 }
 
@@ -251,7 +250,10 @@ mod tests {
                 &[1000, 1000],
             ),
         ];
-        let rounds = (1..).zip(cases.iter().map(|case| vec![case])).collect();
+        let mut rounds = Rounds::new(false);
+        (1..)
+            .zip(&cases)
+            .for_each(|(round, case)| rounds.add(round, case));
         let found = serving(&workload(), 500, &rounds).unwrap();
         assert_eq!(found.mean_version_lag, 2.0);
         assert_eq!(found.worst_worker_lag(), 2.0);
@@ -261,6 +263,6 @@ mod tests {
         // Two copies of 500 bytes in 1 us.
         assert_eq!(found.push_bytes_per_second, Some(1e9));
         assert_eq!((found.version_lag.count(), found.datagrams), (4, None));
-        assert_eq!(serving(&workload(), 500, &Rounds::new()), None);
+        assert_eq!(serving(&workload(), 500, &Rounds::new(false)), None);
     }
 }

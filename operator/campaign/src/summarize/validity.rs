@@ -39,7 +39,30 @@ pub(super) fn check_cases(
         }
         CaseCheck { invalid, proof }
     };
-    reports.cases.iter().enumerate().map(check_case).collect()
+    let mut checks: Vec<CaseCheck> = reports.cases.iter().enumerate().map(check_case).collect();
+    if plan.many_to_many.is_some() {
+        invalidate_other_flows(reports, &mut checks);
+    }
+    checks
+}
+
+/// Makes all flows that ran at the same time invalid if one of them is, because they have a value only together.
+fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
+    let key = |case: &Case| (case.leg, case.attempt, case.block, case.arm);
+    let mut invalid = BTreeMap::new();
+    for (case, check) in reports.cases.iter().zip(checks.iter()) {
+        if !check.is_valid() {
+            invalid.entry(key(case)).or_insert((case.initiator, case.target));
+        }
+    }
+    for (case, check) in reports.cases.iter().zip(checks) {
+        if let Some((sender, receiver)) = invalid.get(&key(case)).filter(|_| check.is_valid()) {
+            check.invalid.push(Invalid::FlowInvalid {
+                sender: *sender,
+                receiver: *receiver,
+            });
+        }
+    }
 }
 
 fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
@@ -83,7 +106,17 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
             first: identity(first),
         })
     }));
-    invalid.extend(limits::check_line_rate(case, measured, endpoints));
+    if !plan.is_off_fabric(scenario, case.arm) {
+        invalid.extend(limits::check_line_rate(
+            &scenario.assignment.workload,
+            case,
+            measured,
+            endpoints,
+        ));
+    }
+    if plan.many_to_many.is_some() && case.pass == Pass::Measure {
+        invalid.extend(limits::check_simultaneous(case.span_nanos, measured));
+    }
     invalid.extend(limits::check_elapsed(&scenario.assignment.workload, measured));
     invalid.extend(limits::check_latency_floor(scenario, case, measured, endpoints));
     invalid
@@ -91,10 +124,11 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
     let complete = |side: &crate::collect::SidePosts| {
-        side.operations > 0
-            && side.elapsed_nanos > 0
+        let (operations, payload_bytes, elapsed_nanos) = side.timed();
+        operations > 0
+            && elapsed_nanos > 0
             && side.latency.count() > 0
-            && (side.payload_bytes > 0 || case.size_bytes == 0)
+            && (payload_bytes > 0 || case.size_bytes == 0)
     };
     let mut sides = measured.posters(&scenario.assignment.workload).peekable();
     sides.peek().is_some() && sides.all(complete)
@@ -122,9 +156,12 @@ fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String
 
 fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(bad) = &report.first_mismatch {
+        let batch = bad
+            .batch
+            .map_or_else(String::new, |batch| format!("batch {batch}, "));
         return Some(format!(
-            "transfer {}, offset {} is {:#04x} instead of {:#04x}",
-            bad.transfer, bad.offset_bytes, bad.found, bad.expected
+            "thread {}, {batch}transfer {}, offset {} is {:#04x} instead of {:#04x}",
+            bad.thread, bad.transfer, bad.offset_bytes, bad.found, bad.expected
         ));
     }
     if report.torn_chunks > 0 || report.duplicated_chunks > 0 {
@@ -140,4 +177,53 @@ fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
         ));
     }
     (report.bytes == 0 && report.transfers == 0).then(|| "no bytes were verified".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::{CaseFailure, FailureReason};
+
+    use super::*;
+
+    fn case(block: u32, arm: usize, initiator: u32) -> Case {
+        Case {
+            leg: 0,
+            attempt: 1,
+            block,
+            round: block,
+            pass: Pass::Measure,
+            scenario: 0,
+            size_bytes: 64,
+            arm,
+            initiator,
+            target: 2,
+            started_nanos: 0,
+            span_nanos: None,
+            outcome: CaseOutcome::Failed(CaseFailure {
+                reason: FailureReason::Internal,
+                message: String::new(),
+            }),
+        }
+    }
+
+    #[test]
+    fn one_contradicted_flow_invalidates_the_flows_of_its_arm_and_block() {
+        let keys = [(1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 1, 1), (2, 0, 0), (2, 0, 1)];
+        let reports = Reports {
+            cases: keys.map(|(block, arm, sender)| case(block, arm, sender)).into(),
+            ..Reports::default()
+        };
+        let mut checks = vec![CaseCheck::default(); keys.len()];
+        let message = "lo counted too few bytes".to_owned();
+        checks[1].invalid.push(Invalid::FabricContradicted { message });
+        invalidate_other_flows(&reports, &mut checks);
+        let invalid: Vec<bool> = checks.iter().map(|check| !check.is_valid()).collect();
+        assert_eq!(invalid, [true, true, false, false, false, false]);
+        let consequence = Invalid::FlowInvalid {
+            sender: 1,
+            receiver: 2,
+        };
+        assert_eq!(checks[0].invalid, [consequence]);
+        assert_eq!(checks[1].invalid.len(), 1);
+    }
 }

@@ -1,5 +1,6 @@
 //! Splits the variance of the baseline into components: windows of one process, processes, and pairs of workers. The
-//! split shows what would narrow the intervals. It does not affect verdicts.
+//! split shows what would narrow the intervals. It does not affect verdicts. All flows of the many-to-many pattern have one
+//! value together, like a single pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,7 @@ use crds::assignment::Pass;
 use serde::Serialize;
 
 use super::{CaseCheck, statistic};
-use crate::collect::{CaseOutcome, Reports};
+use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, Separation};
 
 /// Minimum number of rounds in which a pair must have a value.
@@ -40,6 +41,9 @@ pub struct Deviations {
     pub between_pairs: Option<f64>,
 }
 
+/// Scenario, size, whether the arm is the baseline, and the ranks of the pair.
+type Key = ((usize, u64, bool), (u32, u32));
+
 /// Logarithms of one arm at one size, by pair and round.
 type Values = BTreeMap<(u32, u32), BTreeMap<u32, f64>>;
 
@@ -52,7 +56,7 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
         .arms
         .iter()
         .position(|arm| arm.control == Some(Separation::Tuning));
-    let mut values: BTreeMap<(usize, u64, bool), Values> = BTreeMap::new();
+    let mut cases: BTreeMap<Key, BTreeMap<u32, Vec<&Measured>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         let is_used = case.arm == plan.baseline || Some(case.arm) == control;
         let (Pass::Measure, true, true, CaseOutcome::Measured(measured)) =
@@ -60,14 +64,22 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
         else {
             continue;
         };
-        let scenario = plan.scenarios.get(case.scenario);
-        let value = scenario
-            .and_then(|scenario| statistic(&scenario.assignment.workload, measured, scenario.primary));
-        if let Some(value) = value {
-            let key = (case.scenario, case.size_bytes, case.arm == plan.baseline);
-            let pair = (case.initiator, case.target);
-            let of_pair = values.entry(key).or_default().entry(pair).or_default();
-            of_pair.insert(case.round, value.ln());
+        let cell = (case.scenario, case.size_bytes, case.arm == plan.baseline);
+        let pair = plan.unit(case);
+        let rounds = cases.entry((cell, pair)).or_default();
+        rounds.entry(case.round).or_default().push(measured);
+    }
+    let mut values: BTreeMap<(usize, u64, bool), Values> = BTreeMap::new();
+    for ((cell, pair), rounds) in cases {
+        let Some(scenario) = plan.scenarios.get(cell.0) else {
+            continue;
+        };
+        for (round, cases) in rounds {
+            let value = statistic(&scenario.assignment.workload, &cases, scenario.primary);
+            if let Some(value) = value {
+                let of_pair = values.entry(cell).or_default().entry(pair).or_default();
+                of_pair.insert(round, value.ln());
+            }
         }
     }
     let cells: BTreeSet<(usize, u64)> = values

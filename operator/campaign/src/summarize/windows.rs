@@ -188,6 +188,7 @@ mod tests {
             initiator: 0,
             target: 1,
             started_nanos: 0,
+            span_nanos: None,
             outcome,
         }
     }

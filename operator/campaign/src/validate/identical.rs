@@ -29,7 +29,9 @@ pub(super) fn check(
     for (second, variant) in variants.iter().enumerate() {
         for (first, earlier) in variants[..second].iter().enumerate() {
             let (a, b) = (earlier.tuning, variant.tuning);
+            let channels_differ = variant.channel != earlier.channel && comparison.use_channels();
             let is_identical = variant.shares_process(earlier)
+                && !channels_differ
                 && comparison.post_identically(a, b, comparison.rails)
                 && !comparison.differs_with_more_rails(a, b);
             if is_identical {
@@ -79,6 +81,11 @@ impl Comparison<'_> {
                 .iter()
                 .all(|size| posting(a, *size) == posting(b, *size))
         })
+    }
+
+    fn use_channels(&self) -> bool {
+        let mut scenarios = self.scenarios.iter();
+        scenarios.any(|scenario| scenario.assignment.workload.uses_channels())
     }
 
     fn differs_with_more_rails(&self, a: Tuning, b: Tuning) -> bool {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::memory::threads;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
 use super::problem::Reporter;
-use super::scenarios::bytes_per_process;
+use super::scenarios::{bytes_per_process, threads_per_process};
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::Posting;
 
@@ -73,9 +72,10 @@ fn check_huge_pages(
         .iter()
         .filter(|scenario| scenario.assignment.memory == MemoryKind::HugePages);
     let rails = spec.transport.rails();
+    let many_to_many = spec.placement.many_to_many();
     let needs = on_huge_pages.map(|scenario| {
-        let threads = u64::from(threads(&scenario.assignment.workload));
-        let thread_bytes = bytes_per_process(&scenario.assignment, rails) / threads.max(1);
+        let threads = threads_per_process(&scenario.assignment, many_to_many);
+        let thread_bytes = bytes_per_process(&scenario.assignment, rails, many_to_many) / threads.max(1);
         let needed = thread_bytes
             .next_multiple_of(HUGE_PAGE_BYTES)
             .saturating_mul(threads * processes);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crds::units::{Duration, Size};
-use crds::v1alpha1::{MemoryKind, Metric};
+use crds::v1alpha1::{MemoryKind, Metric, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
 
 /// A problem in the spec of a run.
@@ -77,6 +77,48 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
+    /// The windows of the flows are opened and closed at the same time, which only transfers support.
+    #[snafu(display(
+        "spec.placement.pattern ManyToMany measures flows that are active at the same time, which only transfer supports. \
+         Use transfer, or pattern Pairwise"
+    ))]
+    WorkloadOfFlows,
+    /// The flows of the many-to-many pattern have one direction.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, only senders post transfers. Use Unidirectional, or pattern Pairwise"
+    ))]
+    DirectionOfFlows,
+    /// The flows of the many-to-many pattern are closed loops.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
+         Remove load, or use pattern Pairwise"
+    ))]
+    LoadOfFlows,
+    /// The flows of the many-to-many pattern last equally long.
+    #[snafu(display(
+        "with spec.placement.pattern ManyToMany, all flows must be active for the same time, but a fast flow would \
+         complete this number of transfers before the others. Use duration"
+    ))]
+    IterationsOfFlows,
+    /// Each flow has separate threads.
+    #[snafu(display(
+        "each flow has separate threads, so {threads} threads and {flows} flows of a worker need {}, more than {max}. Use \
+         fewer threads, senders or receivers",
+        u64::from(*threads) * u64::from(*flows)
+    ))]
+    ThreadsOfFlows {
+        /// Number of threads of each flow.
+        threads: u32,
+        /// Largest number of flows of a worker.
+        flows: u32,
+        /// Maximum number of threads of a worker.
+        max: u32,
+    },
+    /// The threads of a flow use the same GPU.
+    #[snafu(display(
+        "spec.placement.pattern ManyToMany supports one GPU per worker. Keep one GPU, or use pattern Pairwise"
+    ))]
+    GpusOfFlows,
     /// Every transfer of an open loop has its own intended start.
     #[snafu(display(
         "{batch} transfers cannot be posted together at the intended starts of load. Remove batch or load"
@@ -251,6 +293,15 @@ pub enum ProblemKind {
         /// Name of the setting.
         name: String,
     },
+    /// The runner copies short active messages itself.
+    #[snafu(display(
+        "memory Cuda cannot be used with {path}.messages ActiveMessage, because the runner copies short active messages to \
+         host memory. Use messages Tag"
+    ))]
+    ActiveMessagesToGpu {
+        /// Path of the transport.
+        path: String,
+    },
     /// UCX allocates memory for one rail only.
     #[snafu(display(
         "allocation Library needs one rail, but there are {rails}: UCX allocates the memory of each rail separately. Set \
@@ -285,6 +336,68 @@ pub enum ProblemKind {
     DuplicateSize {
         /// Size that occurs twice.
         size: Size,
+    },
+    /// A list contains the same payload twice.
+    #[snafu(display(
+        "{payload:?} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
+    ))]
+    DuplicatePayload {
+        /// Payload that occurs twice.
+        payload: RpcPayload,
+    },
+    /// A payload is larger than the largest message of a transport.
+    #[snafu(display(
+        "{payload:?} is larger than {max}, the largest message of a transport. Set channel of every variant to Local, \
+         UnixSocket, Tcp or SharedMemory, or remove the payload"
+    ))]
+    PayloadOverTransport {
+        /// The payload.
+        payload: RpcPayload,
+        /// Maximum size of a message.
+        max: Size,
+    },
+    /// Only recursive calls have a depth.
+    #[snafu(display("calls with pattern {pattern:?} have no depth. Remove depth, or use pattern Recursive"))]
+    DepthWithoutRecursion {
+        /// Pattern of the calls.
+        pattern: RpcPattern,
+    },
+    /// The time limit of a scenario exceeds that of every case.
+    #[snafu(display(
+        "{given} s is longer than spec.runPolicy.caseDeadlineSeconds, {deadline} s. Reduce it, or raise the deadline"
+    ))]
+    TimeoutAboveDeadline {
+        /// Time limit of the scenario, in seconds.
+        given: u32,
+        /// Deadline of a case, in seconds.
+        deadline: u32,
+    },
+    /// A variant names a channel, but no scenario makes calls.
+    #[snafu(display(
+        "no scenario makes calls. Add a scenario with rpc or memoryFootprint, or remove channel"
+    ))]
+    ChannelWithoutCalls,
+    /// The tuning of a variant applies only to messages over a transport.
+    #[snafu(display(
+        "calls over channel {channel:?} post no messages that {field} could apply to. Remove {field}, or use channel \
+         Transport"
+    ))]
+    TuningOffFabric {
+        /// Channel of the variant.
+        channel: RpcChannel,
+        /// Field of the variant.
+        field: &'static str,
+    },
+    /// Only a transport can send GPU memory.
+    #[snafu(display(
+        "variant \"{variant}\" calls over channel {channel:?}, which passes memory of the host only. Use memory Heap, or \
+         channel Transport for every variant"
+    ))]
+    GpuOffFabric {
+        /// Name of the variant.
+        variant: String,
+        /// Channel of the variant.
+        channel: RpcChannel,
     },
     /// A number of bytes that must be positive is 0.
     #[snafu(display("0 bytes have no effect. {advice}"))]
@@ -373,13 +486,30 @@ pub enum ProblemKind {
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong is the inverse of its latency, since only one message is in flight. Use LatencyP50, or \
-         a transfer scenario"
+        "{metric} of a ping-pong, a call or a footprint is the inverse of its latency, since only one message is in flight. Use \
+         LatencyP50, or a transfer scenario"
     ))]
     MetricDoesNotFit {
         /// The metric.
         metric: Metric,
     },
+    /// Only consumers of a tensor have this metric.
+    #[snafu(display("MemoryPerConsumer exists only in scenarios with memoryFootprint. Use another metric"))]
+    MemoryMetric,
+    /// A variant names a channel over which no process can receive a tensor.
+    #[snafu(display(
+        "a tensor can be passed to other processes over channel UnixSocket, Tcp or SharedMemory, but variant \"{variant}\" uses \
+         {channel:?}. Set its channel"
+    ))]
+    ChannelOfFootprint {
+        /// Name of the variant.
+        variant: String,
+        /// Channel of the variant.
+        channel: RpcChannel,
+    },
+    /// The consumers have host memory only.
+    #[snafu(display("the consumers measure host memory. Use memory Heap, or remove memory"))]
+    MemoryOfFootprint,
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
         "{given} of huge pages is not enough: {processes} instrument processes need {needed} for scenario \
@@ -560,6 +690,16 @@ impl Reporter {
                 );
             }
             seen.push(name);
+        }
+    }
+}
+
+impl ProblemKind {
+    /// Problem of a metric that a scenario does not have.
+    pub(super) fn metric_does_not_fit(metric: Metric) -> Self {
+        match metric {
+            Metric::MemoryPerConsumer => Self::MemoryMetric,
+            metric => Self::MetricDoesNotFit { metric },
         }
     }
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    CountedWorkload, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
+    CountedWorkload, Extent, FootprintWorkload, ManyToMany, PingPongWorkload, RpcWorkload,
+    ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    BenchmarkRunSpec, Load, Metric, PingPong, Scenario, ScenarioWorkload, SizeOperations, Transfer,
+    BenchmarkRunSpec, Load, MemoryFootprint, Metric, PingPong, Rpc, Scenario, ScenarioWorkload,
+    SizeOperations, Transfer,
 };
 
 use super::problem::Reporter;
@@ -17,6 +19,8 @@ use super::{ProblemKind, ValidatedScenario, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
+/// Maximum size of a tensor, which no fabric transfers.
+const MAX_TENSOR_BYTES: u64 = 64 << 30;
 /// Maximum memory of a scenario in one instrument process. Each environment has its own process, so even below this
 /// limit, a run may require a large node.
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
@@ -24,6 +28,8 @@ const MAX_PROCESS_BYTES: u64 = 16 << 30;
 const DEFAULT_ITERATIONS: u32 = 1000;
 /// Default number of warm-up round trips or transfers.
 const DEFAULT_WARMUP: u32 = 100;
+/// Default duration of the measurement of flows that are active at the same time.
+const DEFAULT_FLOW_DURATION: Duration = Duration::from_secs(1);
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
@@ -55,6 +61,8 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 rails: spec.transport.rails(),
                 case_deadline: Duration::from_secs(deadline.into()),
                 min_window: spec.sampling.min_window.0,
+                calls_over_transport: spec.calls_over_transport(),
+                many_to_many: spec.placement.many_to_many(),
                 report,
             };
             scope.expand(scenario)
@@ -70,6 +78,9 @@ struct Scope<'a> {
     rails: u32,
     case_deadline: Duration,
     min_window: Duration,
+    /// Whether an arm makes its calls over its transport.
+    calls_over_transport: bool,
+    many_to_many: Option<ManyToMany>,
     report: &'a mut Reporter,
 }
 
@@ -100,6 +111,11 @@ impl Scope<'_> {
             ScenarioWorkload::SmallMessages(given) => self.counted(given),
             ScenarioWorkload::PingpongFlag(given) => self.counted(given),
             ScenarioWorkload::StreamingDuplex(given) => self.counted(given),
+            ScenarioWorkload::SegmentTransfer(given) => {
+                given.workload(self.measured(field, None, Some(given.duration)))
+            }
+            ScenarioWorkload::Rpc(given) => self.rpc(given),
+            ScenarioWorkload::MemoryFootprint(given) => footprint(given),
             ScenarioWorkload::ParameterServing(given) => {
                 let deadline = self.case_deadline;
                 parameter_serving::workload(given, deadline, &mut |name, kind| {
@@ -109,9 +125,15 @@ impl Scope<'_> {
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
-            self.add("primaryMetric", ProblemKind::MetricDoesNotFit { metric: primary });
+            self.add("primaryMetric", ProblemKind::metric_does_not_fit(primary));
         }
-        let sizes = self.sizes(field, given.sizes());
+        let sizes = match given {
+            ScenarioWorkload::Rpc(rpc) => self.payloads(rpc),
+            ScenarioWorkload::MemoryFootprint(footprint) => {
+                self.sizes(field, &footprint.sizes, MAX_TENSOR_BYTES)
+            }
+            _ => self.sizes(field, &given.sizes(), MAX_SIZE_BYTES),
+        };
         let assignment = ScenarioAssignment {
             name: scenario.name.clone(),
             memory: scenario.memory,
@@ -131,6 +153,7 @@ impl Scope<'_> {
             several_workers: None,
             sizes,
             primary,
+            rate_format: given.rate_format(),
             // In parameter serving, every version is verified before it is used.
             integrity: scenario.integrity && assignment.workload.serving().is_none(),
             assignment,
@@ -146,7 +169,7 @@ impl Scope<'_> {
         {
             serving.workers = given.workers.iter().copied().max().unwrap_or(serving.workers);
         }
-        bytes_per_process(&largest, self.rails)
+        bytes_per_process(&largest, self.rails, self.many_to_many)
     }
 
     /// The numbers of operations that the spec gives. They replace those of the pilot, so there must be one for every
@@ -224,13 +247,57 @@ impl Scope<'_> {
             open_loop: given.load.map(Load::lowest),
             flush: false,
             ping: false,
-            measured: self.measured("transfer", given.iterations, given.duration),
+            read_back: false,
+            segments: false,
+            measured: self.measured_transfers(given),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
         })
     }
 
+    /// Flows that are active at the same time last for a duration.
+    fn measured_transfers(&mut self, given: &Transfer) -> Extent {
+        let (iterations, duration) = match self.many_to_many {
+            Some(_) => {
+                let default = units::Duration(DEFAULT_FLOW_DURATION.max(self.min_window));
+                (None, given.duration.or(Some(default)))
+            }
+            None => (given.iterations, given.duration),
+        };
+        self.measured("transfer", iterations, duration)
+    }
+
     fn counted(&self, given: &impl CountedWorkload) -> Workload {
         given.workload(self.at_least(given.iterations()))
+    }
+
+    fn rpc(&mut self, given: &Rpc) -> Workload {
+        let largest = given.payloads.iter().map(|payload| payload.size().bytes()).max();
+        Workload::Rpc(RpcWorkload {
+            pattern: given.pattern,
+            hops: given.hops(),
+            message_bytes: largest.filter(|_| self.calls_over_transport).unwrap_or(0),
+            timeout_seconds: given.timeout_seconds,
+            measured: Extent::Iterations(given.iterations()),
+            warmup: Extent::Iterations(given.warmup()),
+        })
+    }
+
+    /// Returns the sizes of the payloads, in bytes, and reports duplicates and payloads that no message can contain.
+    fn payloads(&mut self, given: &Rpc) -> Vec<u64> {
+        let mut sizes = Vec::new();
+        for (index, payload) in given.payloads.iter().copied().enumerate() {
+            let field = format!("rpc.payloads[{index}]");
+            let bytes = payload.size().bytes();
+            if sizes.contains(&bytes) {
+                self.add(&field, ProblemKind::DuplicatePayload { payload });
+            } else if self.calls_over_transport && bytes > MAX_SIZE_BYTES {
+                let max = Size(MAX_SIZE_BYTES);
+                self.add(&field, ProblemKind::PayloadOverTransport { payload, max });
+            } else {
+                sizes.push(bytes);
+            }
+        }
+        sizes
     }
 
     fn measured(
@@ -277,12 +344,12 @@ impl Scope<'_> {
     }
 
     /// Returns the valid sizes, in bytes, and reports the others.
-    fn sizes(&mut self, field: &str, given: &[Size]) -> Vec<u64> {
+    fn sizes(&mut self, field: &str, given: &[Size], max: u64) -> Vec<u64> {
         let mut sizes = Vec::new();
         for (index, size) in given.iter().copied().enumerate() {
             let field = format!("{field}.sizes[{index}]");
-            if !(1..=MAX_SIZE_BYTES).contains(&size.bytes()) {
-                let max = Size(MAX_SIZE_BYTES);
+            if !(1..=max).contains(&size.bytes()) {
+                let max = Size(max);
                 self.add(&field, ProblemKind::SizeBounds { size, max });
             } else if sizes.contains(&size.bytes()) {
                 self.add(&field, ProblemKind::DuplicateSize { size });
@@ -298,9 +365,28 @@ impl Scope<'_> {
     }
 }
 
+fn footprint(given: &MemoryFootprint) -> Workload {
+    Workload::MemoryFootprint(FootprintWorkload {
+        consumers: given.consumers,
+        distributions: given.iterations,
+        timeout_seconds: given.timeout_seconds,
+        measured: Extent::Iterations(given.iterations.saturating_mul(given.consumers)),
+    })
+}
+
+/// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.
+pub(super) fn threads_per_process(scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> u64 {
+    let flows = many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker);
+    u64::from(memory::threads(&scenario.workload)) * u64::from(flows)
+}
+
 /// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.
-pub(super) fn bytes_per_process(scenario: &ScenarioAssignment, rails: u32) -> u64 {
-    let threads = u64::from(memory::threads(&scenario.workload));
+pub(super) fn bytes_per_process(
+    scenario: &ScenarioAssignment,
+    rails: u32,
+    many_to_many: Option<ManyToMany>,
+) -> u64 {
+    let threads = threads_per_process(scenario, many_to_many);
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 
@@ -316,9 +402,12 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse
-/// of its latency. The rates of an open loop are given.
+/// of its latency. The rates of an open loop are given. Only
+/// consumers of a tensor have memory.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
     let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
-    !rate || has_rate
+    let is_memory = metric == Metric::MemoryPerConsumer;
+    let has_memory = matches!(workload, Workload::MemoryFootprint(_));
+    (!rate || has_rate) && (!is_memory || has_memory)
 }

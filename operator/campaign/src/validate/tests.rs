@@ -2,7 +2,7 @@
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
-use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, Metric};
+use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, Metric, TransferOperation};
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn starway_scenarios_have_the_defaults_of_the_suite() {
                 transfer.ping,
                 transfer.direction,
             )),
-            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
+            _ => None,
         })
         .collect();
     let one_way = Direction::Unidirectional;
@@ -102,6 +102,54 @@ fn starway_scenarios_have_the_defaults_of_the_suite() {
         (64, 1, false, false, one_way),
     ];
     assert_eq!(transfers, expected);
+}
+
+#[test]
+fn segment_transfer_has_the_defaults_of_the_benchmark() {
+    let scenarios = "scenarios: [{name: a, segmentTransfer: {}}, {name: b, memory: SharedMemory, segmentTransfer: \
+                     {workload: Mix, batch: 4, threads: 2, warmupBatches: 3, duration: 1s, reportUnit: Kb}}]";
+    let valid = validate(&run(&format!("variants: [{{name: a}}]\n{TCP}{scenarios}"))).unwrap();
+    let [read, mix] = &valid.scenarios[..] else {
+        panic!("{:?}", valid.scenarios)
+    };
+    let workload = |scenario: &super::ValidatedScenario| match &scenario.assignment.workload {
+        Workload::Transfer(transfer) => transfer.clone(),
+        other => panic!("not a transfer: {other:?}"),
+    };
+    let (of_read, of_mix) = (workload(read), workload(mix));
+    assert_eq!(read.sizes, [64 << 10]);
+    assert_eq!(read.primary, Metric::Throughput);
+    assert_eq!(
+        read.rate_format.map(|format| format.text(1.5e9)),
+        Some("1.50 GB/s".to_owned())
+    );
+    assert_eq!((of_read.window, of_read.batch, of_read.threads), (16, 16, 4));
+    assert_eq!(
+        (of_read.operation, of_read.read_back),
+        (TransferOperation::Read, false)
+    );
+    assert_eq!(of_read.measured, Extent::DurationNanos(10_000_000_000));
+    assert_eq!(of_read.warmup, Extent::Iterations(160));
+    assert_eq!(
+        (of_mix.operation, of_mix.read_back),
+        (TransferOperation::Write, true)
+    );
+    // Each batch of writes is followed by a batch of reads.
+    assert_eq!(of_mix.warmup, Extent::Iterations(24));
+    assert!(of_read.segments && of_mix.segments);
+}
+
+#[test]
+fn segments_have_memory_for_every_request_in_flight() {
+    let scenario = "scenarios: [{name: a, segmentTransfer: {sizes: [16Mi]}}]";
+    let valid = validate(&run(&format!("variants: [{{name: a}}]\n{TCP}{scenario}"))).unwrap();
+    let assignment = &valid.scenarios[0].assignment;
+    assert!(assignment.area_bytes(1) >= 16 * (16 << 20));
+    let both_areas = 2 * assignment.area_bytes(1) * 4;
+    assert_eq!(
+        super::scenarios::bytes_per_process(assignment, 1, None),
+        both_areas
+    );
 }
 
 #[test]
@@ -353,6 +401,17 @@ fn memory_of_ucx_is_host_memory_of_one_rail() {
 }
 
 #[test]
+fn active_messages_need_host_memory() {
+    let scenarios = "scenarios: [{name: a, memory: Cuda, pingPong: {sizes: [64]}}]";
+    let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
+    let transport = "transport: {ucx: {transports: [tcp, cuda_copy], messages: ActiveMessage}}\n";
+    let found = problems(&format!("{variants}{transport}{scenarios}"));
+    let expected = "spec.scenarios[0].memory: memory Cuda cannot be used with spec.transport.ucx.messages ActiveMessage, \
+                    because the runner copies short active messages to host memory. Use messages Tag";
+    assert!(found.contains(&expected.to_owned()), "{found:?}");
+}
+
+#[test]
 fn variant_that_repeats_the_transport_of_the_run_shares_its_process() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 64}}, transport: {{libfabric: {{provider: shm}}}}}}]\n\
@@ -375,7 +434,7 @@ fn sweep_becomes_one_open_loop_for_each_rate() {
     let described = valid.scenarios.iter().map(|scenario| {
         let open_loop = match &scenario.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop,
-            Workload::PingPong(_) | Workload::ParameterServing(_) => None,
+            _ => None,
         };
         let rate = open_loop.map(|open_loop| (open_loop.rate, open_loop.arrivals));
         let name = scenario.assignment.name.as_str();

@@ -2,7 +2,7 @@
 //! and scenarios must use operations that mean the same over each of them.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -12,6 +12,7 @@ use super::{ProblemKind, ValidatedScenario};
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     check_settings("spec.transport", &spec.transport, report);
     check_allocation("spec.transport", &spec.transport, scenarios, report);
+    check_messages("spec.transport", &spec.transport, scenarios, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
         let Some(transport) = &variant.transport else {
@@ -20,6 +21,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let path = format!("spec.variants[{index}].transport");
         check_settings(&path, transport, report);
         check_allocation(&path, transport, scenarios, report);
+        check_messages(&path, transport, scenarios, report);
         let rails = transport.rails();
         if rails != expected {
             report.add(
@@ -61,6 +63,28 @@ fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) 
                 format!("{path}[{index}].name"),
                 ProblemKind::ReservedSetting {
                     name: setting.name.clone(),
+                },
+            );
+        }
+    }
+}
+
+/// Reports memory kinds that active messages cannot be received into.
+fn check_messages(
+    path: &str,
+    transport: &TransportSpec,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    if !matches!(transport, TransportSpec::Ucx(ucx) if ucx.messages == UcxMessages::ActiveMessage) {
+        return;
+    }
+    for (index, scenario) in scenarios.iter().enumerate() {
+        if scenario.assignment.memory == MemoryKind::Cuda {
+            report.add(
+                format!("spec.scenarios[{index}].memory"),
+                ProblemKind::ActiveMessagesToGpu {
+                    path: format!("{path}.ucx"),
                 },
             );
         }

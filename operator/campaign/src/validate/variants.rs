@@ -37,6 +37,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
             doorbell_max_batch: variant.doorbell.map(|doorbell| doorbell.max_batch),
             striping: striping_rule(variant.striping, spec.striping),
         },
+        channel: variant.channel.unwrap_or_default(),
     });
     expanded.collect()
 }

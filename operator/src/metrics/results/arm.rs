@@ -23,7 +23,7 @@ fn serving(arm: &ArmValues) -> Option<ServingResult> {
 }
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 15] = [
+pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -126,6 +126,210 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         }),
     ),
     metric(
+        "fabricbench_arm_flow_bytes_per_second",
+        "bytes_per_second",
+        "Payload bytes per second of the slowest, the median and the fastest flow of the pattern ManyToMany",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("flow", "slowest, median, fastest"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(flows) = arm.observed.as_ref().and_then(|observed| observed.flows) {
+                emit(&["slowest"], flows.slowest_bytes_per_second as f64);
+                emit(&["median"], flows.median_bytes_per_second as f64);
+                emit(&["fastest"], flows.fastest_bytes_per_second as f64);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_receiver_bytes_per_second",
+        "bytes_per_second",
+        "Payload bytes per second at the slowest and the fastest receiver of the pattern ManyToMany",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("receiver", "slowest, fastest"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(flows) = arm.observed.as_ref().and_then(|observed| observed.flows) {
+                emit(&["slowest"], flows.slowest_receiver_bytes_per_second as f64);
+                emit(&["fastest"], flows.fastest_receiver_bytes_per_second as f64);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_flow_fairness_ratio",
+        "ratio",
+        "Jain's fairness index of the flows of the pattern ManyToMany, median of the rounds: 1 if all have the same rate",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let flows = arm.observed.as_ref().and_then(|observed| observed.flows);
+            single(flows.map(|flows| flows.fairness_ppm as f64 / PPM), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_read_back_seconds",
+        "seconds",
+        "Time from post to completion of the reads that follow the writes of a batch, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("quantile", "0.5, 0.99"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(reads) = arm.observed.as_ref().and_then(|observed| observed.read_back) {
+                emit(&["0.5"], reads.p50_nanos as f64 / NANOS);
+                if let Some(nanos) = reads.p99_nanos {
+                    emit(&["0.99"], nanos as f64 / NANOS);
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_first_batch_seconds",
+        "seconds",
+        "Duration of the first batch of the warm-up of a case: median over the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let nanos = arm
+                .observed
+                .as_ref()
+                .and_then(|observed| observed.first_batch_nanos);
+            single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_call_seconds",
+        "seconds",
+        "Time from a call to its reply, over all rounds: mean and standard deviation of a sample, and mean of each of its \
+         calls",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("statistic", "mean, deviation, hop"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(call) = arm.observed.as_ref().and_then(|observed| observed.call) {
+                let values = [
+                    ("mean", call.mean_nanos),
+                    ("deviation", call.deviation_nanos),
+                    ("hop", call.hop_nanos),
+                ];
+                for (statistic, nanos) in values {
+                    if let Some(nanos) = nanos {
+                        emit(&[statistic], nanos as f64 / NANOS);
+                    }
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_call_memory_growth_bytes",
+        "bytes",
+        "Largest increase of the memory of host and extension during the calls of a case",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let call = arm.observed.as_ref().and_then(|observed| observed.call);
+            let growth = call.and_then(|call| call.memory_growth_bytes);
+            single(growth.map(|bytes| bytes as f64), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_footprint_bytes",
+        "bytes",
+        "Memory of a host and its consumers, median of the rounds: Pss of the host alone, Pss of a consumer without and with \
+         the tensor, its Rss, Pss of the tensor in all processes, and what sharing saves",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("memory", "baseline, own, consumer, consumer_rss, tensor, saved"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(found) = arm.observed.as_ref().and_then(|observed| observed.footprint) {
+                let values = [
+                    ("baseline", found.baseline_bytes),
+                    ("own", found.own_bytes),
+                    ("consumer", found.consumer_bytes),
+                    ("consumer_rss", found.consumer_rss_bytes),
+                    ("tensor", found.tensor_bytes),
+                    ("saved", found.saved_bytes),
+                ];
+                for (memory, bytes) in values {
+                    if let Some(bytes) = bytes {
+                        emit(&[memory], bytes as f64);
+                    }
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_footprint_slope_bytes",
+        "bytes",
+        "Change of the memory of host and consumers from one distribution of the tensor to the next, median of the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let found = arm.observed.as_ref().and_then(|observed| observed.footprint);
+            single(
+                found
+                    .and_then(|found| found.slope_bytes)
+                    .map(|bytes| bytes as f64),
+                emit,
+            );
+        }),
+    ),
+    metric(
+        "fabricbench_arm_valid_rounds",
+        "rounds",
+        "Number of rounds with a valid case",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| single(Some(arm.valid_rounds.into()), emit)),
+    ),
+    metric(
+        "fabricbench_arm_valid",
+        "",
+        "Whether the arm has at least one valid result: 1 or 0",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| single(Some(arm.valid.into()), emit)),
+    ),
+    metric(
+        "fabricbench_arm_engagement",
+        "",
+        "Whether an optimization requested by the arm was active",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("optimization", "Inject, Doorbell, Coalesce"),
+            label(
+                "engagement",
+                "Confirmed, RequestedOnly, NotEngaged, NotApplicable",
+            ),
+        ],
+        Samples::Arm(|arm, emit| {
+            for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
+                emit_enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
+            }
+        }),
+    ),
+    metric(
         "fabricbench_arm_version_lag_mean",
         "",
         "Mean version lag over all steps of the workers of parameter serving: the number of newer versions",
@@ -193,42 +397,6 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         Samples::Arm(|arm, emit| {
             let lost = serving(arm).and_then(|serving| serving.datagrams_lost);
             single(lost.map(|lost| lost as f64), emit);
-        }),
-    ),
-    metric(
-        "fabricbench_arm_valid_rounds",
-        "rounds",
-        "Number of rounds with a valid case",
-        ARM_LABELS,
-        Samples::Arm(|arm, emit| single(Some(arm.valid_rounds.into()), emit)),
-    ),
-    metric(
-        "fabricbench_arm_valid",
-        "",
-        "Whether the arm has at least one valid result: 1 or 0",
-        ARM_LABELS,
-        Samples::Arm(|arm, emit| single(Some(arm.valid.into()), emit)),
-    ),
-    metric(
-        "fabricbench_arm_engagement",
-        "",
-        "Whether an optimization requested by the arm was active",
-        &[
-            RUN_NAMESPACE,
-            RUN,
-            SCENARIO,
-            SIZE,
-            ARM,
-            label("optimization", "Inject, Doorbell, Coalesce"),
-            label(
-                "engagement",
-                "Confirmed, RequestedOnly, NotEngaged, NotApplicable",
-            ),
-        ],
-        Samples::Arm(|arm, emit| {
-            for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
-                emit_enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
-            }
         }),
     ),
 ];

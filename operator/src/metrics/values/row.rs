@@ -1,8 +1,9 @@
 //! Values of one arm, comparison or pair at one size, as integers.
 
 use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, DirectionsResult, Engagement, FlushResult,
-    Metric, Optimization, PairResult, PingResult, ServingResult, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CallResult, CaseValidity, ComparisonResult, DirectionsResult, Engagement,
+    FlowsResult, FlushResult, FootprintResult, Metric, Optimization, PairResult, PingResult, ReadBackResult,
+    ServingResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -38,13 +39,18 @@ pub struct ArmValues {
     pub observed: Option<Box<ObservedValues>>,
 }
 
-/// Directions, flushes, pings and staleness of an arm. Units are those of [`ArmResult`].
+/// Directions, flushes, pings, flows, calls, footprint and staleness of an arm. Units are those of [`ArmResult`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ObservedValues {
     pub directions: Option<DirectionsResult>,
     pub flush: Option<FlushResult>,
     pub ping: Option<PingResult>,
+    pub call: Option<CallResult>,
+    pub footprint: Option<FootprintResult>,
+    pub flows: Option<FlowsResult>,
+    pub read_back: Option<ReadBackResult>,
+    pub first_batch_nanos: Option<u64>,
     pub serving: Option<ServingResult>,
 }
 
@@ -152,6 +158,11 @@ fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
         directions: result.directions,
         flush: result.flush,
         ping: result.ping,
+        call: result.call,
+        footprint: result.footprint,
+        flows: result.flows,
+        read_back: result.read_back,
+        first_batch_nanos: result.first_batch_nanos,
         serving: result.serving,
     };
     (observed != ObservedValues::default()).then(|| Box::new(observed))

@@ -16,7 +16,13 @@ pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
         RequestedScenario::SmallMessages(scenario) => f64::from(scenario.concurrency),
         RequestedScenario::PingpongFlag(_) => 0.5,
         RequestedScenario::StreamingDuplex(scenario) => f64::from(scenario.window),
+        RequestedScenario::SegmentTransfer(scenario) => f64::from(scenario.batch * scenario.threads),
     }
+}
+
+/// Number of directions of the links that share the payload of a side equally.
+fn directions(posted: &Posted) -> f64 {
+    if posted.read_back.is_some() { 2.0 } else { 1.0 }
 }
 
 /// Checks that the operations that `side` posted are complete and that their times agree.
@@ -42,7 +48,10 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
         return Err("the operations took less time than the sum of their samples permits".into());
     }
     match line_rate(posted, fabric) {
-        Some(bits) if 8e9 * posted.payload_bytes as f64 / posted.elapsed_nanos as f64 > 1.01 * bits => {
+        Some(bits)
+            if 8e9 * posted.payload_bytes as f64 / directions(posted) / posted.elapsed_nanos as f64
+                > 1.01 * bits =>
+        {
             Err(format!(
                 "the throughput is above the line rate of {:.0} Gbit/s",
                 bits / 1e9

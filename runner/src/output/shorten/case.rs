@@ -18,7 +18,7 @@ pub(super) enum Step {
 /// Reductions in the order in which they are applied.
 ///
 /// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of per-rail
-/// counters, 2.4 KB of interfaces, 5 KB of histograms (including those of pings) and 2 KB of other values. Therefore, no
+/// counters, 2.4 KB of interfaces, 5 KB of histograms (including those of pings or reads) and 2 KB of other values. Therefore, no
 /// case exceeds the line limit.
 pub(super) const STEPS: [Step; 5] = [
     Step::Interfaces(16),
@@ -73,7 +73,8 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
         .ping
         .iter_mut()
         .flat_map(|ping| [&mut ping.idle, &mut ping.loaded]);
-    for durations in posted.flush.iter_mut().chain(pings) {
+    let others = posted.flush.iter_mut().chain(&mut posted.read_back);
+    for durations in others.chain(pings) {
         durations.histogram = durations.histogram.coarse(digits);
     }
     true

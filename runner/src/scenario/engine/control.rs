@@ -90,6 +90,11 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
+    /// Sends the reply to a call, without payload.
+    pub fn reply_to_call(&mut self) -> Result<(), CaseFailure> {
+        self.send(CONTROL_RAIL, Message::CallReply)
+    }
+
     /// Posts a flush of the endpoint on every rail. Returns whether the library has flushes.
     ///
     /// # Errors

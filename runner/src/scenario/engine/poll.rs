@@ -134,6 +134,7 @@ impl<T: Transport> Engine<'_, T> {
             Message::CreditRequest(count) => self.incoming.request_credit(count),
             Message::Ping => self.pings.record_ping(),
             Message::PingReply => self.pings.record_reply(now),
+            Message::CallReply => self.inbox.call_replies += 1,
             Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
             Message::Signal(signal) => self.inbox.record(signal),
         }

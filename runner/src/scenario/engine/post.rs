@@ -134,7 +134,8 @@ impl<T: Transport> Engine<'_, T> {
         let (operation, offset) = self.operation(operation, planned, assigned, place);
         // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts on the rail would
         // otherwise keep waiting for a doorbell.
-        let mut must_ring = planned.last_on_rail;
+        // Providers ignore FI_MORE on reads.
+        let mut must_ring = planned.last_on_rail || self.reading_back;
         loop {
             if let Some(token) = self.thread.tokens[rail].take(owner) {
                 let thread = &mut *self.thread;
@@ -203,6 +204,16 @@ impl<T: Transport> Engine<'_, T> {
                 let immediate = immediate();
                 (Operation::Send { immediate }, source)
             }
+            TransferOperation::Write if self.reading_back => {
+                let remote_offset = landing;
+                (
+                    Operation::Read {
+                        remote,
+                        remote_offset,
+                    },
+                    landing,
+                )
+            }
             TransferOperation::Write => {
                 let remote_offset = landing;
                 (
@@ -242,7 +253,11 @@ impl<T: Transport> Engine<'_, T> {
                 FailureReason::OperationRejected,
                 format!(
                     "the library rejected {:?} of {length} bytes on rail {rail} (errno {errno})",
-                    self.geometry.operation
+                    if self.reading_back {
+                        TransferOperation::Read
+                    } else {
+                        self.geometry.operation
+                    }
                 ),
             )),
             PostError::Failed(errno) => Err(self.rail_failed(rail, errno)),

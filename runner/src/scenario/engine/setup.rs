@@ -13,7 +13,7 @@ use crate::posting::doorbell::{self, Doorbell};
 use crate::posting::inject::InjectPolicy;
 use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
-use crate::scenario::case::payload_arrives_at;
+use crate::scenario::case::payload_arrives;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::gate::Gate;
 use crate::scenario::geometry::Geometry;
@@ -93,6 +93,13 @@ impl<'a, T: Transport> Engine<'a, T> {
                 .check_operation(geometry.operation)
                 .map_err(|error| failure(error.reason, error.to_string()))?;
         }
+        let reads_back = case.scenario.workload.reads_back();
+        if reads_back {
+            thread
+                .transport
+                .check_operation(TransferOperation::Read)
+                .map_err(|error| failure(error.reason, error.to_string()))?;
+        }
         let posting = Posting::new(
             inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
             doorbell::<T>(setup, &geometry, rails),
@@ -106,7 +113,12 @@ impl<'a, T: Transport> Engine<'a, T> {
         if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
             inbox.ready = Some(drain_messages);
         }
-        let payload_arrives = payload_arrives_at(&case.scenario.workload, case.role);
+        // What the initiator reads back is what it has written.
+        let source = if reads_back {
+            Role::Initiator
+        } else {
+            case.role.other()
+        };
         Ok(Self {
             gate,
             number: case.number,
@@ -114,7 +126,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             peer: peer.peer,
             remote: remote.into(),
             region: setup.kind.unwrap_or(usize::MAX),
-            receives_payload: payload_arrives && geometry.operation == TransferOperation::Send,
+            receives_payload: payload_arrives(case) && geometry.operation == TransferOperation::Send,
             timed: is_transfer,
             posting,
             rotation: RailRotation::new(
@@ -128,17 +140,22 @@ impl<'a, T: Transport> Engine<'a, T> {
             inbox,
             pings: Pings::default(),
             waiting: Waiting::new(setup.polling, case.deadline),
+            reading_back: false,
             awake: false,
             control_in_flight: 0,
-            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, case.role.other())),
+            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, source, thread.number)),
             geometry,
             thread,
         })
     }
 }
 
-/// Seed of the payload that the side with this role sends.
-pub fn data_seed(seed: u64, from: Role) -> u64 {
+/// Seed of the payload that thread number `thread` of the side with this role sends. It differs between threads, so that
+/// a thread that uses the memory of another one is detected.
+pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
+    /// Odd, so that the seeds of all threads differ.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let seed = seed.wrapping_add((thread as u64).wrapping_mul(STEP));
     match from {
         Role::Initiator => seed,
         Role::Target => !seed,

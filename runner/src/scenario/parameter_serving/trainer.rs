@@ -384,6 +384,11 @@ impl<T: Transport> Work<T> for Trainer<'_> {
             open_loop: None,
             flushes: None,
             pings: None,
+            read_backs: None,
+            first_burst_nanos: None,
+            calls: None,
+            footprint: None,
+            window: None,
             serving: None,
         }))
     }

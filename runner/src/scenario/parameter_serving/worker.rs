@@ -428,6 +428,11 @@ impl<T: Transport> Work<T> for Worker<'_> {
             open_loop: None,
             flushes: None,
             pings: None,
+            read_backs: None,
+            first_burst_nanos: None,
+            calls: None,
+            footprint: None,
+            window: None,
             serving: Some(Box::new(ServingThread {
                 staleness,
                 published: published.times.len() as u64,

@@ -22,6 +22,7 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
     process: 0,
     inject_max_bytes: None,
     doorbell_max_batch: None,
+    channel: crds::v1alpha1::RpcChannel::Transport,
     striping: StripingRule {
         policy: StripingPolicy::Nixl,
         threshold_bytes: 16 * 1024,
@@ -60,6 +61,8 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         open_loop: None,
         flush: false,
         ping: false,
+        read_back: false,
+        segments: false,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }
@@ -77,6 +80,7 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
             attempt: 1,
         },
         workers: 2,
+        many_to_many: None,
         rendezvous: Rendezvous {
             host: "localhost".to_owned(),
             bind: "127.0.0.1".to_owned(),
@@ -109,7 +113,7 @@ impl Pair {
         let assignment = assignment(&scenario, &arm, rails);
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
-            let mut buffers = Buffers::new(&assignment);
+            let mut buffers = Buffers::new(&assignment, rank);
             ArmEndpoints::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));

@@ -1,20 +1,24 @@
 //! Tests of the CPUs to which the measuring threads are pinned.
 
-use crds::v1alpha1::{PingPongOperation, Polling};
+use crds::assignment::{TransferWorkload, Workload};
+use crds::v1alpha1::{MemoryKind, PingPongOperation, Polling, TransferOperation};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::fixture::{BASELINE, Pair, assignment, ping_pong};
+use super::fixture::{BASELINE, Pair, assignment, ping_pong, transfer};
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
+use crate::memory::Memory;
 use crate::test_transport::TestTransport;
 use crate::topology::fixture::Tree;
 
+fn allowed_cpus() -> Vec<u32> {
+    let allowed = sched_getaffinity(None).unwrap();
+    let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    cpus.map(|cpu| cpu as u32).collect()
+}
+
 #[test]
 fn threads_with_host_memory_are_pinned_near_the_named_nics() {
-    let allowed = sched_getaffinity(None).unwrap();
-    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
-        .filter(|cpu| allowed.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect();
+    let cpus = allowed_cpus();
     let [first, .., last] = cpus[..] else {
         println!(
             "skipped threads_with_host_memory_are_pinned_near_the_named_nics: this process may use only one CPU"
@@ -35,10 +39,64 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
             &open_config(&BASELINE, &assignment, 0),
             Polling::Yield,
             &cpus,
-            &mut Buffers::new(&assignment),
+            &mut Buffers::new(&assignment, 0),
         );
         endpoints.unwrap().facts().pinned_cpus.clone()
     };
     assert_eq!(pinned(&["nic"]), [last]);
     assert_eq!(pinned(&[]), [first]);
+}
+
+/// The tree claims that the last CPU is on another node, which is false on most machines, so the memory of its threads is
+/// then refused.
+#[test]
+fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked() {
+    let cpus = allowed_cpus();
+    let [first, .., last] = cpus[..] else {
+        println!(
+            "skipped threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked: this process may use \
+             only one CPU"
+        );
+        return;
+    };
+    // No machine has this node.
+    const OTHER: u32 = 1000;
+    let real = Memory::allocate(MemoryKind::Heap, 4096).unwrap().numa_nodes();
+    let tree = Tree::new();
+    tree.file("sys/devices/system/node/online", &format!("0,{OTHER}"));
+    tree.file("sys/devices/system/node/node0/cpulist", &first.to_string());
+    let file = format!("sys/devices/system/node/node{OTHER}/cpulist");
+    tree.file(&file, &last.to_string());
+    let open = |segments: bool| {
+        let workload = TransferWorkload {
+            threads: 4,
+            segments,
+            ..transfer(TransferOperation::Read, 1, 1, 1)
+        };
+        let scenario = Pair::new(Workload::Transfer(workload), BASELINE, 1, 64).scenario;
+        let assignment = assignment(&scenario, &BASELINE, 1);
+        ArmEndpoints::<TestTransport>::open_below(
+            tree.roots(),
+            &BASELINE,
+            &assignment,
+            &open_config(&BASELINE, &assignment, 0),
+            Polling::Yield,
+            &cpus,
+            &mut Buffers::new(&assignment, 0),
+        )
+        .unwrap()
+    };
+    let segments = open(true);
+    assert_eq!(segments.facts().pinned_cpus, [first, last, first, last]);
+    assert_eq!(segments.facts().thread_numa_nodes, [0, OTHER, 0, OTHER]);
+    let failure = segments.memory_failures[0]
+        .as_ref()
+        .map(|failure| failure.message.as_str());
+    let is_refused = failure.is_some_and(|message| {
+        message.contains(&format!("but the node of this thread of a segment is {OTHER}"))
+    });
+    assert_eq!(is_refused, !real.is_empty(), "{failure:?}");
+    let others = open(false);
+    assert!(others.facts().thread_numa_nodes.is_empty());
+    assert_eq!(others.memory_failures, [None]);
 }

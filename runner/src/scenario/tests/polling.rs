@@ -18,7 +18,7 @@ fn a_scenario_that_sleeps_does_not_change_the_polling_mode_of_others() {
     }
     let config = open_config(&BASELINE, &assignment, 0);
     assert!(config.uses_wait);
-    let mut buffers = Buffers::new(&assignment);
+    let mut buffers = Buffers::new(&assignment, 0);
     let endpoints = ArmEndpoints::<TestTransport>::open(
         &BASELINE,
         &assignment,

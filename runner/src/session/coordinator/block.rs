@@ -1,13 +1,14 @@
 //! Runs one block: every arm of the block on every pair of workers, back to back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use crds::assignment::{BlockAssignment, Extent, RoundAssignment, Workload};
+use crds::assignment::{BlockAssignment, Extent, Pass, RoundAssignment, Workload};
 use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
 
 use super::Coordinator;
-use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report};
+use super::flows::{self, Finished, FinishedByRank, PairResults};
+use crate::rendezvous::message::{CaseOrder, Command, FlowOrder, Report};
 use crate::session::merge::SideOrFailure;
 use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
@@ -23,7 +24,8 @@ struct Turn<'a> {
 
 impl<'a, W: Write> Coordinator<'a, W> {
     /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every
-    /// pair is exposed to the same background load.
+    /// pair is exposed to the same background load. With the many-to-many pattern, all flows run the same arm at the same
+    /// time.
     pub(super) fn run_block(
         &mut self,
         round: &RoundAssignment,
@@ -54,33 +56,46 @@ impl<'a, W: Write> Coordinator<'a, W> {
         pairs: &[Pair],
         setup_failures: &SetupFailures,
     ) -> Result<u32, Halt> {
-        let mut results: BTreeMap<Pair, CaseResult> = BTreeMap::new();
-        let mut running = Vec::new();
+        let mut failures: BTreeMap<Pair, CaseFailure> = BTreeMap::new();
         for pair in pairs {
-            match self.known_failure(turn.arm, *pair, setup_failures) {
-                Some(failure) => drop(results.insert(*pair, CaseResult::Failed(failure))),
-                None => running.push(*pair),
-            }
+            let failure = self.known_failure(turn.arm, *pair, setup_failures);
+            failures.extend(failure.map(|failure| (*pair, failure)));
         }
-        let not_ready = self.prepare(turn, &running)?;
-        running.retain(|pair| !not_ready.contains_key(pair));
-        results.extend(
-            not_ready
-                .into_iter()
-                .map(|(pair, failure)| (pair, CaseResult::Failed(failure))),
-        );
+        let mut running = self.runnable(pairs, &mut failures);
+        failures.extend(self.prepare(turn, &running)?);
+        running.retain(|pair| !failures.contains_key(pair));
+        let running = self.runnable(&running, &mut failures);
         let started_nanos = self.stream.elapsed_nanos();
-        results.extend(self.run_cases(&running)?);
+        let (measured, span_nanos) = self.run_cases(&running, self.is_simultaneous(turn))?;
+        let failed = failures
+            .into_iter()
+            .map(|(pair, failure)| (pair, CaseResult::Failed(failure)));
+        let results: BTreeMap<Pair, CaseResult> = failed.chain(measured).collect();
         self.write_warnings()?;
         let cases = results.len() as u32;
         for (pair, result) in results {
             if let Some(workload) = self.workload(turn.block.scenario) {
                 self.operation_counts.add(turn.block, workload, &result);
             }
-            let record = self.case_record(turn, pair, started_nanos, result);
+            let record = self.case_record(turn, pair, (started_nanos, span_nanos), result);
             self.stream.write(Record::Case(Box::new(record)))?;
         }
         Ok(cases)
+    }
+
+    /// Returns the pairs that can run: those without a failure or, with the many-to-many pattern, all or none. Adds the
+    /// failures of the other pairs.
+    fn runnable(&self, pairs: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure>) -> Vec<Pair> {
+        if self.assignment.many_to_many.is_some() {
+            flows::fail_all(pairs, failures);
+        }
+        let runnable = pairs.iter().filter(|pair| !failures.contains_key(pair));
+        runnable.copied().collect()
+    }
+
+    /// Whether the windows of all pairs are open at the same time.
+    fn is_simultaneous(&self, turn: &Turn<'_>) -> bool {
+        self.assignment.many_to_many.is_some() && turn.block.pass == Pass::Measure
     }
 
     fn known_failure(&self, arm: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<CaseFailure> {
@@ -97,22 +112,31 @@ impl<'a, W: Write> Coordinator<'a, W> {
         let measured = workload.map_or(Extent::Iterations(0), |workload| {
             self.operation_counts.extent(turn.block, workload)
         });
+        let mut flows: BTreeMap<u32, Vec<FlowOrder>> = BTreeMap::new();
         for pair in pairs {
             for (rank, peer, initiator) in pair.sides() {
-                let arm = turn.arm;
-                let order = CaseOrder {
-                    number: self.cases,
-                    with: PeerCase { arm, peer, initiator },
-                    scenario: turn.block.scenario,
-                    pass: turn.block.pass,
-                    size_bytes: turn.block.size_bytes,
-                    measured,
-                    seed: seed(turn.block.block, *pair),
-                };
-                self.gang.send(rank, Command::Prepare(order));
+                let seed = seed(turn.block.block, *pair);
+                flows.entry(rank).or_default().push(FlowOrder {
+                    peer,
+                    initiator,
+                    seed,
+                });
             }
         }
-        let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
+        let ranks: Vec<u32> = flows.keys().copied().collect();
+        for (rank, flows) in flows {
+            let order = CaseOrder {
+                number: self.cases,
+                arm: turn.arm,
+                flows,
+                is_simultaneous: self.is_simultaneous(turn),
+                scenario: turn.block.scenario,
+                pass: turn.block.pass,
+                size_bytes: turn.block.size_bytes,
+                measured,
+            };
+            self.gang.send(rank, Command::Prepare(order));
+        }
         let timeout = self.case_timeout();
         let ready = self
             .gang
@@ -134,34 +158,67 @@ impl<'a, W: Write> Coordinator<'a, W> {
         Ok(not_ready.collect())
     }
 
-    /// Runs the prepared cases of `pairs` at the same time.
-    fn run_cases(&mut self, pairs: &[Pair]) -> Result<Vec<(Pair, CaseResult)>, Halt> {
-        let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
+    /// Runs the prepared cases of `pairs` at the same time. Returns their results and, if their windows are open at the same
+    /// time, the time within which all of them were open.
+    fn run_cases(
+        &mut self,
+        pairs: &[Pair],
+        is_simultaneous: bool,
+    ) -> Result<(PairResults, Option<u64>), Halt> {
+        let ranks: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
+        let ranks: Vec<u32> = ranks.into_iter().collect();
         for rank in &ranks {
             self.gang.send(*rank, Command::Go);
         }
-        let timeout = self.case_timeout();
-        let mut evidence_lines = Vec::new();
-        let mut done = self
-            .gang
-            .gather(&ranks, "running a case", timeout, |rank, report| match report {
-                Report::Done { result, evidence } => {
-                    evidence_lines.extend(evidence.into_iter().map(|line| (rank, line)));
-                    Some(result)
-                }
-                _ => None,
-            })?;
-        for (rank, line) in evidence_lines {
-            self.warn(rank, WarningReason::Evidence, &line)?;
-        }
-        let mut side = |rank: u32| -> (u32, SideOrFailure) {
-            let result = done.remove(&rank).unwrap_or_else(|| Err(missing_response()));
-            (rank, result.flatten())
+        let mut done = BTreeMap::new();
+        let span_nanos = match is_simultaneous && !ranks.is_empty() {
+            true => self.control_flows(&ranks, &mut done)?,
+            false => None,
         };
-        Ok(pairs
+        self.collect_results(&ranks, &mut done)?;
+        for (rank, finished) in &mut done {
+            let evidence = finished
+                .as_mut()
+                .map(|finished| std::mem::take(&mut finished.evidence));
+            for line in evidence.into_iter().flatten() {
+                self.warn(*rank, WarningReason::Evidence, &line)?;
+            }
+        }
+        // The results of a worker are in the order of its flows, which is that of the pairs.
+        let mut side = |rank: u32| -> (u32, SideOrFailure) {
+            let result = match done.get_mut(&rank) {
+                Some(Ok(finished)) => finished.next_result().unwrap_or_else(|| Err(missing_response())),
+                Some(Err(failure)) => Err(failure.clone()),
+                None => Err(missing_response()),
+            };
+            (rank, result)
+        };
+        let mut results: PairResults = pairs
             .iter()
             .map(|pair| (*pair, merge::merge_sides(side(pair.initiator), side(pair.target))))
-            .collect())
+            .collect();
+        if is_simultaneous {
+            flows::name_cause(&mut results);
+        }
+        Ok((results, span_nanos))
+    }
+
+    /// Adds the results of all workers in `ranks` that are not in `done` yet.
+    fn collect_results(&mut self, ranks: &[u32], done: &mut FinishedByRank) -> Result<(), Halt> {
+        let missing: Vec<u32> = ranks
+            .iter()
+            .copied()
+            .filter(|rank| !done.contains_key(rank))
+            .collect();
+        let timeout = self.case_timeout();
+        done.extend(
+            self.gang
+                .gather(&missing, "running a case", timeout, |_, report| match report {
+                    Report::Done { results, evidence } => Some(Finished::new(results, evidence)),
+                    _ => None,
+                })?,
+        );
+        Ok(())
     }
 
     /// Workload of the scenario with index `scenario`. An assignment with an unknown index is rejected when it is read.
@@ -170,7 +227,13 @@ impl<'a, W: Write> Coordinator<'a, W> {
         scenario.map(|scenario| &scenario.workload)
     }
 
-    fn case_record(&self, turn: &Turn<'_>, pair: Pair, started_nanos: u64, result: CaseResult) -> CaseRecord {
+    fn case_record(
+        &self,
+        turn: &Turn<'_>,
+        pair: Pair,
+        (started_nanos, span_nanos): (u64, Option<u64>),
+        result: CaseResult,
+    ) -> CaseRecord {
         let scenario = self.assignment.scenarios.get(turn.block.scenario as usize);
         CaseRecord {
             block: turn.block.block,
@@ -183,6 +246,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             initiator: pair.initiator,
             target: pair.target,
             started_nanos,
+            span_nanos,
             result,
         }
     }

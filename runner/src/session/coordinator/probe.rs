@@ -23,7 +23,7 @@ impl<W: Write> Coordinator<'_, W> {
     /// If no two workers can reach each other.
     pub(super) fn probe(&mut self, setup_failures: &SetupFailures) -> Result<(), Halt> {
         let mut reached = 0;
-        for pairs in self.steps.clone() {
+        for pairs in self.disjoint_steps.clone() {
             for process in 0..self.assignment.processes.len() as u32 {
                 let probed: BTreeMap<Pair, u32> = pairs
                     .iter()
@@ -74,7 +74,7 @@ impl<W: Write> Coordinator<'_, W> {
         let mut results =
             self.gang
                 .gather(&ranks, "probing its peer", timeout, |_, report| match report {
-                    Report::Done { result, .. } => Some(result),
+                    Report::Done { results, .. } => results.into_iter().next(),
                     _ => None,
                 })?;
         self.write_warnings()?;

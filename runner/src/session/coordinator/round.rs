@@ -66,6 +66,15 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(setup_failures)
     }
 
+    /// Whether two workers exchange data.
+    fn is_pair(&self, rank: u32, peer: u32) -> bool {
+        rank != peer
+            && self
+                .assignment
+                .many_to_many
+                .is_none_or(|pattern| pattern.has_flow(rank, peer) || pattern.has_flow(peer, rank))
+    }
+
     /// Writes the endpoint record if it differs from the previous record of the same arm and rank.
     fn record_endpoints(
         &mut self,
@@ -104,12 +113,14 @@ impl<W: Write> Coordinator<'_, W> {
     ) -> Result<BTreeMap<(u32, u32), FabricFacts>, Halt> {
         let ranks = self.gang.alive();
         for ((arm, peer), offer) in offers {
-            let others = ranks
+            let others: Vec<u32> = ranks
                 .iter()
-                .filter(|rank| *rank != peer && setup_failures.is_open(*arm, **rank));
+                .copied()
+                .filter(|rank| self.is_pair(*rank, *peer) && setup_failures.is_open(*arm, *rank))
+                .collect();
             for rank in others {
                 let (arm, peer, offer) = (*arm, *peer, offer.clone());
-                self.gang.send(*rank, Command::Connect { arm, peer, offer });
+                self.gang.send(rank, Command::Connect { arm, peer, offer });
             }
         }
         for rank in &ranks {

@@ -9,6 +9,7 @@ mod config;
 mod connect;
 mod lanes;
 mod memory;
+mod messages;
 mod objects;
 mod open;
 mod posting;

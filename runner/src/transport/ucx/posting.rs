@@ -3,6 +3,8 @@
 use super::Ucx;
 use super::ffi::{self, RemoteTarget};
 use super::memory::UcxRegion;
+use crds::v1alpha1::UcxMessages;
+
 use crate::transport::{Operation, Peer, Post, PostError, Rail, RemoteKey};
 
 #[inline]
@@ -25,7 +27,10 @@ pub(super) fn post(transport: &mut Ucx, post: &Post<'_, UcxRegion>) -> Result<()
         offset,
     };
     match post.operation {
-        Operation::Send { immediate } => rail.send(range, post.peer, immediate, post.token),
+        Operation::Send { immediate } => match transport.spec.messages {
+            UcxMessages::Tag => rail.send(range, post.peer, immediate, post.token),
+            UcxMessages::ActiveMessage => rail.send_active_message(range, post.peer, immediate, post.token),
+        },
         Operation::Write {
             remote,
             remote_offset,
@@ -54,11 +59,14 @@ pub(super) fn post_receive(
     let range = region
         .range(rail, offset, length)
         .ok_or(PostError::Refused(libc::EINVAL))?;
-    transport
+    let rail = transport
         .rails
         .get_mut(rail)
-        .ok_or(PostError::Refused(libc::EINVAL))?
-        .receive(range, token)
+        .ok_or(PostError::Refused(libc::EINVAL))?;
+    match transport.spec.messages {
+        UcxMessages::Tag => rail.receive(range, token),
+        UcxMessages::ActiveMessage => rail.receive_active_message(range, token),
+    }
 }
 
 /// Posts a flush on every rail, or on none.

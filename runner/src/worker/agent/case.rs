@@ -1,22 +1,30 @@
 //! Runs cases and probes on this worker.
 
+use std::time::Instant;
+
 use crds::record::{CaseFailure, FailureReason};
 
 use super::waiting::{internal, unexpected};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
 use crate::instrument::protocol::{Reply, Request};
-use crate::rendezvous::message::{CaseOrder, PeerCase, Report};
+use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report, SideResult};
+use crate::worker_event::WorkerEvent;
+
+/// Results of the flows of a case, and the evidence lines.
+type Outcome = (Vec<Result<SideResult, CaseFailure>>, Vec<String>);
 
 impl Agent<'_> {
     pub(super) fn probe(&mut self, peer_case: PeerCase) -> Result<(), Departure> {
-        self.measure(peer_case.arm, &Request::Probe(peer_case))
+        let process = process_of(self.assignment, peer_case.arm);
+        let reply = self.request(process, &Request::Probe(peer_case), self.case_timeout())?;
+        self.finish(peer_case.arm, outcome(reply))
     }
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
-        let running = self.check_running(process_of(self.assignment, order.with.arm));
+        let running = self.check_running(process_of(self.assignment, order.arm));
         // If only one side failed, the other would wait for it until the deadline of the case.
-        let result = running.and_then(|()| match self.broken_arms.get(&order.with.arm) {
+        let result = running.and_then(|()| match self.broken_arms.get(&order.arm) {
             Some(failure) => Err(CaseFailure {
                 reason: failure.reason,
                 message: format!(
@@ -31,26 +39,68 @@ impl Agent<'_> {
     }
 
     pub(super) fn go(&mut self) -> Result<(), Departure> {
-        if let Some(order) = self.prepared.take() {
-            return self.measure(order.with.arm, &Request::Run(order));
-        }
-        let result = Err(internal("no case was prepared".into()));
-        let evidence = Vec::new();
-        self.report(&Report::Done { result, evidence })
+        let Some(order) = self.prepared.take() else {
+            let results = vec![Err(internal("no case was prepared".into()))];
+            let evidence = Vec::new();
+            return self.report(&Report::Done { results, evidence });
+        };
+        let (arm, is_simultaneous) = (order.arm, order.is_simultaneous);
+        let process = process_of(self.assignment, arm);
+        let request = Request::Run(order);
+        let reply = match is_simultaneous {
+            true => self.run_flows(process, &request)?,
+            false => self.request(process, &request, self.case_timeout())?,
+        };
+        self.finish(arm, outcome(reply))
     }
 
-    fn measure(&mut self, arm: u32, request: &Request) -> Result<(), Departure> {
-        let (result, evidence) =
-            match self.request(process_of(self.assignment, arm), request, self.case_timeout())? {
-                Ok(Reply::Done { result, evidence }) => (result, evidence),
-                Ok(other) => (Err(unexpected(&other)), Vec::new()),
-                Err(failure) => (Err(failure), Vec::new()),
-            };
-        if let Err(failure) = &result
-            && failure.reason == FailureReason::PostFailed
-        {
+    /// Sends a case whose flows the coordinator controls to the instrument of `process`. Passes messages between both until
+    /// the instrument has finished the case, and returns its reply. An inner error has the same meaning as for
+    /// [`Agent::request`].
+    fn run_flows(
+        &mut self,
+        process: u32,
+        request: &Request,
+    ) -> Result<Result<Reply, CaseFailure>, Departure> {
+        self.send(process, request)?;
+        let timeout = self.case_timeout();
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Err(failure) = self.check_running(process) {
+                return Ok(Err(failure));
+            }
+            match self.next_event(Some(deadline))? {
+                None => return self.handle_timeout(process, timeout).map(Err),
+                Some(WorkerEvent::Command(Command::Flows(command))) => {
+                    self.send(process, &Request::Flows(command))?;
+                }
+                Some(WorkerEvent::Reply { serial, reply }) if self.is_of_process(serial, process) => {
+                    match reply {
+                        Reply::Reached(phase) => self.report(&Report::Reached(phase))?,
+                        reply => return Ok(Ok(reply)),
+                    }
+                }
+                Some(WorkerEvent::InstrumentLost { serial, error }) => {
+                    self.handle_loss_of_serial(serial, &error)?;
+                }
+                Some(event) => self.defer(event),
+            }
+        }
+    }
+
+    fn finish(&mut self, arm: u32, (results, evidence): Outcome) -> Result<(), Departure> {
+        let mut failures = results.iter().filter_map(|result| result.as_ref().err());
+        if let Some(failure) = failures.find(|failure| failure.reason == FailureReason::PostFailed) {
             self.broken_arms.entry(arm).or_insert_with(|| failure.clone());
         }
-        self.report(&Report::Done { result, evidence })
+        self.report(&Report::Done { results, evidence })
+    }
+}
+
+fn outcome(reply: Result<Reply, CaseFailure>) -> Outcome {
+    match reply {
+        Ok(Reply::Done { results, evidence }) => (results, evidence),
+        Ok(other) => (vec![Err(unexpected(&other))], Vec::new()),
+        Err(failure) => (vec![Err(failure)], Vec::new()),
     }
 }

@@ -78,7 +78,7 @@ impl Agent<'_> {
 
     /// Sends a request to the instrument of `process`. If the instrument has stopped, [`Self::receive`] returns the
     /// failure.
-    fn send(&mut self, process: u32, request: &Request) -> Result<(), Departure> {
+    pub(super) fn send(&mut self, process: u32, request: &Request) -> Result<(), Departure> {
         let sent = self
             .instruments
             .get_mut(&process)
@@ -119,7 +119,7 @@ impl Agent<'_> {
     }
 
     /// Waits for the next event; returns `None` when `deadline` passes. Sends the heartbeats that are due.
-    fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
+    pub(super) fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
         loop {
             let now = Instant::now();
             if now >= self.next_heartbeat {
@@ -152,7 +152,7 @@ impl Agent<'_> {
         }
     }
 
-    fn defer(&mut self, event: WorkerEvent) {
+    pub(super) fn defer(&mut self, event: WorkerEvent) {
         match event {
             WorkerEvent::Command(command) => self.backlog.push_back(command),
             WorkerEvent::Reply { serial, reply } if self.process_of_serial(serial).is_some() => {
@@ -163,11 +163,16 @@ impl Agent<'_> {
         }
     }
 
-    fn handle_loss_of_serial(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
+    pub(super) fn handle_loss_of_serial(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
         match self.process_of_serial(serial) {
             Some(process) => self.handle_loss(process, error).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Whether the running instrument of `process` has this serial number.
+    pub(super) fn is_of_process(&self, serial: u64, process: u32) -> bool {
+        self.process_of_serial(serial) == Some(process)
     }
 
     /// Process whose running instrument has this serial number; `None` if that instrument has been killed.
@@ -197,7 +202,11 @@ impl Agent<'_> {
     }
 
     /// Kills the instrument of `process`, which did not reply in time.
-    fn handle_timeout(&mut self, process: u32, timeout: Duration) -> Result<CaseFailure, Departure> {
+    pub(super) fn handle_timeout(
+        &mut self,
+        process: u32,
+        timeout: Duration,
+    ) -> Result<CaseFailure, Departure> {
         let failure = CaseFailure {
             reason: FailureReason::DeadlineExceeded,
             message: format!(

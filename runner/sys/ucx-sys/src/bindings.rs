@@ -268,6 +268,9 @@ pub const UCP_MEM_MAP_NONBLOCK: _bindgen_ty_4 = 1;
 pub const UCP_MEM_MAP_ALLOCATE: _bindgen_ty_4 = 2;
 pub const UCP_MEM_MAP_FIXED: _bindgen_ty_4 = 4;
 pub type _bindgen_ty_4 = ::core::ffi::c_uint;
+pub const UCP_AM_FLAG_WHOLE_MSG: ucp_am_cb_flags = 1;
+pub const UCP_AM_FLAG_PERSISTENT_DATA: ucp_am_cb_flags = 2;
+pub type ucp_am_cb_flags = ::core::ffi::c_uint;
 pub const UCP_AM_SEND_FLAG_REPLY: ucp_send_am_flags = 1;
 pub const UCP_AM_SEND_FLAG_EAGER: ucp_send_am_flags = 2;
 pub const UCP_AM_SEND_FLAG_RNDV: ucp_send_am_flags = 4;
@@ -287,6 +290,10 @@ pub const UCP_OP_ATTR_FLAG_FAST_CMPL: ucp_op_attr_t = 131072;
 pub const UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL: ucp_op_attr_t = 262144;
 pub const UCP_OP_ATTR_FLAG_MULTI_SEND: ucp_op_attr_t = 524288;
 pub type ucp_op_attr_t = ::core::ffi::c_uint;
+pub const UCP_AM_RECV_ATTR_FIELD_REPLY_EP: ucp_am_recv_attr_t = 1;
+pub const UCP_AM_RECV_ATTR_FLAG_DATA: ucp_am_recv_attr_t = 65536;
+pub const UCP_AM_RECV_ATTR_FLAG_RNDV: ucp_am_recv_attr_t = 131072;
+pub type ucp_am_recv_attr_t = ::core::ffi::c_uint;
 pub const UCP_AM_HANDLER_PARAM_FIELD_ID: ucp_am_handler_param_field = 1;
 pub const UCP_AM_HANDLER_PARAM_FIELD_FLAGS: ucp_am_handler_param_field = 2;
 pub const UCP_AM_HANDLER_PARAM_FIELD_CB: ucp_am_handler_param_field = 4;
@@ -484,6 +491,14 @@ unsafe extern "C" {
         count: usize,
         param: *const ucp_request_param_t,
     ) -> ucs_status_ptr_t;
+    pub fn ucp_am_recv_data_nbx(
+        worker: ucp_worker_h,
+        data_desc: *mut ::core::ffi::c_void,
+        buffer: *mut ::core::ffi::c_void,
+        count: usize,
+        param: *const ucp_request_param_t,
+    ) -> ucs_status_ptr_t;
+    pub fn ucp_am_data_release(worker: ucp_worker_h, data: *mut ::core::ffi::c_void);
     pub fn ucp_tag_send_nbx(
         ep: ucp_ep_h,
         buffer: *const ::core::ffi::c_void,

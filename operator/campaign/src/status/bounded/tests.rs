@@ -1,9 +1,10 @@
 //! Tests the size limit with the largest possible run, in which every string has its maximum length.
 
 use crds::v1alpha1::{
-    AttemptState, AttemptStatus, CaseValidity, Condition, DirectionsResult, Engagement, EnvironmentSummary,
-    ExecutionStatus, ExpectationOutcome, ExpectationResult, KneePosition, Metric, Optimization,
-    OptimizationResult, PairResult, PingResult, PlacementStatus, SweepKnee, SweepPoint, SweepResult,
+    AttemptState, AttemptStatus, CallResult, CallSection, CaseValidity, Condition, DirectionsResult,
+    Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult,
+    KneePosition, Metric, Optimization, OptimizationResult, PairResult, PingResult, PlacementStatus,
+    RpcPayload, SweepKnee, SweepPoint, SweepResult,
 };
 
 use super::*;
@@ -58,11 +59,32 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             fairness_ppm: 1_234_567,
         }),
         flush: None,
+        flows: Some(FlowsResult {
+            slowest_bytes_per_second: 12_345_678_901,
+            median_bytes_per_second: 12_345_678_901,
+            fastest_bytes_per_second: 12_345_678_901,
+            slowest_receiver_bytes_per_second: 12_345_678_901,
+            fastest_receiver_bytes_per_second: 12_345_678_901,
+            fairness_ppm: 987_654,
+        }),
+        read_back: None,
+        first_batch_nanos: None,
         ping: Some(PingResult {
             idle_p99_nanos: Some(123_456_789),
             loaded_p99_nanos: Some(123_456_789),
             blocking_ppm: Some(123_456_789),
         }),
+        call: Some(CallResult {
+            payload: RpcPayload::LargeArray,
+            section: CallSection::Successful,
+            cause: None,
+            hops: 1,
+            mean_nanos: Some(123_456_789),
+            deviation_nanos: Some(123_456_789),
+            hop_nanos: Some(123_456_789),
+            memory_growth_bytes: Some(123_456_789),
+        }),
+        footprint: None,
         serving: None,
         fabric: None,
         emulated: None,
@@ -257,7 +279,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 17;
+    let of_result = 27;
     let left = 3;
     let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
     // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.

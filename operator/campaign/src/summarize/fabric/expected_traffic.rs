@@ -39,7 +39,7 @@ fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
 }
 
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
-/// A read moves the bytes to the side that posts it.
+/// A read moves the bytes to the side that posts it, and half of the bytes are reads if written memory is read back.
 pub(super) fn expected_traffic(
     workload: &Workload,
     measured: &Measured,
@@ -50,6 +50,12 @@ pub(super) fn expected_traffic(
             let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
             (request.clone(), echo.unwrap_or(request))
         }
+        Workload::Transfer(transfer) if transfer.read_back => {
+            let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
+            (one_way.clone(), one_way)
+        }
+        // The posts of the target are not reported, so the replies and nested calls are not expected.
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => (request, Vec::new()),
         // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
         Workload::ParameterServing(_) => {
             let read = posted_bytes_per_rail(&measured.target);
@@ -77,4 +83,43 @@ pub(super) fn expected_traffic(
         received: request,
     };
     (initiator, target)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::Extent;
+    use crds::record::PostingCounters;
+    use crds::v1alpha1::{SegmentTransfer, SegmentWorkload};
+
+    use super::*;
+    use crate::collect::SidePosts;
+
+    #[test]
+    fn what_is_read_back_moves_half_of_the_bytes_in_each_direction() {
+        let measured = Measured {
+            initiator: Side {
+                posted: Some(SidePosts {
+                    counters: PostingCounters {
+                        bytes_per_rail: vec![600, 200],
+                        ..PostingCounters::default()
+                    },
+                    ..SidePosts::default()
+                }),
+                ..Side::default()
+            },
+            target: Side::default(),
+        };
+        let of = |workload| {
+            let segment = SegmentTransfer {
+                workload,
+                ..SegmentTransfer::default()
+            };
+            let (initiator, target) = expected_traffic(&segment.workload(Extent::Iterations(1)), &measured);
+            let of_side = |side: &ExpectedTraffic| (side.sent_on(&[0, 1]), side.received_on(&[0]));
+            (of_side(&initiator), of_side(&target))
+        };
+        assert_eq!(of(SegmentWorkload::Write), ((800, 0), (0, 600)));
+        assert_eq!(of(SegmentWorkload::Read), ((0, 600), (800, 0)));
+        assert_eq!(of(SegmentWorkload::Mix), ((400, 300), (400, 300)));
+    }
 }

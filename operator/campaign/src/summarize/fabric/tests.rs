@@ -80,6 +80,7 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
         initiator,
         target: initiator + 1,
         started_nanos,
+        span_nanos: None,
         outcome: CaseOutcome::Measured(Box::new(Measured {
             initiator: side(Some(posted)),
             target: side(None),

@@ -59,6 +59,17 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             }),
             flush: None,
             ping: None,
+            call: None,
+            footprint: None,
+            simultaneous: Some(crds::record::Simultaneous {
+                operations: number,
+                payload_bytes: number,
+                elapsed_nanos: number,
+                lead_nanos: number,
+                tail_nanos: number,
+            }),
+            read_back: None,
+            first_burst_nanos: None,
             counters: PostingCounters {
                 posts: number,
                 injected: number,
@@ -102,6 +113,7 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
         initiator: u32::MAX,
         target: u32::MAX,
         started_nanos: number,
+        span_nanos: Some(number),
         result: CaseResult::Measured(Box::new(Measurement {
             initiator,
             target: report,

@@ -7,7 +7,12 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use ucx_sys::Library;
-use ucx_sys::bindings::{UCS_OK, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t};
+use ucx_sys::bindings::{
+    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_UNSUPPORTED, UCS_INPROGRESS, UCS_OK,
+    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+};
+
+use super::messages::Payload;
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub(super) enum Source {
     Flush(u32),
     /// A notification of a peer that a write has arrived.
     Notification,
+    /// An active message of a peer; `None` if it has no payload.
+    Message(Option<Payload>),
     /// The endpoint to this peer.
     Endpoint(u32),
 }
@@ -29,7 +36,7 @@ pub(super) enum Source {
 pub(super) struct RawEvent {
     pub source: Source,
     pub status: ucs_status_t,
-    /// Tag of a message, or immediate data of a notification.
+    /// Tag of a message, or header of an active message.
     pub immediate: u64,
     /// Length of a message in bytes.
     pub length: usize,
@@ -112,14 +119,22 @@ impl Origin {
     ///
     /// Must be called by a callback of the library, while the queue exists.
     unsafe fn report(&self, status: ucs_status_t, immediate: u64, length: usize) {
-        // SAFETY: the caller guarantees that the queue exists.
-        let events = unsafe { self.events.as_ref() };
         let event = RawEvent {
             source: self.source,
             status,
             immediate,
             length,
         };
+        // SAFETY: the caller fulfills the contract.
+        unsafe { self.push(event) };
+    }
+
+    /// # Safety
+    ///
+    /// Same as [`Self::report`].
+    unsafe fn push(&self, event: RawEvent) {
+        // SAFETY: the caller guarantees that the queue exists.
+        let events = unsafe { self.events.as_ref() };
         // SAFETY: the library calls callbacks on the thread that uses the worker.
         unsafe { events.push(event) };
     }
@@ -199,13 +214,88 @@ pub(super) unsafe extern "C" fn notified(
 ) -> ucs_status_t {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    if header_length == size_of::<u64>() && !header.is_null() {
-        // SAFETY: the header is not null and has eight bytes during the callback; it may be unaligned.
-        let immediate = unsafe { header.cast::<u64>().read_unaligned() };
-        // SAFETY: this is a callback of the library.
-        unsafe { origin.report(UCS_OK, u64::from_le(immediate), 0) };
+    // SAFETY: this is a callback of the library.
+    if let Some(immediate) = unsafe { immediate_in(header, header_length) } {
+        // SAFETY: as above.
+        unsafe { origin.report(UCS_OK, immediate, 0) };
     }
     UCS_OK
+}
+
+/// Immediate data in the header of an active message.
+///
+/// # Safety
+///
+/// `header` must be null or have `length` bytes.
+unsafe fn immediate_in(header: *const c_void, length: usize) -> Option<u64> {
+    if length != size_of::<u64>() || header.is_null() {
+        return None;
+    }
+    // SAFETY: the header is not null and has eight bytes; it may be unaligned.
+    Some(u64::from_le(unsafe { header.cast::<u64>().read_unaligned() }))
+}
+
+/// Arrival of an active message with a payload. The library keeps the payload, because the handler is registered with
+/// `UCP_AM_FLAG_PERSISTENT_DATA`.
+///
+/// # Safety
+///
+/// Same as [`notified`].
+pub(super) unsafe extern "C" fn arrived(
+    user_data: *mut c_void,
+    header: *const c_void,
+    header_length: usize,
+    data: *mut c_void,
+    length: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    // SAFETY: this is a callback of the library.
+    let Some(immediate) = (unsafe { immediate_in(header, header_length) }) else {
+        return UCS_OK;
+    };
+    // SAFETY: the pointer is null or valid during the callback.
+    let attributes = unsafe { param.as_ref() }.map_or(0, |param| param.recv_attr);
+    let has = |flag| attributes & u64::from(flag) != 0;
+    let payload = NonNull::new(data).and_then(|data| match () {
+        () if has(UCP_AM_RECV_ATTR_FLAG_RNDV) => Some(Payload::Rendezvous(data)),
+        () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(Payload::Eager(data)),
+        () => None,
+    });
+    let event = RawEvent {
+        source: Source::Message(payload),
+        status: if payload.is_none() && length > 0 {
+            UCS_ERR_UNSUPPORTED
+        } else {
+            UCS_OK
+        },
+        immediate,
+        length,
+    };
+    // SAFETY: this is a callback of the library.
+    unsafe { origin.push(event) };
+    // With UCS_INPROGRESS, the library keeps the payload until it is received or released.
+    if payload.is_some() { UCS_INPROGRESS } else { UCS_OK }
+}
+
+/// Completion of fetching the payload of an active message.
+///
+/// # Safety
+///
+/// Same as [`completed`].
+pub(super) unsafe extern "C" fn fetched(
+    request: *mut c_void,
+    status: ucs_status_t,
+    length: usize,
+    user_data: *mut c_void,
+) {
+    // SAFETY: the contract above; origins live longer than the worker.
+    let origin = unsafe { origin(user_data) };
+    // SAFETY: this is a callback of the library.
+    unsafe { origin.report(status, 0, length) };
+    // SAFETY: the request has completed.
+    unsafe { origin.free(request) };
 }
 
 /// Failure of an endpoint.

@@ -77,6 +77,10 @@ impl Rail {
                 PostState::Single | PostState::Idle => self.complete_post(token),
             },
             Source::Receive(token) => {
+                if event.status >= 0 && matches!(self.receives[token as usize], ReceiveState::Fetching { .. })
+                {
+                    return self.payload_fetched(token);
+                }
                 self.receives[token as usize] = ReceiveState::Idle;
                 if event.status < 0 {
                     let receive = format_args!("the receive with token {token}");
@@ -93,6 +97,11 @@ impl Rail {
             Source::Notification => self.ready.push_back(Event::RemoteWrite {
                 immediate: event.immediate,
             }),
+            Source::Message(_) if event.status < 0 => {
+                let message = format_args!("an active message without data that the library keeps");
+                self.record_failure("completion", event.status, message);
+            }
+            Source::Message(payload) => self.message_arrived(event, payload),
             Source::Endpoint(peer) => {
                 self.record_failure(
                     "completion",

@@ -1,26 +1,38 @@
 //! Opens one rail: context, worker and the worker's address.
 
-use super::callbacks::{Events, Origin, Source, notified};
+use super::callbacks::{Events, Origin, Source, arrived, notified};
 use super::config::Config;
 use super::lanes::resources;
 use super::objects::{Context, Objects, Worker};
-use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, Rail, RailConfig};
+use super::rail::{MAX_FLUSHES, MESSAGE_ID, NOTIFICATION_ID, Rail, RailConfig};
 use super::{CallError, check};
 use crate::transport::ucx::rules::lanes::Lane;
 use std::cell::UnsafeCell;
+use std::ffi::{c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
 use ucx_sys::Library;
 use ucx_sys::bindings::{
-    UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB, UCP_AM_HANDLER_PARAM_FIELD_ID,
-    UCP_FEATURE_AM, UCP_FEATURE_RMA, UCP_FEATURE_TAG, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
-    UCP_PARAM_FIELD_FEATURES, UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SERIALIZED,
-    ucp_am_handler_param_t, ucp_params_t, ucp_worker_params_t,
+    UCP_AM_FLAG_PERSISTENT_DATA, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
+    UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_FEATURE_AM, UCP_FEATURE_RMA,
+    UCP_FEATURE_TAG, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
+    UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SERIALIZED, ucp_am_cb_flags, ucp_am_handler_param_t,
+    ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
 };
 
 /// Number of events that the queue holds without allocating, in addition to one for each operation in flight.
 /// Notifications of peers arrive at the pace of the peers.
 const SPARE_EVENTS: usize = 1024;
+
+/// Callback for active messages.
+type MessageCallback = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_void,
+    usize,
+    *mut c_void,
+    usize,
+    *const ucp_am_recv_param_t,
+) -> ucs_status_t;
 
 impl Rail {
     /// Creates the context and the worker of a rail. Also returns the resources that the context may use.
@@ -57,7 +69,8 @@ impl Rail {
             regions: Mutex::new(Vec::new()),
             context,
         };
-        handle_notifications(&objects)?;
+        set_handler(&objects, NOTIFICATION_ID, notified, 0)?;
+        set_handler(&objects, MESSAGE_ID, arrived, UCP_AM_FLAG_PERSISTENT_DATA)?;
         Ok((Self::new(objects, rail_config)?, resources))
     }
 }
@@ -98,15 +111,24 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
     Ok(unsafe { Worker::new(Arc::clone(library), handle) })
 }
 
-/// Registers the callback for notifications.
-fn handle_notifications(objects: &Objects) -> Result<(), CallError> {
+/// Registers the callback for the active messages with this identifier.
+fn set_handler(
+    objects: &Objects,
+    id: c_uint,
+    callback: MessageCallback,
+    flags: ucp_am_cb_flags,
+) -> Result<(), CallError> {
     // SAFETY: the struct consists of integers, a pointer and an optional function, for which zero is valid.
     let mut param: ucp_am_handler_param_t = unsafe { MaybeUninit::zeroed().assume_init() };
     param.field_mask = u64::from(
-        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        UCP_AM_HANDLER_PARAM_FIELD_ID
+            | UCP_AM_HANDLER_PARAM_FIELD_FLAGS
+            | UCP_AM_HANDLER_PARAM_FIELD_CB
+            | UCP_AM_HANDLER_PARAM_FIELD_ARG,
     );
-    param.id = NOTIFICATION_ID;
-    param.cb = Some(notified);
+    param.id = id;
+    param.flags = flags;
+    param.cb = Some(callback);
     param.arg = objects
         .origins
         .last()

@@ -13,7 +13,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use ucx_sys::bindings::{
     UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_MEMH,
-    UCP_OP_ATTR_FIELD_USER_DATA, UCP_OP_ATTR_FLAG_NO_IMM_CMPL, ucp_ep_h, ucp_request_param_t, ucp_rkey_h,
+    UCP_OP_ATTR_FIELD_USER_DATA, UCP_OP_ATTR_FLAG_NO_IMM_CMPL, ucp_ep_h, ucp_mem_h, ucp_request_param_t,
+    ucp_rkey_h,
 };
 use ucx_sys::{RequestState, request_state};
 
@@ -201,7 +202,7 @@ impl Rail {
 
     /// Parameters of a send, put or get with this token.
     #[inline]
-    fn post_param(&self, range: &RegisteredRange<'_>, token: u32) -> ucp_request_param_t {
+    pub(super) fn post_param(&self, range: &RegisteredRange<'_>, token: u32) -> ucp_request_param_t {
         let mut param = self.param(range, token as usize);
         param.cb.send = Some(completed);
         param
@@ -211,6 +212,12 @@ impl Rail {
     /// of all sizes take the same path. The memory type is never set, because its numbers differ between releases.
     #[inline]
     fn param(&self, range: &RegisteredRange<'_>, origin: usize) -> ucp_request_param_t {
+        self.memory_param(range.handle, origin)
+    }
+
+    /// Like [`Self::param`], for the registration with this handle.
+    #[inline]
+    pub(super) fn memory_param(&self, handle: ucp_mem_h, origin: usize) -> ucp_request_param_t {
         let mut param = empty_param();
         param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK
             | UCP_OP_ATTR_FIELD_USER_DATA
@@ -218,13 +225,13 @@ impl Rail {
             | UCP_OP_ATTR_FIELD_MEMH;
         param.datatype = BYTES;
         param.user_data = self.objects.origins[origin].as_user_data();
-        param.memh = range.handle;
+        param.memh = handle;
         param
     }
 
     /// Checks the memory and the peer of a post, and returns the endpoint.
     #[inline]
-    fn validate(&self, range: &RegisteredRange<'_>, peer: Peer) -> Result<ucp_ep_h, PostError> {
+    pub(super) fn validate(&self, range: &RegisteredRange<'_>, peer: Peer) -> Result<ucp_ep_h, PostError> {
         self.check_owner(range)?;
         let endpoint = self.endpoints.get(peer).ok_or(PostError::Refused(libc::EINVAL))?;
         Ok(endpoint.handle)
@@ -232,7 +239,7 @@ impl Rail {
 
     /// Rejects memory registered on another rail, because this rail would not keep it alive.
     #[inline]
-    fn check_owner(&self, range: &RegisteredRange<'_>) -> Result<(), PostError> {
+    pub(super) fn check_owner(&self, range: &RegisteredRange<'_>) -> Result<(), PostError> {
         if std::ptr::eq(range.rail, Arc::as_ptr(&self.objects)) {
             Ok(())
         } else {
@@ -257,7 +264,7 @@ impl Rail {
     }
 
     #[inline]
-    fn reserve_post(&mut self, token: u32, state: PostState) -> Result<(), PostError> {
+    pub(super) fn reserve_post(&mut self, token: u32, state: PostState) -> Result<(), PostError> {
         let post = self
             .posts
             .get_mut(token as usize)

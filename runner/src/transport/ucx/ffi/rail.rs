@@ -2,6 +2,7 @@
 //! an exclusive reference.
 
 use super::completion::Event;
+use super::messages::Messages;
 use super::objects::Objects;
 use super::writes::{FlushState, PeerWrites};
 use super::{CallError, check};
@@ -19,6 +20,8 @@ use ucx_sys::{RequestState, request_state};
 
 /// Identifier of the active message that notifies a peer of a write.
 pub(super) const NOTIFICATION_ID: c_uint = 1;
+/// Identifier of the active messages with a payload.
+pub(super) const MESSAGE_ID: c_uint = 2;
 /// Maximum number of flushes in flight.
 pub(super) const MAX_FLUSHES: usize = 16;
 /// Datatype of all operations: bytes (`ucp_dt_make_contig(1)`).
@@ -82,6 +85,13 @@ pub(super) enum ReceiveState {
     Posting,
     /// The receive is posted; contains its request.
     Posted(*mut c_void),
+    /// The payload of an active message is being fetched from the peer.
+    Fetching {
+        /// Immediate data of the message.
+        immediate: u64,
+        /// Length of the payload in bytes.
+        length: usize,
+    },
 }
 
 /// One worker with its endpoints.
@@ -99,6 +109,8 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) free_flushes: Vec<u32>,
     /// Number of flushes in flight that [`Rail::post_flush`] posted.
     pub(super) requested_flushes: u32,
+    /// Active messages and their receives.
+    pub(super) messages: Messages,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -128,6 +140,7 @@ impl Rail {
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
             requested_flushes: 0,
+            messages: Messages::new(config.depth),
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,
@@ -219,6 +232,7 @@ impl Drop for Rail {
             self.posts.iter().all(|post| *post == PostState::Idle)
         };
         self.handle_events();
+        self.release_messages();
         if !idle {
             // An operation in flight to a lost peer still refers to its key, which is therefore not destroyed.
             return;

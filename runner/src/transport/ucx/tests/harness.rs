@@ -3,7 +3,7 @@
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
 use crds::v1alpha1::{
-    TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxTransport,
+    TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxTransport,
 };
 use std::path::PathBuf;
 
@@ -25,19 +25,27 @@ pub(super) struct Setup {
 }
 
 /// All setups that every machine supports.
-pub(super) fn setups() -> [Setup; 5] {
+pub(super) fn setups() -> [Setup; 7] {
     [
         tcp(),
         tcp_without_error_handling(),
         shared_memory(),
         with_library_memory(tcp()),
         with_library_memory(shared_memory()),
+        with_active_messages(tcp()),
+        with_active_messages(shared_memory()),
     ]
 }
 
 /// The setup with memory that UCX allocates.
 pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
     setup.spec.allocation = UcxAllocation::Library;
+    setup
+}
+
+/// The setup with active messages instead of tagged messages.
+fn with_active_messages(mut setup: Setup) -> Setup {
+    setup.spec.messages = UcxMessages::ActiveMessage;
     setup
 }
 

@@ -129,6 +129,10 @@ functions! {
     fn ucp_get_nbx(ucp_ep_h, *mut c_void, usize, u64, ucp_rkey_h, *const ucp_request_param_t) -> ucs_status_ptr_t;
     /// `ucp_am_send_nbx`.
     fn ucp_am_send_nbx(ucp_ep_h, c_uint, *const c_void, usize, *const c_void, usize, *const ucp_request_param_t) -> ucs_status_ptr_t;
+    /// `ucp_am_recv_data_nbx`.
+    fn ucp_am_recv_data_nbx(ucp_worker_h, *mut c_void, *mut c_void, usize, *const ucp_request_param_t) -> ucs_status_ptr_t;
+    /// `ucp_am_data_release`.
+    fn ucp_am_data_release(ucp_worker_h, *mut c_void);
     /// `ucp_request_cancel`.
     fn ucp_request_cancel(ucp_worker_h, *mut c_void);
     /// `ucp_request_check_status`.

@@ -1,0 +1,201 @@
+//! `fabricbench metadata`: the HTTP service in which targets of `fabricbench-runner target` publish their segments.
+
+mod entries;
+
+use std::env;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::routing::get;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use entries::{Entries, Rejection};
+use futures::channel::oneshot;
+use serde::Deserialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::{Exit, Failure};
+
+/// Variable with the password that clients must send.
+const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
+/// Maximum length of an entry, in bytes.
+const MAX_ENTRY_BYTES: usize = 16 * 1024;
+
+/// Serve the entries of segments to `fabricbench-runner target` and `initiator` with --metadata-type http, until SIGINT or
+/// SIGTERM arrives.
+///
+/// Entries are kept in memory and expire. If the variable FABRICBENCH_METADATA_PASSWORD is set, clients must send this
+/// password. There is no encryption: listen only on a network whose machines you trust.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench metadata --addr 192.168.1.10 --port 8080")]
+pub(super) struct Metadata {
+    /// Address to listen on. With the default, only programs on this machine can connect.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    addr: String,
+    /// TCP port to listen on. With 0, the system chooses a free port, which is printed.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+}
+
+/// State of the service.
+#[derive(Clone)]
+struct Service {
+    entries: Arc<Mutex<Entries>>,
+    password: Option<Arc<str>>,
+}
+
+/// Parameters of a request.
+#[derive(Deserialize)]
+struct Parameters {
+    key: String,
+    run: Option<String>,
+}
+
+type Answer = (StatusCode, String);
+
+impl Metadata {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Failure::incomplete(format!("the runtime cannot start: {error}")))?;
+        runtime.block_on(self.serve())?;
+        Ok(Exit::Complete)
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let address = format!("{}:{}", self.addr, self.port);
+        let listener = tokio::net::TcpListener::bind(&address).await.map_err(|error| {
+            Failure::invalid_input(format!(
+                "cannot listen on {address}: {error}; choose another --addr or --port"
+            ))
+        })?;
+        let failed = |error: io::Error| Failure::incomplete(format!("the metadata service failed: {error}"));
+        let stopped = signal().map_err(failed)?;
+        let service = Service {
+            entries: Arc::default(),
+            password: env::var(ENV_PASSWORD).ok().map(Arc::from),
+        };
+        announce(listener.local_addr().map_err(failed)?).map_err(failed)?;
+        axum::serve(listener, router(service))
+            .with_graceful_shutdown(async move {
+                // The sender is never dropped before it sends.
+                let _ = stopped.await;
+            })
+            .await
+            .map_err(failed)
+    }
+}
+
+fn announce(address: SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "listening on http://{address}/metadata; Ctrl-C to stop")?;
+    out.flush()
+}
+
+/// Resolves when this process receives SIGINT or SIGTERM.
+fn signal() -> io::Result<oneshot::Receiver<()>> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let (sender, receiver) = oneshot::channel();
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        signals.forever().next();
+        // The receiver is dropped if the service has failed.
+        let _ = sender.send(());
+    })?;
+    Ok(receiver)
+}
+
+fn router(service: Service) -> Router {
+    Router::new()
+        .route("/metadata", get(find).put(store).delete(remove))
+        .layer(DefaultBodyLimit::max(MAX_ENTRY_BYTES))
+        .with_state(service)
+}
+
+impl Service {
+    /// Whether the request contains the password, if one is needed. Any user is accepted.
+    fn is_allowed(&self, headers: &HeaderMap) -> bool {
+        let Some(password) = &self.password else {
+            return true;
+        };
+        let value = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
+        let encoded = value.and_then(|value| value.strip_prefix("Basic "));
+        let login = encoded.and_then(|encoded| STANDARD.decode(encoded).ok());
+        let login = login.and_then(|bytes| String::from_utf8(bytes).ok());
+        login.is_some_and(|login| {
+            login
+                .split_once(':')
+                .is_some_and(|(_, given)| *given == **password)
+        })
+    }
+
+    fn with<R>(&self, operation: impl FnOnce(&mut Entries) -> R) -> R {
+        operation(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn find(
+    State(service): State<Service>,
+    Query(parameters): Query<Parameters>,
+    headers: HeaderMap,
+) -> Answer {
+    if !service.is_allowed(&headers) {
+        return unauthorized();
+    }
+    match service.with(|entries| entries.get(&parameters.key, now())) {
+        Some(text) => (StatusCode::OK, text),
+        None => (StatusCode::NOT_FOUND, "no entry\n".to_owned()),
+    }
+}
+
+async fn store(
+    State(service): State<Service>,
+    Query(parameters): Query<Parameters>,
+    headers: HeaderMap,
+    body: String,
+) -> Answer {
+    if !service.is_allowed(&headers) {
+        return unauthorized();
+    }
+    match service.with(|entries| entries.put(&parameters.key, body, now())) {
+        Ok(()) => (StatusCode::OK, String::new()),
+        Err(Rejection::Invalid(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
+        Err(Rejection::Taken) => (
+            StatusCode::CONFLICT,
+            "another run has published this key\n".to_owned(),
+        ),
+        Err(Rejection::Full) => (StatusCode::INSUFFICIENT_STORAGE, "too many entries\n".to_owned()),
+    }
+}
+
+async fn remove(
+    State(service): State<Service>,
+    Query(parameters): Query<Parameters>,
+    headers: HeaderMap,
+) -> Answer {
+    if !service.is_allowed(&headers) {
+        return unauthorized();
+    }
+    service.with(|entries| entries.remove(&parameters.key, parameters.run.as_deref()));
+    (StatusCode::OK, String::new())
+}
+
+fn unauthorized() -> Answer {
+    (StatusCode::UNAUTHORIZED, "a password is required\n".to_owned())
+}
+
+/// Current time in seconds since 1970 (UTC).
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |duration| duration.as_secs())
+}

@@ -1,0 +1,313 @@
+//! Calls between isolated processes over every channel, and calls that fail.
+
+mod cgroup;
+mod footprint;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crds::record::{CaseResult, FailureReason, Record, WarningReason};
+use crds::v1alpha1::{ArmResult, CallCause, CallSection, FabricProof};
+use rustix::process::{Signal, kill_process};
+
+use super::harness::{RunningCommand, TestDir, workspace};
+use super::mount_namespace::with_mounts;
+use super::processes::Process;
+use super::rejected::HIDE_CUDA_DRIVER;
+use super::stored_run::StoredRun;
+use cgroup::Cgroup;
+
+/// How long an extension must live until a test interferes with its calls: longer than the short calls take.
+const LONG_CASE: Duration = Duration::from_millis(300);
+
+fn measure_example(name: &str, rounds: &str) -> StoredRun {
+    let text = std::fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap();
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&text));
+    command.args(["--rounds", rounds]);
+    let output = RunningCommand::start(command).wait();
+    // The test does not depend on verdicts or on the noise of this machine.
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    let stored = StoredRun::read(&dir.run_dir(name));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    stored
+}
+
+fn result(stored: &StoredRun, scenario: &str, size_bytes: u64, arm: &str) -> ArmResult {
+    let mut results = stored.status().results.iter();
+    let found = results
+        .find(|one| (one.scenario.as_str(), one.size_bytes, one.arm.as_str()) == (scenario, size_bytes, arm));
+    found.cloned().unwrap_or_else(|| {
+        panic!(
+            "no result of {scenario} {size_bytes} {arm}: {:#?}",
+            stored.status().results
+        )
+    })
+}
+
+fn assert_successful(result: &ArmResult) {
+    let call = result.call.unwrap();
+    assert_eq!(
+        (call.section, call.cause),
+        (CallSection::Successful, None),
+        "{result:?}"
+    );
+    let (mean, hop) = (call.mean_nanos.unwrap(), call.hop_nanos.unwrap());
+    let (min, max) = (result.min_nanos.unwrap(), result.max_nanos.unwrap());
+    assert!((min..=max).contains(&mean), "{result:?}");
+    assert!(call.deviation_nanos.is_some(), "{result:?}");
+    assert!(hop.abs_diff(mean / u64::from(call.hops)) <= 1, "{result:?}");
+}
+
+#[test]
+fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
+    let stored = measure_example("rpc", "2");
+    let results = &stored.status().results;
+    // 11 payloads, each over 4 channels and by the control.
+    assert_eq!(results.len(), 11 * 5);
+    for one in results {
+        assert_successful(one);
+        assert_eq!(one.fabric, None, "{one:?}");
+    }
+    let p50 = |arm| result(&stored, "large-data", 50_000_000, arm).p50_nanos.unwrap();
+    assert!(
+        p50("shared-memory") * 5 < p50("unix-socket"),
+        "shared memory was copied"
+    );
+    assert!(p50("local") < p50("shared-memory"));
+    let hops = |scenario| result(&stored, scenario, 8, "unix-socket").call.unwrap().hops;
+    assert_eq!(
+        (
+            hops("small-data"),
+            hops("singleton"),
+            hops("chain"),
+            hops("recursive")
+        ),
+        (1, 2, 3, 4)
+    );
+    // A chain has more hops than a call, so it takes longer.
+    let mean = |scenario| {
+        result(&stored, scenario, 8, "unix-socket")
+            .call
+            .unwrap()
+            .mean_nanos
+            .unwrap()
+    };
+    assert!(mean("chain") > mean("small-data"));
+    let shared = stored.records().filter(|record| match record {
+        Record::Warning(warning) => {
+            warning.reason == WarningReason::Evidence && warning.message.contains("map the same pages")
+        }
+        _ => false,
+    });
+    // The array, the bytes and four tensors.
+    assert_eq!(shared.count(), 6);
+    // Nothing was sent over the interfaces during local calls, so no bytes prove a fabric.
+    assert_eq!(stored.status().fabric, None);
+}
+
+#[test]
+fn calls_over_transports_are_messages_on_the_fabric() {
+    let stored = measure_example("rpc-transports", "2");
+    for one in &stored.status().results {
+        assert_successful(one);
+        let off_fabric = one.arm == "unix-socket" || one.arm.starts_with("control");
+        let expected = (!off_fabric).then_some(FabricProof::Verified);
+        assert_eq!(one.fabric, expected, "{one:?}");
+    }
+    // A chain posts two requests from the initiator, because the second of its three calls is made by the target.
+    let posts = stored.cases().into_iter().filter_map(|case| match &case.result {
+        CaseResult::Measured(measured) if case.scenario == "chain" && case.arm == "libfabric" => {
+            let posted = measured.initiator.posted.as_ref()?;
+            Some(posted.counters.posts / posted.operations)
+        }
+        _ => None,
+    });
+    // The payload is echoed, so that the reply to the nested call is a third message.
+    assert_eq!(posts.collect::<Vec<_>>(), [3, 3]);
+}
+
+/// A run with calls that take long, of two payloads, and short calls. `long` contains more fields of the long ones.
+fn faulty_run(payloads: &str, long: &str) -> String {
+    format!(
+        "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: faulty}}\nspec:\n  baseline: unix\n  \
+         variants: [{{name: unix, channel: UnixSocket}}]\n  transport: {{loopback: {{}}}}\n  scenarios:\n  \
+         - {{name: long, integrity: false, rpc: {{payloads: {payloads}, {long}}}}}\n  \
+         - {{name: short, integrity: false, rpc: {{iterations: 10}}}}\n  sampling: {{rounds: 2, control: false}}\n"
+    )
+}
+
+/// Waits for an extension that answers long calls.
+fn long_extension(running: &mut RunningCommand) -> Process {
+    let mut seen: Option<(u32, Instant)> = None;
+    running.wait_for(|running| {
+        let extension = running.processes().into_iter().find(Process::is_extension)?;
+        match seen {
+            Some((pid, since)) if pid == extension.pid => (since.elapsed() > LONG_CASE).then_some(extension),
+            _ => {
+                seen = Some((extension.pid, Instant::now()));
+                None
+            }
+        }
+    })
+}
+
+/// Fails unless exactly one case failed with `reason`, all others were measured, and the status has the cause.
+fn assert_one_failure(stored: &StoredRun, reason: FailureReason, message: &str, cause: CallCause) {
+    stored.assert_complete();
+    let failures = stored.failures();
+    let [(case, failure)] = failures.as_slice() else {
+        panic!("expected one failure: {failures:?}");
+    };
+    assert_eq!(
+        (case.scenario.as_str(), failure.reason),
+        ("long", reason),
+        "{failure:?}"
+    );
+    assert!(failure.message.contains(message), "{failure:?}");
+    for one in &stored.status().results {
+        let call = one.call.unwrap();
+        if (one.scenario.as_str(), one.size_bytes) == ("long", case.size_bytes) {
+            assert_eq!(
+                (call.section, call.cause),
+                (CallSection::Failed, Some(cause)),
+                "{one:?}"
+            );
+            assert_eq!(one.valid_rounds, 1, "{one:?}");
+        } else {
+            assert_successful(one);
+            assert_eq!(one.valid_rounds, 2, "{one:?}");
+        }
+    }
+}
+
+#[test]
+fn killed_extension_is_replaced() {
+    let dir = TestDir::new();
+    let manifest = faulty_run("[SmallInt, SmallString]", "iterations: 100000");
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));
+    kill_process(long_extension(&mut running).id(), Signal::KILL).unwrap();
+    let output = running.wait();
+    output.expect_stdout("Died: failed (PeerLost)");
+    output.expect_stdout("1 successful, 1 failed, 0 skipped (total 2)");
+    let stored = StoredRun::read(&dir.run_dir("faulty"));
+    assert_one_failure(
+        &stored,
+        FailureReason::PeerLost,
+        "was killed by signal 9",
+        CallCause::Died,
+    );
+}
+
+#[test]
+fn stopped_extension_is_killed_at_the_time_limit() {
+    let dir = TestDir::new();
+    let manifest = faulty_run(
+        "[SmallInt, SmallString]",
+        "iterations: 100000, timeoutSeconds: 15",
+    );
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));
+    kill_process(long_extension(&mut running).id(), Signal::STOP).unwrap();
+    running.wait().expect_stdout("Timeout: failed (DeadlineExceeded)");
+    let stored = StoredRun::read(&dir.run_dir("faulty"));
+    let message = "time limit of 15 s";
+    assert_one_failure(
+        &stored,
+        FailureReason::DeadlineExceeded,
+        message,
+        CallCause::Timeout,
+    );
+}
+
+#[test]
+fn extension_that_the_kernel_kills_for_memory_is_reported_as_such() {
+    let Some(cgroup) = Cgroup::new("rpc-killed") else {
+        println!("skipped: the memory cgroups of this machine are not writable");
+        return;
+    };
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&faulty_run("[LargeBytes]", "iterations: 300, timeoutSeconds: 60"));
+    let runner = dir.runner(&format!("{}; exec", cgroup.join_command()));
+    let mut running = RunningCommand::start(dir.run_with(&runner, &manifest));
+    let extension = long_extension(&mut running);
+    running.wait_for(|_| (resident_bytes(&extension) > 50_000_000).then_some(()));
+    // Another process in the cgroup needs more memory than is left, until the extension is gone. The kernel may not kill
+    // it.
+    let left = 20 << 20;
+    cgroup.set_limit(cgroup.usage() + left);
+    let hog = format!(
+        "{}; echo -1000 > /proc/self/oom_score_adj; head -c {} /dev/zero | tail > /dev/null",
+        cgroup.join_command(),
+        left + (20 << 20)
+    );
+    let status = Command::new("sh")
+        .args(["-c", &hog])
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    running.wait().expect_stdout("OutOfMemory: failed (OutOfMemory)");
+    let stored = StoredRun::read(&dir.run_dir("faulty"));
+    let message = "its cgroup ran out of memory";
+    assert_one_failure(
+        &stored,
+        FailureReason::OutOfMemory,
+        message,
+        CallCause::OutOfMemory,
+    );
+}
+
+/// Resident set size of a process; 0 if it has exited.
+fn resident_bytes(process: &Process) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/statm", process.pid)).unwrap_or_default();
+    let pages: u64 = text
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .unwrap_or(0);
+    pages * 4096
+}
+
+#[test]
+fn calls_that_do_not_fit_into_the_memory_are_skipped() {
+    let Some(cgroup) = Cgroup::new("rpc-skipped") else {
+        println!("skipped: the memory cgroups of this machine are not writable");
+        return;
+    };
+    cgroup.set_limit(700 << 20);
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&faulty_run("[SmallInt, ImageTensor]", "iterations: 2"));
+    let runner = dir.runner(&format!("{}; exec", cgroup.join_command()));
+    let output = RunningCommand::start(dir.run_with(&runner, &manifest)).wait();
+    output.expect_stdout("1 successful, 0 failed, 1 skipped (total 2)");
+    let stored = StoredRun::read(&dir.run_dir("faulty"));
+    stored.assert_complete();
+    let large = result(&stored, "long", 805_306_368, "unix").call.unwrap();
+    let expected = (CallSection::Skipped, Some(CallCause::NotEnoughMemory), None);
+    assert_eq!((large.section, large.cause, large.mean_nanos), expected);
+    assert_successful(&result(&stored, "long", 8, "unix"));
+    assert_successful(&result(&stored, "short", 110, "unix"));
+    for (case, failure) in stored.failures() {
+        assert_eq!(case.size_bytes, 805_306_368);
+        assert!(failure.message.contains("2 copies of the payload"), "{failure:?}");
+    }
+}
+
+#[test]
+fn calls_with_gpu_memory_are_skipped_without_a_gpu() {
+    let dir = TestDir::new();
+    let manifest = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: gpu}\nspec:\n  baseline: a\n  \
+                    variants: [{name: a}]\n  transport: {loopback: {}}\n  resources: {gpus: 1}\n  scenarios:\n  \
+                    - {name: host, rpc: {quick: true}}\n  \
+                    - {name: device, memory: Cuda, rpc: {payloads: [TinyTensor], quick: true}}\n  sampling: {rounds: 1}\n";
+    let command = with_mounts(HIDE_CUDA_DRIVER, &dir.run(&dir.manifest(manifest)));
+    let output = RunningCommand::start(command).wait();
+    output.expect_stdout("NoGpu: ");
+    let stored = StoredRun::read(&dir.run_dir("gpu"));
+    let device = result(&stored, "device", 400, "a").call.unwrap();
+    assert_eq!(
+        (device.section, device.cause),
+        (CallSection::Skipped, Some(CallCause::NoGpu))
+    );
+    assert_successful(&result(&stored, "host", 8, "a"));
+}

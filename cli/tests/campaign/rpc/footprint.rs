@@ -1,0 +1,179 @@
+//! Memory of consumers that share a tensor, or have a copy each.
+
+use crds::record::{CaseResult, FootprintReport};
+use crds::v1alpha1::{CallCause, CallSection, FootprintResult};
+
+use super::cgroup::Cgroup;
+use crate::harness::{RunningCommand, TestDir};
+use crate::processes::Process;
+use crate::stored_run::StoredRun;
+
+/// A run with arms that copy and share a tensor.
+fn manifest(footprint: &str, rounds: u32) -> String {
+    format!(
+        "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: memory}}\nspec:\n  baseline: copied\n  \
+         variants: [{{name: copied, channel: UnixSocket}}, {{name: shared, channel: SharedMemory}}]\n  \
+         transport: {{loopback: {{}}}}\n  scenarios:\n  - {{name: memory, {footprint}}}\n  \
+         sampling: {{rounds: {rounds}, control: false}}\n  runPolicy: {{caseDeadlineSeconds: 300}}\n"
+    )
+}
+
+fn measure(footprint: &str, rounds: u32) -> StoredRun {
+    let dir = TestDir::new();
+    let output = RunningCommand::start(dir.run(&dir.manifest(&manifest(footprint, rounds)))).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    output.expect_stdout("RAM/consumer");
+    let stored = StoredRun::read(&dir.run_dir("memory"));
+    stored.assert_complete();
+    stored
+}
+
+fn result(stored: &StoredRun, arm: &str) -> FootprintResult {
+    let mut results = stored.status().results.iter();
+    results.find(|one| one.arm == arm).unwrap().footprint.unwrap()
+}
+
+#[test]
+fn copies_and_shared_tensors_have_their_memory() {
+    let stored = measure("memoryFootprint: {consumers: 4, sizes: [16Mi], iterations: 4}", 6);
+    assert_eq!(stored.failures(), Vec::new());
+    let size = 16 << 20;
+    let (copied, shared) = (result(&stored, "copied"), result(&stored, "shared"));
+    for one in [&copied, &shared] {
+        assert_eq!(
+            (one.section, one.cause, one.consumers),
+            (CallSection::Successful, None, 4)
+        );
+        // Every process has the whole tensor resident.
+        assert!(one.consumer_rss_bytes.unwrap() > size, "{one:?}");
+        assert!(one.own_bytes.unwrap() < size, "{one:?}");
+        // Distributions return their memory.
+        assert!(one.slope_bytes.unwrap().unsigned_abs() < size / 8, "{one:?}");
+    }
+    assert_eq!(
+        (copied.tensor_bytes, copied.saved_bytes),
+        (Some(5 * size), Some(0))
+    );
+    assert_eq!(
+        (copied.saved_ppm, shared.saved_ppm.map(per_mille)),
+        (Some(0), Some(800))
+    );
+    assert!(is_one_copy(&shared, size), "{shared:?}");
+    assert!(copied.consumer_bytes.unwrap() > size);
+    // A consumer has its share of the tensor by Pss, and all of it by Rss.
+    let of_tensor = shared.consumer_bytes.unwrap() - shared.own_bytes.unwrap();
+    assert!((size / 5..size / 4).contains(&of_tensor), "{shared:?}");
+    let mut comparisons = stored.status().comparisons.iter();
+    let verdict = comparisons.find(|one| one.primary).unwrap();
+    assert_eq!(
+        verdict.verdict,
+        Some(crds::v1alpha1::Verdict::Improved),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn hundred_consumers_share_one_tensor() {
+    let text = manifest(
+        "integrity: false, memoryFootprint: {consumers: 100, sizes: [256Mi], iterations: 2, timeoutSeconds: 300}",
+        1,
+    );
+    let shared = text
+        .replace("{name: copied, channel: UnixSocket}, ", "")
+        .replace("baseline: copied", "baseline: shared");
+    assert_ne!(shared, text);
+    let dir = TestDir::new();
+    RunningCommand::start(dir.run(&dir.manifest(&shared))).wait();
+    let stored = StoredRun::read(&dir.run_dir("memory"));
+    stored.assert_complete();
+    let found = result(&stored, "shared");
+    println!("{found:?}");
+    assert_eq!((found.section, found.consumers), (CallSection::Successful, 100));
+    assert!(is_one_copy(&found, 256 << 20), "{found:?}");
+    assert!(found.consumer_rss_bytes.unwrap() >= 256 << 20, "{found:?}");
+}
+
+#[test]
+fn values_agree_with_what_another_process_reads() {
+    let text = manifest(
+        "integrity: false, memoryFootprint: {consumers: 3, sizes: [32Mi], iterations: 100}",
+        1,
+    );
+    let shared = text
+        .replace("{name: copied, channel: UnixSocket}, ", "")
+        .replace("baseline: copied", "baseline: shared");
+    let dir = TestDir::new();
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&shared)));
+    // In the middle of the measured case, all consumers have the tensor, except the one that is waiting for it.
+    let seen = running.wait_for(|running| {
+        let consumers: Vec<Process> = running
+            .processes()
+            .into_iter()
+            .filter(Process::is_extension)
+            .collect();
+        let memory: Option<Vec<u64>> = consumers.iter().map(|one| pss_bytes(one.pid)).collect();
+        let memory = memory.filter(|all| all.len() == 3 && all.iter().all(|pss| *pss > 6 << 20))?;
+        Some(memory.iter().sum::<u64>())
+    });
+    running.wait();
+    let stored = StoredRun::read(&dir.run_dir("memory"));
+    let reports: Vec<FootprintReport> = stored.cases().into_iter().filter_map(report).collect();
+    let [report] = reports.as_slice() else {
+        panic!("expected one measured case: {reports:?}");
+    };
+    let ratio = seen as f64 / report.consumers_pss_bytes as f64;
+    println!(
+        "another process read {seen} bytes, and the record has {}",
+        report.consumers_pss_bytes
+    );
+    // While the host replaces the tensor of a consumer, fewer processes share its pages.
+    assert!((0.9..1.15).contains(&ratio), "{ratio}");
+}
+
+/// Whether the tensor is in memory once. The kernel rounds the share of each process down to 1 KiB.
+fn is_one_copy(found: &FootprintResult, size: u64) -> bool {
+    let copies = found.tensor_bytes.unwrap() as f64 / size as f64;
+    (0.99..=1.01).contains(&copies)
+}
+
+/// A value in parts per million, rounded to parts per thousand.
+fn per_mille(ppm: u64) -> u64 {
+    (ppm + 500) / 1000
+}
+
+fn report(case: &crds::record::CaseRecord) -> Option<FootprintReport> {
+    match &case.result {
+        CaseResult::Measured(measured) => measured.initiator.posted.as_ref()?.footprint,
+        _ => None,
+    }
+}
+
+/// Pss of a process according to `smaps_rollup`.
+fn pss_bytes(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(value.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+#[test]
+fn copies_that_exceed_the_limit_of_the_cgroup_are_refused() {
+    let Some(cgroup) = Cgroup::new("footprint") else {
+        println!("skipped: the memory cgroups of this machine are not writable");
+        return;
+    };
+    cgroup.set_limit(600 << 20);
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&manifest(
+        "integrity: false, memoryFootprint: {consumers: 8, sizes: [64Mi], iterations: 2}",
+        1,
+    ));
+    let runner = dir.runner(&format!("{}; exec", cgroup.join_command()));
+    RunningCommand::start(dir.run_with(&runner, &manifest)).wait();
+    let stored = StoredRun::read(&dir.run_dir("memory"));
+    stored.assert_complete();
+    let (copied, shared) = (result(&stored, "copied"), result(&stored, "shared"));
+    let expected = (CallSection::Skipped, Some(CallCause::NotEnoughMemory), None);
+    assert_eq!((copied.section, copied.cause, copied.tensor_bytes), expected);
+    assert_eq!(shared.section, CallSection::Successful);
+    assert!(is_one_copy(&shared, 64 << 20), "{shared:?}");
+}

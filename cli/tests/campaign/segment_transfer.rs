@@ -1,0 +1,110 @@
+//! The scenario of the Transfer Engine Benchmark, over UCX and libfabric.
+
+use crds::record::{CaseRecord, CaseResult, Posted};
+use crds::v1alpha1::{ArmResult, FabricProof};
+
+use super::harness::{RunningCommand, TestDir, workspace};
+use super::stored_run::StoredRun;
+
+/// Runs an example for two rounds with `fields` of its workload in addition, and returns its output and results.
+fn run(name: &str, fields: &str) -> (String, StoredRun) {
+    let text = std::fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap();
+    let shorter = match name {
+        "segment-transfer" => text.replace("segmentTransfer: {}", &format!("segmentTransfer: {{{fields}}}")),
+        _ => text.replace("duration: 1s", fields),
+    };
+    assert_ne!(shorter, text);
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&shorter));
+    command.args(["--rounds", "2"]);
+    let output = RunningCommand::start(command).wait();
+    // With two rounds, no verdict is possible.
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    let stored = StoredRun::read(&dir.run_dir(name));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    (output.to_string(), stored)
+}
+
+fn results(stored: &StoredRun) -> Vec<ArmResult> {
+    stored.status().results.clone()
+}
+
+fn posted(case: &CaseRecord) -> Option<&Posted> {
+    match &case.result {
+        CaseResult::Measured(measured) => measured.initiator.posted.as_ref(),
+        _ => None,
+    }
+}
+
+#[test]
+fn threads_read_batches_for_the_given_time() {
+    for workload in ["Read", "Write"] {
+        let fields = format!(
+            "workload: {workload}, sizes: [16Ki], batch: 4, threads: 3, duration: 200ms, reportUnit: MiB"
+        );
+        let (output, stored) = run("segment-transfer", &fields);
+        for result in results(&stored) {
+            assert!(result.bytes_per_second.unwrap() > 0, "{result:?}");
+            assert!(result.cpu_nanos_per_gib.is_some(), "{result:?}");
+            assert!(result.p50_nanos < result.max_nanos, "{result:?}");
+            assert!(result.first_batch_nanos.unwrap() > 0, "{result:?}");
+            assert_eq!(result.read_back, None);
+            assert_eq!(result.fabric, Some(FabricProof::Verified), "{result:?}");
+        }
+        assert!(output.contains(" MiB/s"), "{output}");
+        let cases = stored.cases();
+        let measured: Vec<&Posted> = cases.into_iter().filter_map(posted).collect();
+        assert!(!measured.is_empty());
+        for posted in measured {
+            assert_eq!(posted.latency.count(), posted.operations);
+            // All threads post whole batches.
+            assert_eq!(posted.operations % 4, 0);
+            assert_eq!(posted.counters.posts_per_burst, 4);
+            assert!(posted.elapsed_nanos >= 190_000_000, "{}", posted.elapsed_nanos);
+        }
+        for endpoints in stored.endpoints() {
+            let facts = endpoints.fabric.as_ref().unwrap();
+            let nodes = facts.thread_numa_nodes.len();
+            // The threads are bound if they are pinned and the kernel reports the nodes of the CPUs.
+            assert!(
+                nodes == 3 || nodes == 0 && facts.pinned_cpus.is_empty(),
+                "{facts:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn mix_reads_back_what_it_writes_in_shared_memory() {
+    let (output, stored) = run("segment-transfer-mix", "duration: 100ms");
+    for result in results(&stored) {
+        let reads = result.read_back.unwrap();
+        assert!(
+            reads.p50_nanos > 0 && reads.p99_nanos.unwrap() >= reads.p50_nanos,
+            "{reads:?}"
+        );
+        assert_eq!(result.fabric, Some(FabricProof::Verified), "{result:?}");
+    }
+    assert!(output.contains(" MiB/s"), "{output}");
+    let checked: Vec<_> = stored
+        .cases()
+        .into_iter()
+        .filter_map(|case| match &case.result {
+            CaseResult::Checked(report) => Some((case.size_bytes, report)),
+            _ => None,
+        })
+        .collect();
+    assert!(!checked.is_empty());
+    for (size, report) in checked {
+        // 4 threads check at least 2 batches of 16 writes and 16 reads.
+        assert!(report.transfers >= 4 * 2 * 32, "{report:?}");
+        assert_eq!(report.bytes, report.transfers * size);
+    }
+    for case in stored.cases() {
+        if let Some(posted) = posted(case) {
+            let reads = posted.read_back.as_ref().unwrap().histogram.count();
+            assert_eq!(2 * reads, posted.operations);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Calls between isolated processes, with the payloads, names and defaults of the PyIsolate benchmark suite.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Size;
+
+/// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the call
+/// to its reply. The channel of each arm is `spec.variants[].channel`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rpc {
+    /// Payloads of the calls. Defaults to SmallInt and SmallString.
+    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 10)))]
+    pub payloads: Vec<RpcPayload>,
+    /// Which calls a sample consists of. Defaults to Call.
+    pub pattern: RpcPattern,
+    /// Number of nested calls below the first one. Only for pattern Recursive, where it defaults to 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
+    pub depth: Option<u32>,
+    /// Whether the defaults are 100 samples after 2 for warm-up, instead of 1000 after 5. Defaults to false.
+    pub quick: bool,
+    /// Number of measured samples. sampling.minWindow does not raise it. Defaults to 1000, or 100 if quick is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 1_000_000)))]
+    pub iterations: Option<u32>,
+    /// Number of warm-up samples before the measurement. Defaults to 5, or 2 if quick is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
+    pub warmup: Option<u32>,
+    /// Maximum duration of a case, with its warm-up, in seconds. A process that exceeds it is killed, and the next case
+    /// starts a new one. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
+    pub timeout_seconds: u32,
+}
+
+/// Payload of a call, with the name and shape that it has in the benchmark suite. Elements of arrays have 8 bytes, and
+/// elements of tensors 4. The reply to SmallInt and SmallString is the payload, and the reply to all others is its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum RpcPayload {
+    /// Integer of 8 bytes.
+    SmallInt,
+    /// String of 110 bytes.
+    SmallString,
+    /// Array of 1,000,000 elements (8 MB).
+    LargeArray,
+    /// 50,000,000 bytes.
+    LargeBytes,
+    /// Tensor of 10 x 10 elements (400 B).
+    TinyTensor,
+    /// Tensor of 100 x 100 elements (40 kB).
+    SmallTensor,
+    /// Tensor of 512 x 512 elements (1 MiB).
+    MediumTensor,
+    /// Tensor of 1024 x 1024 elements (4 MiB).
+    LargeTensor,
+    /// Tensor of 3 x 8192 x 8192 elements (768 MiB), an image in 8K.
+    ImageTensor,
+    /// Tensor of 40132 x 40132 elements (6.4 GB), a model.
+    ModelTensor,
+}
+
+/// Which calls a sample consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum RpcPattern {
+    /// The host calls the extension (1 hop).
+    #[default]
+    Call,
+    /// Each process calls the other before it replies, to a depth of `depth` (`depth` + 1 hops).
+    Recursive,
+    /// The extension calls the host, which calls the extension, before they reply (3 hops).
+    Chain,
+    /// The extension calls an object that lives in the host before it replies (2 hops).
+    Singleton,
+}
+
+/// Channel over which an arm makes its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum RpcChannel {
+    /// Messages over the transport of the arm, between the two workers of a pair.
+    #[default]
+    Transport,
+    /// Function calls within the host process, which is the baseline without isolation.
+    Local,
+    /// A UNIX socket between the host and an extension that it starts.
+    UnixSocket,
+    /// A TCP connection over the loopback interface, between the host and an extension that it starts.
+    Tcp,
+    /// As UnixSocket, but the messages contain a descriptor of shared memory with the payload instead of its bytes.
+    SharedMemory,
+}
+
+/// All payloads, in the order of the benchmark suite.
+const PAYLOADS: [RpcPayload; 10] = [
+    RpcPayload::SmallInt,
+    RpcPayload::SmallString,
+    RpcPayload::LargeArray,
+    RpcPayload::LargeBytes,
+    RpcPayload::TinyTensor,
+    RpcPayload::SmallTensor,
+    RpcPayload::MediumTensor,
+    RpcPayload::LargeTensor,
+    RpcPayload::ImageTensor,
+    RpcPayload::ModelTensor,
+];
+
+impl Default for Rpc {
+    fn default() -> Self {
+        Self {
+            payloads: vec![RpcPayload::SmallInt, RpcPayload::SmallString],
+            pattern: RpcPattern::default(),
+            depth: None,
+            quick: false,
+            iterations: None,
+            warmup: None,
+            timeout_seconds: 30,
+        }
+    }
+}
+
+impl Rpc {
+    /// Number of calls of a sample.
+    pub fn hops(&self) -> u32 {
+        match self.pattern {
+            RpcPattern::Call => 1,
+            RpcPattern::Singleton => 2,
+            RpcPattern::Chain => 3,
+            RpcPattern::Recursive => self.depth.unwrap_or(3).saturating_add(1),
+        }
+    }
+
+    /// Number of measured samples.
+    pub fn iterations(&self) -> u32 {
+        self.iterations.unwrap_or(if self.quick { 100 } else { 1000 })
+    }
+
+    /// Number of warm-up samples.
+    pub fn warmup(&self) -> u32 {
+        self.warmup.unwrap_or(if self.quick { 2 } else { 5 })
+    }
+}
+
+impl RpcPayload {
+    /// Size in bytes, which identifies the payload in results.
+    pub fn size(self) -> Size {
+        Size(match self {
+            Self::SmallInt => 8,
+            Self::SmallString => 110,
+            Self::LargeArray => 8_000_000,
+            Self::LargeBytes => 50_000_000,
+            Self::TinyTensor => 4 * 10 * 10,
+            Self::SmallTensor => 4 * 100 * 100,
+            Self::MediumTensor => 4 * 512 * 512,
+            Self::LargeTensor => 4 * 1024 * 1024,
+            Self::ImageTensor => 4 * 3 * 8192 * 8192,
+            Self::ModelTensor => 4 * 40132 * 40132,
+        })
+    }
+
+    /// The payload with `bytes` bytes; `None` if there is none.
+    pub fn with_size(bytes: u64) -> Option<Self> {
+        PAYLOADS
+            .into_iter()
+            .find(|payload| payload.size().bytes() == bytes)
+    }
+
+    /// Name in the benchmark suite.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SmallInt => "small_int",
+            Self::SmallString => "small_string",
+            Self::LargeArray => "large_array",
+            Self::LargeBytes => "large_bytes",
+            Self::TinyTensor => "tiny_tensor",
+            Self::SmallTensor => "small_tensor",
+            Self::MediumTensor => "medium_tensor",
+            Self::LargeTensor => "large_tensor",
+            Self::ImageTensor => "image_tensor",
+            Self::ModelTensor => "model_tensor",
+        }
+    }
+
+    /// Whether the reply is the payload. All channels then copy the payload into the message, since it is not worth a
+    /// mapping.
+    pub fn is_echoed(self) -> bool {
+        matches!(self, Self::SmallInt | Self::SmallString)
+    }
+}
+
+impl RpcChannel {
+    /// Whether the calls are messages over the transport of the arm.
+    pub fn is_transport(self) -> bool {
+        self == Self::Transport
+    }
+
+    /// Channel that actually carries a payload of `bytes` bytes: payloads that are echoed are not worth a mapping, so that
+    /// SharedMemory is a UnixSocket for them.
+    pub fn carrying(self, bytes: u64) -> Self {
+        let is_echoed = RpcPayload::with_size(bytes).is_some_and(RpcPayload::is_echoed);
+        match self {
+            Self::SharedMemory if is_echoed => Self::UnixSocket,
+            channel => channel,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_identify_payloads_and_are_those_of_the_suite() {
+        for payload in PAYLOADS {
+            assert_eq!(RpcPayload::with_size(payload.size().bytes()), Some(payload));
+        }
+        assert_eq!(RpcPayload::with_size(9), None);
+        let sizes = PAYLOADS.map(|payload| payload.size().bytes());
+        assert_eq!(sizes[8..], [805_306_368, 6_442_309_696]);
+    }
+
+    #[test]
+    fn quick_changes_only_the_defaults() {
+        let counts = |rpc: Rpc| (rpc.warmup(), rpc.iterations());
+        assert_eq!(counts(Rpc::default()), (5, 1000));
+        let quick = Rpc {
+            quick: true,
+            ..Rpc::default()
+        };
+        assert_eq!(counts(quick.clone()), (2, 100));
+        let given = Rpc {
+            iterations: Some(7),
+            warmup: Some(0),
+            ..quick
+        };
+        assert_eq!(counts(given), (0, 7));
+    }
+
+    #[test]
+    fn patterns_have_their_number_of_calls() {
+        let hops = |pattern, depth| {
+            let rpc = Rpc {
+                pattern,
+                depth,
+                ..Rpc::default()
+            };
+            rpc.hops()
+        };
+        assert_eq!(hops(RpcPattern::Call, None), 1);
+        assert_eq!(hops(RpcPattern::Singleton, None), 2);
+        assert_eq!(hops(RpcPattern::Chain, None), 3);
+        assert_eq!(hops(RpcPattern::Recursive, None), 4);
+        assert_eq!(hops(RpcPattern::Recursive, Some(9)), 10);
+    }
+}

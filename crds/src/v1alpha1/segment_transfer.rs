@@ -1,0 +1,189 @@
+//! Scenario of the Transfer Engine Benchmark, with its names and defaults. The planner turns it into a transfer.
+
+use std::fmt;
+use std::time;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Duration, Size};
+
+/// Batches of reads or writes by several threads between the segments of two workers. A segment consists of memory on
+/// every NUMA node, and each thread uses the CPUs and the memory of one node. The next batch of a thread begins when all
+/// requests of the previous one are complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SegmentTransfer {
+    /// Operations of the requests. Defaults to Read.
+    pub workload: SegmentWorkload,
+    /// Sizes of a request, such as 4Ki or 16Mi. Defaults to 64Ki.
+    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
+    pub sizes: Vec<Size>,
+    /// Number of requests in a batch, all in flight together. Defaults to 16.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
+    pub batch: u32,
+    /// Number of threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes
+    /// whose CPUs the worker may use. The threads of all scenarios of the run are bound in this way, because they are
+    /// the same threads. Defaults to 4.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
+    pub threads: u32,
+    /// Duration of the measurement in each case. Must not be shorter than sampling.minWindow. Defaults to 10s.
+    pub duration: Duration,
+    /// Number of warm-up batches of each thread before the measurement. The first one is timed by itself. Defaults to 10.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3000)))]
+    pub warmup_batches: u32,
+    /// Unit of the throughput of this scenario in reports for human readers. The status, the metrics and the other
+    /// formats have bytes per second. Defaults to GB, which stands for 10^9 bytes per second.
+    pub report_unit: RateUnit,
+    /// Number of decimals of the throughput in reportUnit. Defaults to 2.
+    #[cfg_attr(feature = "crd", schemars(range(max = 9)))]
+    pub report_precision: u32,
+}
+
+/// Operations of the requests of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum SegmentWorkload {
+    /// Reads from the segment of the target.
+    #[default]
+    Read,
+    /// Writes to the segment of the target.
+    Write,
+    /// A batch of writes, then a batch of reads of the same memory of the target, and so on.
+    Mix,
+}
+
+/// Unit of a throughput: a number of bytes or bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum RateUnit {
+    /// 10^9 bytes per second.
+    #[default]
+    GB,
+    /// 2^30 bytes per second.
+    GiB,
+    /// 10^9 bits per second.
+    Gb,
+    /// 10^6 bytes per second.
+    MB,
+    /// 2^20 bytes per second.
+    MiB,
+    /// 10^6 bits per second.
+    Mb,
+    /// 10^3 bytes per second.
+    KB,
+    /// 2^10 bytes per second.
+    KiB,
+    /// 10^3 bits per second.
+    Kb,
+}
+
+impl RateUnit {
+    /// All units.
+    pub const ALL: [Self; 9] = [
+        Self::GB,
+        Self::GiB,
+        Self::Gb,
+        Self::MB,
+        Self::MiB,
+        Self::Mb,
+        Self::KB,
+        Self::KiB,
+        Self::Kb,
+    ];
+
+    /// Number of bytes per second in one unit.
+    fn bytes_per_second(self) -> f64 {
+        match self {
+            Self::GB => 1e9,
+            Self::GiB => f64::from(1 << 30),
+            Self::Gb => 1e9 / 8.0,
+            Self::MB => 1e6,
+            Self::MiB => f64::from(1 << 20),
+            Self::Mb => 1e6 / 8.0,
+            Self::KB => 1e3,
+            Self::KiB => f64::from(1 << 10),
+            Self::Kb => 1e3 / 8.0,
+        }
+    }
+}
+
+impl fmt::Display for RateUnit {
+    /// Writes the name that manifests use for the unit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Format of the throughput in reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateFormat {
+    /// Unit.
+    pub unit: RateUnit,
+    /// Number of decimals.
+    pub precision: u32,
+}
+
+impl RateFormat {
+    /// Formats a throughput, such as `1.23 GB/s`.
+    pub fn text(self, bytes_per_second: f64) -> String {
+        let value = bytes_per_second / self.unit.bytes_per_second();
+        format!("{value:.*} {}/s", self.precision as usize, self.unit)
+    }
+}
+
+impl Default for SegmentTransfer {
+    fn default() -> Self {
+        Self {
+            workload: SegmentWorkload::Read,
+            sizes: vec![Size(64 << 10)],
+            batch: 16,
+            threads: 4,
+            duration: Duration(time::Duration::from_secs(10)),
+            warmup_batches: 10,
+            report_unit: RateUnit::GB,
+            report_precision: 2,
+        }
+    }
+}
+
+impl SegmentTransfer {
+    /// Format of the throughput in reports.
+    pub fn rate_format(&self) -> RateFormat {
+        RateFormat {
+            unit: self.report_unit,
+            precision: self.report_precision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_formatted_in_every_unit() {
+        let rate = 1_234_567_890.0;
+        let formatted = RateUnit::ALL.map(|unit| RateFormat { unit, precision: 2 }.text(rate));
+        assert_eq!(
+            formatted,
+            [
+                "1.23 GB/s",
+                "1.15 GiB/s",
+                "9.88 Gb/s",
+                "1234.57 MB/s",
+                "1177.38 MiB/s",
+                "9876.54 Mb/s",
+                "1234567.89 KB/s",
+                "1205632.71 KiB/s",
+                "9876543.12 Kb/s",
+            ]
+        );
+        let whole = RateFormat {
+            unit: RateUnit::MB,
+            precision: 0,
+        };
+        assert_eq!(whole.text(rate), "1235 MB/s");
+    }
+}

@@ -1,0 +1,344 @@
+//! Calls of one arm with one payload: the section of the report that contains them, mean and deviation of all samples, and
+//! warnings. Performs no I/O.
+
+use crds::assignment::Workload;
+use crds::record::{CallReport, FailureReason};
+use crds::v1alpha1::{CallCause, CallSection, MemoryKind, RpcPayload};
+use serde::Serialize;
+
+use super::{CaseCheck, CellSummary, Invalid};
+use crate::collect::{Case, CaseOutcome};
+use crate::format;
+use crate::plan::{Plan, PlannedScenario};
+
+/// Mean in nanoseconds below which the deviation is not reported: it consists of readings of the clock.
+const MIN_DEVIATING_NANOS: f64 = 1000.0;
+/// Ratio of deviation to mean above which calls are reported as inconsistent.
+const MAX_DEVIATION_RATIO: f64 = 0.5;
+/// Ratio by which the time of a byte may grow from one payload to the next larger one.
+const MAX_SCALING_RATIO: f64 = 1.5;
+/// Smallest payload in bytes whose time is expected to grow with its size.
+const MIN_SCALING_BYTES: u64 = 64 * 1024;
+/// Growth of the memory of host and extension in a case that is reported, in bytes.
+const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
+
+/// Calls of one arm with one payload, over all rounds and pairs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallSummary {
+    /// Payload of the calls.
+    pub payload: RpcPayload,
+    /// Section of the report that contains the calls.
+    pub section: CallSection,
+    /// Cause of the first failure, or reason why the calls were skipped; `None` for successful calls.
+    pub cause: Option<CallCause>,
+    /// Message of the first failure or of the first skipped case; `None` for successful calls.
+    pub message: Option<String>,
+    /// Number of calls of a sample.
+    pub hops: u32,
+    /// Mean and deviation of the samples of all valid cases; `None` without a valid case.
+    pub moments: Option<Moments>,
+    /// Largest increase of the proportional set size of host and extension during a case, in bytes; `None` if it was not
+    /// measured.
+    pub memory_growth_bytes: Option<u64>,
+}
+
+/// Mean and standard deviation of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moments {
+    /// Number of samples.
+    pub samples: u64,
+    /// Mean in nanoseconds.
+    pub mean_nanos: f64,
+    /// Standard deviation with the divisor n - 1, in nanoseconds; `None` for a single sample.
+    pub deviation_nanos: Option<f64>,
+}
+
+impl CallSummary {
+    /// Mean divided by the number of calls of a sample, in nanoseconds.
+    pub fn hop_nanos(&self) -> Option<f64> {
+        Some(self.moments?.mean_nanos / f64::from(self.hops.max(1)))
+    }
+}
+
+/// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was recorded.
+pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)]) -> Option<CallSummary> {
+    let Workload::Rpc(rpc) = &scenario.assignment.workload else {
+        return None;
+    };
+    let (first, _) = cases.first()?;
+    let Sectioned { section, problem } = Sectioned::new(scenario.assignment.memory, cases);
+    let (cause, message) = problem.unzip();
+    let valid = || cases.iter().filter(|(_, check)| check.is_valid());
+    let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
+    Some(CallSummary {
+        payload: RpcPayload::with_size(first.size_bytes)?,
+        section,
+        cause,
+        message,
+        hops: rpc.hops,
+        moments: pooled(&reports),
+        memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
+    })
+}
+
+fn calls_of(case: &Case) -> Option<(u64, &CallReport)> {
+    let CaseOutcome::Measured(measured) = &case.outcome else {
+        return None;
+    };
+    let posted = measured.initiator.posted.as_ref()?;
+    Some((posted.operations, posted.call.as_ref()?))
+}
+
+fn growth(report: &CallReport) -> Option<u64> {
+    Some(
+        report
+            .memory_after_bytes?
+            .saturating_sub(report.memory_before_bytes?),
+    )
+}
+
+/// Section of the report that contains an arm, and its problem: the first failure or, if no case ran, the first skip.
+pub(super) struct Sectioned {
+    /// The section.
+    pub(super) section: CallSection,
+    /// Cause and message of the problem; `None` for a successful arm.
+    pub(super) problem: Option<(CallCause, String)>,
+}
+
+impl Sectioned {
+    /// Determines the section of an arm with these `cases`, whose scenario uses `memory`.
+    pub(super) fn new(memory: MemoryKind, cases: &[(&Case, &CaseCheck)]) -> Self {
+        let problems = cases.iter().filter_map(|(_, check)| {
+            let reason = check.invalid.first()?;
+            let (section, cause) = classify(reason, memory);
+            Some((section, (cause, reason.to_string())))
+        });
+        let mut problems: Vec<_> = problems.collect();
+        let failed = problems
+            .iter()
+            .position(|(section, _)| *section == CallSection::Failed);
+        let all_skipped = problems.len() == cases.len();
+        let (section, problem) = match failed {
+            Some(index) => problems.swap_remove(index),
+            None if all_skipped && !problems.is_empty() => problems.swap_remove(0),
+            None => {
+                return Self {
+                    section: CallSection::Successful,
+                    problem: None,
+                };
+            }
+        };
+        Self {
+            section,
+            problem: Some(problem),
+        }
+    }
+}
+
+/// The section of the report that contains a case that is invalid for `reason`, and its cause.
+fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
+    let Invalid::Failed { failure, .. } = reason else {
+        return (CallSection::Failed, CallCause::Invalid);
+    };
+    let gpu = memory == MemoryKind::Cuda;
+    match failure {
+        FailureReason::NotEnoughMemory => (CallSection::Skipped, CallCause::NotEnoughMemory),
+        FailureReason::NoDevice | FailureReason::MemoryUnavailable if gpu => {
+            (CallSection::Skipped, CallCause::NoGpu)
+        }
+        FailureReason::OutOfMemory => (CallSection::Failed, CallCause::OutOfMemory),
+        FailureReason::DeadlineExceeded => (CallSection::Failed, CallCause::Timeout),
+        FailureReason::PeerLost => (CallSection::Failed, CallCause::Died),
+        _ => (CallSection::Failed, CallCause::Error),
+    }
+}
+
+/// Mean and deviation of all samples, from those of each case.
+fn pooled(reports: &[(u64, &CallReport)]) -> Option<Moments> {
+    let samples: u64 = reports.iter().map(|(count, _)| count).sum();
+    if samples == 0 {
+        return None;
+    }
+    let total: f64 = reports
+        .iter()
+        .map(|(count, report)| *count as f64 * report.mean_nanos)
+        .sum();
+    let mean = total / samples as f64;
+    let squares = reports.iter().map(|(count, report)| {
+        let within = report.deviation_nanos.unwrap_or(0.0).powi(2) * (*count as f64 - 1.0);
+        within + *count as f64 * (report.mean_nanos - mean).powi(2)
+    });
+    let squares: f64 = squares.sum();
+    Some(Moments {
+        samples,
+        mean_nanos: mean,
+        deviation_nanos: (samples > 1).then(|| (squares / (samples as f64 - 1.0)).sqrt()),
+    })
+}
+
+/// Warnings about inconsistent calls, times that grow faster than the payload, and growing memory.
+pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for cell in cells {
+        let Some((call, prefix)) = cell.call.as_ref().zip(prefix(plan, cell)) else {
+            continue;
+        };
+        let moments = call.moments;
+        if let Some((mean, deviation)) =
+            moments.and_then(|moments| Some((moments.mean_nanos, moments.deviation_nanos?)))
+            && mean >= MIN_DEVIATING_NANOS
+            && deviation > MAX_DEVIATION_RATIO * mean
+        {
+            warnings.push(format!(
+                "{prefix}: the standard deviation {} is more than half of the mean {}: single calls took much longer than \
+                 others",
+                format::nanos(deviation),
+                format::nanos(mean)
+            ));
+        }
+        if let Some(growth) = call
+            .memory_growth_bytes
+            .filter(|growth| *growth > MAX_GROWTH_BYTES)
+        {
+            warnings.push(format!(
+                "{prefix}: the memory of host and extension grew by {} after the warm-up",
+                format::bytes(growth)
+            ));
+        }
+        if let Some((smaller, ratio)) = superlinear(cell, cells) {
+            warnings.push(format!(
+                "{prefix}: a byte takes {ratio:.1} times as long as in {}",
+                smaller.name()
+            ));
+        }
+    }
+    warnings
+}
+
+fn prefix(plan: &Plan, cell: &CellSummary) -> Option<String> {
+    let scenario = plan.scenarios.get(cell.scenario)?;
+    let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?;
+    let payload = cell.call.as_ref()?.payload.name();
+    Some(format!(
+        "{} {payload}: arm \"{}\"",
+        scenario.assignment.name, arm.name
+    ))
+}
+
+/// The next smaller payload of the same arm and scenario, and the ratio of the times of a byte, if it is too large.
+fn superlinear(cell: &CellSummary, cells: &[CellSummary]) -> Option<(RpcPayload, f64)> {
+    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
+    let smaller = cells.iter().filter(|other| {
+        (other.scenario, other.arm) == (cell.scenario, cell.arm)
+            && (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
+            && mean(other).is_some_and(|mean| mean > 0.0)
+    });
+    let smaller = smaller.max_by_key(|other| other.size_bytes)?;
+    let growth = mean(cell)? / mean(smaller)?;
+    let ratio = growth * smaller.size_bytes as f64 / cell.size_bytes as f64;
+    (ratio > MAX_SCALING_RATIO).then_some((smaller.call.as_ref()?.payload, ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(mean_nanos: f64, deviation_nanos: Option<f64>) -> CallReport {
+        CallReport {
+            mean_nanos,
+            deviation_nanos,
+            ..CallReport::default()
+        }
+    }
+
+    #[test]
+    fn pooled_values_are_those_of_all_samples_together() {
+        // Samples 1, 2, 3 and 10, 14: mean 6, squares 25 + 16 + 9 + 16 + 64 = 130, and 130 / 4 = 32.5.
+        let (one, other) = (report(2.0, Some(1.0)), report(12.0, Some(8.0_f64.sqrt())));
+        let moments = pooled(&[(3, &one), (2, &other)]).unwrap();
+        assert_eq!((moments.samples, moments.mean_nanos), (5, 6.0));
+        assert!((moments.deviation_nanos.unwrap() - 32.5_f64.sqrt()).abs() < 1e-9);
+        let single = report(7.0, None);
+        assert_eq!(pooled(&[(1, &single)]).unwrap().deviation_nanos, None);
+        assert_eq!(pooled(&[]), None);
+    }
+
+    #[test]
+    fn failures_are_in_their_section() {
+        let of = |failure, memory| {
+            let reason = Invalid::Failed {
+                failure,
+                message: String::new(),
+            };
+            classify(&reason, memory)
+        };
+        let heap = MemoryKind::Heap;
+        let failed = |cause| (CallSection::Failed, cause);
+        assert_eq!(
+            of(FailureReason::OutOfMemory, heap),
+            failed(CallCause::OutOfMemory)
+        );
+        assert_eq!(
+            of(FailureReason::DeadlineExceeded, heap),
+            failed(CallCause::Timeout)
+        );
+        assert_eq!(of(FailureReason::PeerLost, heap), failed(CallCause::Died));
+        assert_eq!(
+            of(FailureReason::MemoryUnavailable, heap),
+            failed(CallCause::Error)
+        );
+        assert_eq!(
+            classify(&Invalid::NothingMeasured, heap),
+            failed(CallCause::Invalid)
+        );
+        let skipped = |cause| (CallSection::Skipped, cause);
+        assert_eq!(
+            of(FailureReason::NotEnoughMemory, heap),
+            skipped(CallCause::NotEnoughMemory)
+        );
+        assert_eq!(
+            of(FailureReason::MemoryUnavailable, MemoryKind::Cuda),
+            skipped(CallCause::NoGpu)
+        );
+    }
+
+    #[test]
+    fn time_of_a_byte_is_compared_with_the_next_smaller_payload() {
+        let cell = |payload: RpcPayload, mean_nanos| CellSummary {
+            size_bytes: payload.size().bytes(),
+            call: Some(CallSummary {
+                payload,
+                section: CallSection::Successful,
+                cause: None,
+                message: None,
+                hops: 1,
+                moments: Some(Moments {
+                    samples: 10,
+                    mean_nanos,
+                    deviation_nanos: None,
+                }),
+                memory_growth_bytes: None,
+            }),
+            ..CellSummary::default()
+        };
+        let medium = cell(RpcPayload::MediumTensor, 1000.0);
+        let cells = |mean| {
+            [
+                cell(RpcPayload::SmallInt, 1.0),
+                medium.clone(),
+                cell(RpcPayload::LargeTensor, mean),
+            ]
+        };
+        let linear = cells(5000.0);
+        assert_eq!(superlinear(&linear[2], &linear), None);
+        let steep = cells(8000.0);
+        assert_eq!(
+            superlinear(&steep[2], &steep),
+            Some((RpcPayload::MediumTensor, 2.0))
+        );
+        // The time of small payloads does not depend on their size.
+        assert_eq!(superlinear(&steep[1], &steep), None);
+    }
+}

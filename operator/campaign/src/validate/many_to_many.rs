@@ -1,0 +1,52 @@
+//! Validates the scenarios of a run with the many-to-many pattern, whose flows must be active at the same time.
+
+use crds::assignment::ManyToMany;
+use crds::v1alpha1::{BenchmarkRunSpec, Direction, ScenarioWorkload};
+
+use super::ProblemKind;
+use super::problem::Reporter;
+
+/// Maximum number of measuring threads of a worker, over all its flows.
+const MAX_THREADS: u32 = 64;
+
+/// Validates the workloads and the devices of a run with the many-to-many pattern.
+pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
+    let Some(pattern) = spec.placement.many_to_many() else {
+        return;
+    };
+    if spec.devices.groups() > 1 {
+        report.add("spec.devices.gpus", ProblemKind::GpusOfFlows);
+    }
+    for (index, scenario) in spec.scenarios.iter().enumerate() {
+        if let Some(workload) = scenario.workload() {
+            check_workload(&format!("spec.scenarios[{index}]"), workload, pattern, report);
+        }
+    }
+}
+
+fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMany, report: &mut Reporter) {
+    let ScenarioWorkload::Transfer(transfer) = workload else {
+        let path = format!("{path}.{}", workload.field());
+        report.add(path, ProblemKind::WorkloadOfFlows);
+        return;
+    };
+    let mut add = |field: &str, kind| report.add(format!("{path}.transfer.{field}"), kind);
+    if transfer.direction != Direction::Unidirectional {
+        add("direction", ProblemKind::DirectionOfFlows);
+    }
+    if transfer.load.is_some() {
+        add("load", ProblemKind::LoadOfFlows);
+    }
+    if transfer.iterations.is_some() {
+        add("iterations", ProblemKind::IterationsOfFlows);
+    }
+    let flows = pattern.max_flows_of_a_worker();
+    if transfer.threads.saturating_mul(flows) > MAX_THREADS {
+        let kind = ProblemKind::ThreadsOfFlows {
+            threads: transfer.threads,
+            flows,
+            max: MAX_THREADS,
+        };
+        add("threads", kind);
+    }
+}

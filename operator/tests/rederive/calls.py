@@ -1,0 +1,99 @@
+"""Checks the calls of one arm with one payload: the section that contains them, and mean and deviation of all samples."""
+
+import math
+
+from .tally import ROUNDING
+
+# Payloads of the suite by their size.
+PAYLOADS = {
+    8: "SmallInt",
+    110: "SmallString",
+    8 * 10**6: "LargeArray",
+    50 * 10**6: "LargeBytes",
+    4 * 10**2: "TinyTensor",
+    4 * 100**2: "SmallTensor",
+    4 * 512**2: "MediumTensor",
+    4 * 1024**2: "LargeTensor",
+    4 * 3 * 8192**2: "ImageTensor",
+    4 * 40132**2: "ModelTensor",
+}
+# Payloads that the reply contains too.
+ECHOED = (8, 110)
+HOPS = {"Call": 1, "Singleton": 2, "Chain": 3}
+CAUSES = {"OutOfMemory": "OutOfMemory", "DeadlineExceeded": "Timeout", "PeerLost": "Died"}
+
+
+def hops(spec):
+    """Number of calls of a sample."""
+    pattern = spec.get("pattern", "Call")
+    return HOPS[pattern] if pattern in HOPS else spec.get("depth", 3) + 1
+
+
+def effective_channel(channel, length):
+    """Shared memory passes echoed payloads in the message, as a UNIX socket does."""
+    return "UnixSocket" if channel == "SharedMemory" and length in ECHOED else channel
+
+
+def payload_messages(scenario, length):
+    """Number of messages with payload that the initiator posts for a sample: those with odd numbers, of which the first half
+    are requests and the others replies."""
+    return sum(number <= scenario.hops or length in ECHOED for number in range(1, 2 * scenario.hops, 2))
+
+
+def check(run, key, cases, valid, stored, tally):
+    """Compares the values of calls. `stored` is None if the status omits the result."""
+    scenario = run.plan.scenario(key[0])
+    if scenario.kind != "rpc" or not cases:
+        tally.compare("call", f"results {key} call", stored, None)
+        return
+    stored, where = stored or {}, f"results {key} call."
+    section, cause = classify(cases, scenario.on_gpu)
+    if stored:
+        tally.compare("call", f"{where}payload", stored["payload"], PAYLOADS[key[1]])
+        tally.compare("call", f"{where}section", stored["section"], section)
+        tally.compare("call", f"{where}cause", stored.get("cause"), cause)
+        tally.compare("call", f"{where}hops", stored["hops"], scenario.hops)
+    posted = [case.sides[0]["posted"] for case in valid]
+    mean, deviation = moments([(one["operations"], one["call"]) for one in posted])
+    values = {"meanNanos": mean, "deviationNanos": deviation, "hopNanos": mean and mean / scenario.hops}
+    for field, derived in values.items():
+        derived = None if derived is None else math.floor(derived + 0.5)
+        tally.compare("call", f"{where}{field}", stored.get(field), derived, ROUNDING)
+    grown = [growth(one["call"]) for one in posted if one["call"].get("memoryAfterBytes") is not None]
+    tally.compare("call", f"{where}memoryGrowthBytes", stored.get("memoryGrowthBytes"), max(grown, default=None))
+
+
+def classify(cases, on_gpu):
+    """The section that contains the cases, and its cause: the first failure or, if no case ran, the first skip."""
+    found = [classify_case(case, on_gpu) for case in cases if not case.valid]
+    failures = [one for one in found if one[0] == "Failed"]
+    if failures:
+        return failures[0]
+    return found[0] if len(found) == len(cases) else ("Successful", None)
+
+
+def classify_case(case, on_gpu):
+    if case.reasons[0] != "Failed":
+        return "Failed", "Invalid"
+    reason = case.record["result"]["failed"]["reason"]
+    if reason == "NotEnoughMemory":
+        return "Skipped", "NotEnoughMemory"
+    if on_gpu and reason in ("NoDevice", "MemoryUnavailable"):
+        return "Skipped", "NoGpu"
+    return "Failed", CAUSES.get(reason, "Error")
+
+
+def moments(cases):
+    """Mean and standard deviation of all samples, from the number of samples of each case and its own values."""
+    count = sum(number for number, _ in cases)
+    if not count:
+        return None, None
+    mean = sum(number * one["meanNanos"] for number, one in cases) / count
+    squares = 0.0
+    for number, one in cases:
+        squares += one.get("deviationNanos", 0) ** 2 * (number - 1) + number * (one["meanNanos"] - mean) ** 2
+    return mean, math.sqrt(squares / (count - 1)) if count > 1 else None
+
+
+def growth(call):
+    return max(call["memoryAfterBytes"] - call["memoryBeforeBytes"], 0)

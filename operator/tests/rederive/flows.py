@@ -1,0 +1,85 @@
+"""The flows of the pattern ManyToMany: they are valid, and have values, only together."""
+
+import collections
+import statistics
+
+from .cases import Case, timed
+from .tally import ROUNDING
+
+# Minimum share of the time in which the windows of all flows were open that the window of each flow covers.
+MIN_SPAN_SHARE = 0.75
+PPM = 10**6
+
+
+class Together(Case):
+    """All flows of a round as one case, with the posting workers and the sides of all of them."""
+
+    def __init__(self, flows):
+        self.scenario, self.key, self.round, self.pair = flows[0].scenario, flows[0].key, flows[0].round, None
+        self.reasons = []
+        self.sides = [side for flow in flows for side in flow.sides]
+        self.posted = [one for flow in flows for one in flow.posted]
+
+
+def together(cases):
+    """The flows of each round as one case."""
+    rounds = collections.defaultdict(list)
+    for case in cases:
+        rounds[case.round].append(case)
+    return [Together(flows) for _, flows in sorted(rounds.items())]
+
+
+def is_simultaneous(case):
+    """Whether the window of a flow covers nearly all of the time in which the windows of all flows were open."""
+    span = case.record.get("spanNanos", 0)
+    window = (case.sides[0].get("posted") or {}).get("simultaneous", {}).get("elapsedNanos", 0)
+    return span > 0 and window >= span * MIN_SPAN_SHARE
+
+
+def invalidate_others(cases):
+    """Makes all flows that ran at the same time invalid if one of them is."""
+
+    def key(case):
+        return (*case.stream, case.record["block"], case.key[2])
+
+    invalid = {key(case) for case in cases if not case.valid}
+    for case in cases:
+        if case.valid and key(case) in invalid:
+            case.reasons.append("FlowInvalid")
+
+
+def check(run, key, stored, tally):
+    """Compares the rates of the flows in the status with the valid cases."""
+    where, flows = f"results {key} flows", stored.get("flows") or {}
+    for field, derived in derive(run.valid(key) if run.plan.many_to_many else []).items():
+        tally.compare("flow", f"{where}.{field}", flows.get(field), derived, ROUNDING)
+
+
+def derive(valid):
+    """The values of `flows` in a result."""
+    of_flow, of_receiver, fairness = collections.defaultdict(list), collections.defaultdict(list), []
+    rounds = collections.defaultdict(dict)
+    for case in valid:
+        window = timed(case.sides[0]["posted"])
+        rounds[case.round][case.pair] = window["payloadBytes"] / (window["elapsedNanos"] / 1e9)
+    for rates in rounds.values():
+        sums = collections.Counter()
+        for (sender, receiver), rate in rates.items():
+            of_flow[sender, receiver].append(rate)
+            sums[receiver] += rate
+        for receiver, rate in sums.items():
+            of_receiver[receiver].append(rate)
+        fairness.append(sum(rates.values()) ** 2 / len(rates) / sum(rate**2 for rate in rates.values()))
+    flows = [statistics.median(one) for one in of_flow.values()]
+    receivers = [statistics.median(one) for one in of_receiver.values()]
+    values = {
+        "slowestBytesPerSecond": (min, flows, 1),
+        "medianBytesPerSecond": (statistics.median, flows, 1),
+        "fastestBytesPerSecond": (max, flows, 1),
+        "slowestReceiverBytesPerSecond": (min, receivers, 1),
+        "fastestReceiverBytesPerSecond": (max, receivers, 1),
+        "fairnessPpm": (statistics.median, fairness, PPM),
+    }
+    return {
+        field: round(function(found) * factor) if found else None for field, (function, found, factor) in values.items()
+    }

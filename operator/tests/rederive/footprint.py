@@ -1,0 +1,49 @@
+"""Checks the memory of a host and its consumers."""
+
+import math
+
+from . import calls
+from .tally import ROUNDING
+
+PPM = 10**6
+
+
+def check(run, key, cases, stored, tally):
+    """Compares the values of a footprint. `stored` is None if the status omits the result."""
+    scenario = run.plan.scenario(key[0])
+    if scenario.kind != "footprint" or not cases:
+        tally.compare("footprint", f"results {key} footprint", stored, None)
+        return
+    stored, where = stored or {}, f"results {key} footprint."
+    if stored:
+        section, cause = calls.classify(cases, scenario.on_gpu)
+        tally.compare("footprint", f"{where}section", stored["section"], section)
+        tally.compare("footprint", f"{where}cause", stored.get("cause"), cause)
+        tally.compare("footprint", f"{where}consumers", stored["consumers"], scenario.consumers)
+    for field, derived in values(run, key, scenario.consumers).items():
+        derived = None if derived is None else math.floor(derived + 0.5)
+        tally.compare("footprint", f"{where}{field}", stored.get(field), derived, ROUNDING)
+
+
+def values(run, key, consumers):
+    """The values in the status by field; None without a valid case."""
+
+    def median(field):
+        return run.median(key, lambda case: case.sides[0]["posted"]["footprint"][field])
+
+    def of_one(field):
+        total = median(field)
+        return None if total is None else total / consumers
+
+    tensor, copies = median("tensorPssBytes"), key[1] * (consumers + 1)
+    saved = None if tensor is None else max(copies - tensor, 0)
+    return {
+        "baselineBytes": median("baselinePssBytes"),
+        "ownBytes": of_one("ownPssBytes"),
+        "consumerBytes": of_one("consumersPssBytes"),
+        "consumerRssBytes": of_one("consumersRssBytes"),
+        "tensorBytes": tensor,
+        "savedBytes": saved,
+        "savedPpm": None if saved is None else saved / copies * PPM,
+        "slopeBytes": median("slopeBytes"),
+    }

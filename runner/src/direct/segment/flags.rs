@@ -1,0 +1,323 @@
+//! Command-line flags, with the names of the Transfer Engine Benchmark, and the request that they describe. Performs no
+//! I/O.
+
+use clap::{ArgAction, Args, ValueEnum};
+use crds::units::{Duration, Size};
+use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload};
+
+use crate::direct::flags::{LocalFlags, TransportFlags};
+use crate::direct::request::{Request, RequestError, RequestedScenario, RequestedTransport};
+
+/// Time of a case beside its duration: for the warm-up and for the verification of all bytes.
+const CASE_ALLOWANCE_SECONDS: u64 = 120;
+
+/// Flags of both roles. Both sides must have the same values of those that describe the segment.
+#[derive(Clone, Debug, Args)]
+pub struct SegmentFlags {
+    /// Library and transports, on both sides.
+    #[command(flatten)]
+    pub transport: TransportFlags,
+    /// Library and devices of this machine.
+    #[command(flatten)]
+    pub local: LocalFlags,
+    /// Number of rails on both sides, each with a device of its own.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub rails: u32,
+    /// Measure UCX even where it emulates reads and writes with messages, as over tcp.
+    #[arg(long, alias = "allow_emulation")]
+    pub allow_emulation: bool,
+    /// Operations: reads from the remote segment, writes to it, or each batch of writes followed by reads of the same
+    /// memory.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Read)]
+    pub workload: WorkloadName,
+    /// Run the workload once with verification of every byte, before the measurement.
+    #[arg(long, alias = "integrity_check", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_value_t = true, default_missing_value = "true")]
+    pub integrity_check: bool,
+    /// Allocate the segment in shared memory.
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_value_t = false, default_missing_value = "true")]
+    pub shmfs: bool,
+    /// Allocate the segment in host memory.
+    #[arg(long, alias = "use_dram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_value_t = true, default_missing_value = "true")]
+    pub use_dram: bool,
+    /// Allocate the segment in the memory of GPU 0. Requires --use-dram=false.
+    #[arg(long, alias = "use_vram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_value_t = false, default_missing_value = "true")]
+    pub use_vram: bool,
+    /// Requests of a batch, all in flight together.
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    pub batch: u32,
+    /// Size of a request.
+    #[arg(long, value_name = "SIZE", default_value_t = Size(64 << 10))]
+    pub size: Size,
+    /// Duration of the measurement, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub duration: u64,
+    /// Threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes.
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub threads: u32,
+    /// Warm-up batches of each thread before the measurement. The first one is timed by itself.
+    #[arg(long, alias = "warmup_batches", value_name = "COUNT", default_value_t = 10)]
+    pub warmup_batches: u32,
+    /// Unit of the throughput.
+    #[arg(long, alias = "report_unit", value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
+    pub report_unit: RateUnit,
+    /// Decimals of the throughput.
+    #[arg(long, alias = "report_precision", value_name = "COUNT", default_value_t = 2)]
+    pub report_precision: u32,
+}
+
+/// Operations of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Writes, each batch followed by reads of the same memory.
+    Mix,
+}
+
+impl WorkloadName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Mix => "mix",
+        }
+    }
+}
+
+/// Parses the name of a unit.
+fn rate_unit(name: &str) -> Result<RateUnit, String> {
+    let unit = RateUnit::ALL.into_iter().find(|unit| unit.to_string() == name);
+    unit.ok_or_else(|| {
+        let names = RateUnit::ALL.map(|unit| unit.to_string());
+        format!("use one of {}", names.join(", "))
+    })
+}
+
+impl SegmentFlags {
+    /// The scenario that the flags describe.
+    pub fn scenario(&self) -> SegmentTransfer {
+        SegmentTransfer {
+            workload: match self.workload {
+                WorkloadName::Read => SegmentWorkload::Read,
+                WorkloadName::Write => SegmentWorkload::Write,
+                WorkloadName::Mix => SegmentWorkload::Mix,
+            },
+            sizes: vec![self.size],
+            batch: self.batch,
+            threads: self.threads,
+            duration: Duration(std::time::Duration::from_secs(self.duration)),
+            warmup_batches: self.warmup_batches,
+            report_unit: self.report_unit,
+            report_precision: self.report_precision,
+        }
+    }
+
+    /// Kind of memory of the segment.
+    ///
+    /// # Errors
+    /// If the flags contradict each other.
+    pub fn memory(&self) -> Result<MemoryKind, RequestError> {
+        match (self.use_dram, self.use_vram, self.shmfs) {
+            (true, false, false) => Ok(MemoryKind::Heap),
+            (true, false, true) => Ok(MemoryKind::SharedMemory),
+            (false, true, false) => Ok(MemoryKind::Cuda),
+            (false, true, true) => Err(RequestError::new(
+                "--shmfs",
+                "does not apply to GPU memory: remove it, or use --use-vram=false --use-dram=true",
+            )),
+            (true, true, _) => Err(RequestError::new(
+                "--use-vram",
+                "needs --use-dram=false: all memory of a segment is of one kind",
+            )),
+            (false, false, _) => Err(RequestError::new(
+                "--use-dram",
+                "is false, and so is --use-vram: choose one of them",
+            )),
+        }
+    }
+
+    /// Builds the request.
+    ///
+    /// # Errors
+    /// If the flags contradict each other.
+    pub fn request(&self, run_id: String, transport: RequestedTransport) -> Result<Request, RequestError> {
+        let case_timeout = self.duration.saturating_mul(2) + CASE_ALLOWANCE_SECONDS;
+        Ok(Request {
+            run_id,
+            transport,
+            memory: self.memory()?,
+            scenarios: vec![RequestedScenario::SegmentTransfer(self.scenario())],
+            integrity: self.integrity_check,
+            case_timeout_seconds: u32::try_from(case_timeout).unwrap_or(u32::MAX),
+            segment: None,
+            allow_emulation: self.allow_emulation,
+        })
+    }
+
+    /// Command that starts an initiator with these flags and those of the metadata service.
+    pub fn initiator_command(
+        &self,
+        segment: &str,
+        transport: &RequestedTransport,
+        metadata: &[String],
+    ) -> String {
+        let mut command = format!(
+            "fabricbench-runner initiator --remote-segment {} {} --workload {} --batch {} --size {} --threads {} \
+             --duration {} --warmup-batches {} --report-unit {} --report-precision {}",
+            quoted(segment),
+            quoted_flag(&transport.flag()),
+            self.workload.name(),
+            self.batch,
+            self.size,
+            self.threads,
+            self.duration,
+            self.warmup_batches,
+            self.report_unit,
+            self.report_precision
+        );
+        for (flag, set) in [
+            (" --rails ", self.rails != 1),
+            (" --allow-emulation", self.allow_emulation),
+            (" --integrity-check=false", !self.integrity_check),
+            (" --shmfs", self.shmfs),
+            (" --use-dram=false --use-vram", self.use_vram),
+        ] {
+            if set {
+                command.push_str(flag);
+            }
+            if set && flag == " --rails " {
+                command.push_str(&self.rails.to_string());
+            }
+        }
+        for word in metadata {
+            command.push(' ');
+            command.push_str(&quoted(word));
+        }
+        command
+    }
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:/,[]".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A flag and its value, which is quoted.
+fn quoted_flag(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((flag, value)) => format!("{flag} {}", quoted(value)),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use crds::v1alpha1::LibfabricProvider;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        flags: SegmentFlags,
+    }
+
+    fn parse(flags: &[&str]) -> Result<SegmentFlags, clap::Error> {
+        let parsed = Flags::try_parse_from(std::iter::once(&"x").chain(flags))?;
+        Ok(parsed.flags)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_scenario() {
+        let flags = parse(&[]).unwrap();
+        assert_eq!(flags.scenario(), SegmentTransfer::default());
+        assert_eq!(flags.memory(), Ok(MemoryKind::Heap));
+        assert!(flags.integrity_check);
+    }
+
+    #[test]
+    fn accepts_the_spelling_of_the_benchmark() {
+        let flags = parse(&[
+            "--workload=mix",
+            "--integrity_check",
+            "--shmfs=true",
+            "--use_dram=true",
+            "--use_vram=false",
+            "--batch=4",
+            "--size=4096",
+            "--duration=3",
+            "--threads=2",
+            "--report_unit=KiB",
+            "--report_precision=0",
+        ])
+        .unwrap();
+        let expected = SegmentTransfer {
+            workload: SegmentWorkload::Mix,
+            sizes: vec![Size(4096)],
+            batch: 4,
+            threads: 2,
+            duration: Duration(std::time::Duration::from_secs(3)),
+            report_unit: RateUnit::KiB,
+            report_precision: 0,
+            ..SegmentTransfer::default()
+        };
+        assert_eq!(flags.scenario(), expected);
+        assert_eq!(flags.memory(), Ok(MemoryKind::SharedMemory));
+        for unit in RateUnit::ALL {
+            let flags = parse(&["--report_unit", &unit.to_string()]).unwrap();
+            assert_eq!(flags.report_unit, unit);
+        }
+        let error = parse(&["--report_unit", "TB"]).unwrap_err().to_string();
+        assert!(error.contains("GB, GiB, Gb, MB, MiB, Mb, KB, KiB, Kb"), "{error}");
+    }
+
+    #[test]
+    fn a_segment_has_one_kind_of_memory() {
+        let memory = |flags: &[&str]| parse(flags).unwrap().memory().map_err(|error| error.to_string());
+        assert_eq!(memory(&["--use_dram=false", "--use_vram"]), Ok(MemoryKind::Cuda));
+        for flags in [
+            &["--use_vram"][..],
+            &["--use_dram=false"],
+            &["--use_dram=false", "--use_vram", "--shmfs"],
+        ] {
+            assert!(memory(flags).unwrap_err().starts_with("--"), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn the_command_of_the_initiator_has_the_same_flags() {
+        let flags = parse(&[
+            "--shmfs",
+            "--integrity_check=false",
+            "--rails=2",
+            "--size=1Mi",
+            "--workload=write",
+        ]);
+        let flags = flags.unwrap();
+        let transport = RequestedTransport::Libfabric {
+            provider: LibfabricProvider::TcpRxm,
+            rails: 2,
+        };
+        let command = flags.initiator_command("a b", &transport, &[]);
+        assert!(
+            command
+                .starts_with("fabricbench-runner initiator --remote-segment 'a b' --provider 'tcp;ofi_rxm' ")
+        );
+        let words: Vec<&str> = command.split_whitespace().skip(7).collect();
+        let parsed = parse(&words).unwrap();
+        assert_eq!(parsed.scenario(), flags.scenario());
+        assert_eq!(parsed.memory(), flags.memory());
+        assert_eq!((parsed.rails, parsed.integrity_check), (2, false));
+    }
+}

@@ -1,0 +1,105 @@
+//! Initiator: measures batches of requests to the segment of a target, and prints and writes the results. Uses TCP.
+
+use std::env;
+
+use clap::Args;
+
+use super::flags::SegmentFlags;
+use super::metadata::{MetadataFlags, check_name};
+use crate::direct::connect::{Destination, coordinate};
+use crate::direct::flags::OutputFlags;
+use crate::direct::measurement::Results;
+use crate::direct::request::{ExpectedSegment, RequestError, check_segment_transfer};
+use crate::direct::{DirectError, run_id};
+
+/// Flag that names the segment.
+const FLAG: &str = "--remote-segment";
+
+/// Flags of the initiator.
+#[derive(Clone, Debug, Args)]
+pub struct InitiatorFlags {
+    /// Name of the segment, as the target prints it. With p2p, it is ADDRESS:PORT.
+    #[arg(long, alias = "remote_segment", value_name = "NAME")]
+    pub remote_segment: String,
+    /// Metadata service.
+    #[command(flatten)]
+    pub metadata: MetadataFlags,
+    /// Time to wait for the target to listen, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub connect_timeout: u64,
+    /// Segment and workload.
+    #[command(flatten)]
+    pub segment: SegmentFlags,
+    /// Destinations of the results.
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Measures the workload together with a target, and prints and writes the results.
+///
+/// # Errors
+/// If the flags are invalid, the target cannot be reached or refuses the request, or the workload is not measured.
+pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
+    let variable = |name: &str| env::var(name).ok();
+    let segment = &flags.segment;
+    let transport = segment.transport.required_transport(segment.rails, variable)?;
+    let mut request = segment.request(run_id()?, transport)?;
+    check_segment_transfer(&segment.scenario(), request.case_timeout_seconds)?;
+    let name = &flags.remote_segment;
+    let (host, port) = match flags.metadata.service()? {
+        None => host_and_port(FLAG, name)?,
+        Some(metadata) => {
+            check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?;
+            let entry = metadata.find(name)?;
+            request.segment = Some(ExpectedSegment {
+                name: entry.segment,
+                run: entry.run,
+            });
+            host_and_port("the address in the metadata service", &entry.address)?
+        }
+    };
+    let results = Results::new(&flags.output)?;
+    let mut variables = segment.transport.replaced_variables(variable);
+    variables.extend(results.variable());
+    let target = Destination {
+        host: &host,
+        port,
+        timeout_seconds: flags.connect_timeout,
+        role: "target",
+    };
+    coordinate(target, &request, &results, |rails| {
+        segment.local.choices(rails, variables)
+    })
+}
+
+/// Divides `text`, the value of `flag`, into host and port.
+///
+/// # Errors
+/// If it is not of the form ADDRESS:PORT.
+pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u16), RequestError> {
+    let parsed = text.rsplit_once(':').and_then(|(host, port)| {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Some((host.to_owned(), port.parse().ok()?)).filter(|_| !host.is_empty())
+    });
+    parsed.ok_or_else(|| {
+        RequestError::new(
+            flag,
+            format!("is `{text:.100}`: use ADDRESS:PORT, such as 192.168.1.10:17777"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_an_address_with_a_port() {
+        let parse = |text| host_and_port("--remote-segment", text).map_err(|error| error.to_string());
+        assert_eq!(parse("node-1:80"), Ok(("node-1".to_owned(), 80)));
+        assert_eq!(parse("[::1]:80"), Ok(("::1".to_owned(), 80)));
+        for wrong in ["", "node", "node:", ":80", "node:66000"] {
+            assert!(parse(wrong).unwrap_err().contains("use ADDRESS:PORT"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Metadata services, in which a target publishes the address of its segment under a name.
+//!
+//! An entry contains the run of the target, its version and the time at which it expires. The target renews its entry
+//! while it runs and removes it at the end. An entry of a target that was killed expires. An entry is never replaced by
+//! the target of another run before it has expired.
+//!
+//! The modules of the services perform I/O. Every operation has a timeout.
+
+mod entry;
+mod error;
+mod etcd;
+mod exchange;
+mod http;
+mod publication;
+mod redis;
+
+use std::env;
+
+use clap::{Args, ValueEnum};
+
+pub use entry::{Entry, check_name};
+pub use error::MetadataError;
+pub use publication::Publication;
+
+use crate::direct::request::RequestError;
+
+/// Variable with the password of the user of the metadata service.
+pub const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
+
+/// Flags that select the metadata service.
+#[derive(Clone, Debug, Args)]
+pub struct MetadataFlags {
+    /// How the initiator finds the segment: by its address (p2p), or by its name in a metadata service.
+    #[arg(long, alias = "metadata_type", value_enum, default_value_t = MetadataType::P2p)]
+    pub metadata_type: MetadataType,
+    /// Servers of the metadata service, separated by commas: HOST:PORT, or for http also a URL such as
+    /// http://HOST:PORT/metadata. The first one that answers is used.
+    #[arg(long, alias = "metadata_servers", value_delimiter = ',', value_name = "LIST")]
+    pub metadata_servers: Vec<String>,
+    /// User of the metadata service. The variable FABRICBENCH_METADATA_PASSWORD contains the password.
+    #[arg(long, value_name = "NAME")]
+    pub metadata_user: Option<String>,
+}
+
+/// Metadata service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MetadataType {
+    /// None: the name of the segment is its address.
+    P2p,
+    /// etcd, over its JSON interface.
+    Etcd,
+    /// Redis.
+    Redis,
+    /// HTTP service such as `fabricbench metadata`.
+    Http,
+}
+
+impl MetadataType {
+    fn name(self) -> &'static str {
+        match self {
+            Self::P2p => "p2p",
+            Self::Etcd => "etcd",
+            Self::Redis => "redis",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// User and password of a metadata service.
+#[derive(Clone, PartialEq, Eq)]
+struct Login {
+    user: Option<String>,
+    password: String,
+}
+
+/// Metadata service with its servers.
+#[derive(Clone)]
+pub struct Metadata {
+    kind: MetadataType,
+    servers: Vec<String>,
+    login: Option<Login>,
+}
+
+/// Operations of one server.
+trait Store {
+    /// The entry of the segment `name`; `None` if there is none.
+    fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError>;
+
+    /// Stores `entry` for `ttl_seconds`, unless there is an entry of another run, which is returned.
+    fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<Option<Entry>, MetadataError>;
+
+    /// Removes the entry of the segment `name` if it is of `run`.
+    fn withdraw(&self, name: &str, run: &str) -> Result<(), MetadataError>;
+}
+
+impl MetadataFlags {
+    /// The metadata service; `None` for p2p.
+    ///
+    /// # Errors
+    /// If servers are missing, superfluous or invalid.
+    pub fn service(&self) -> Result<Option<Metadata>, RequestError> {
+        let servers = |reason: String| RequestError::new("--metadata-servers", reason);
+        if self.metadata_type == MetadataType::P2p {
+            return match self.metadata_servers.is_empty() && self.metadata_user.is_none() {
+                true => Ok(None),
+                false => Err(servers(
+                    "and --metadata-user need --metadata-type etcd, redis or http: with p2p, there is no metadata service"
+                        .into(),
+                )),
+            };
+        }
+        if self.metadata_servers.iter().all(String::is_empty) {
+            return Err(servers(format!(
+                "is missing: name a server for --metadata-type {}, such as 127.0.0.1:2379",
+                self.metadata_type.name()
+            )));
+        }
+        for server in &self.metadata_servers {
+            if server.contains('@') {
+                return Err(servers(format!(
+                    "contains a login: use --metadata-user and the variable {ENV_PASSWORD}, because other users can read the \
+                     arguments of a process"
+                )));
+            }
+            exchange::check_server(server).map_err(servers)?;
+        }
+        let password = env::var(ENV_PASSWORD).ok();
+        if self.metadata_user.is_some() && password.is_none() {
+            return Err(RequestError::new(
+                "--metadata-user",
+                format!("needs a password: set the variable {ENV_PASSWORD}"),
+            ));
+        }
+        Ok(Some(Metadata {
+            kind: self.metadata_type,
+            servers: self.metadata_servers.clone(),
+            login: password.map(|password| Login {
+                user: self.metadata_user.clone(),
+                password,
+            }),
+        }))
+    }
+
+    /// The flags in the command of an initiator; empty for p2p.
+    pub fn arguments(&self) -> Vec<String> {
+        if self.metadata_type == MetadataType::P2p {
+            return Vec::new();
+        }
+        let mut arguments = vec![
+            "--metadata-type".to_owned(),
+            self.metadata_type.name().to_owned(),
+            "--metadata-servers".to_owned(),
+            self.metadata_servers.join(","),
+        ];
+        if let Some(user) = &self.metadata_user {
+            arguments.extend(["--metadata-user".to_owned(), user.clone()]);
+        }
+        arguments
+    }
+}
+
+impl Metadata {
+    /// The entry of the segment `name`.
+    ///
+    /// # Errors
+    /// If no server answers, there is no entry, or the entry has expired or is of another version.
+    pub fn find(&self, name: &str) -> Result<Entry, MetadataError> {
+        let found = self.with_store(|store| store.find(name))?;
+        let entry = found.ok_or_else(|| MetadataError::NoEntry {
+            service: self.describe(),
+            segment: name.to_owned(),
+        })?;
+        entry.check(name, entry::now_seconds())?;
+        Ok(entry)
+    }
+
+    fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<(), MetadataError> {
+        match self.with_store(|store| store.publish(entry, ttl_seconds))? {
+            None => Ok(()),
+            Some(other) => Err(MetadataError::Taken {
+                segment: entry.segment.clone(),
+                run: other.run,
+                address: other.address,
+                seconds: other.expires_at.saturating_sub(entry::now_seconds()),
+            }),
+        }
+    }
+
+    fn withdraw(&self, name: &str, run: &str) -> Result<(), MetadataError> {
+        self.with_store(|store| store.withdraw(name, run))
+    }
+
+    /// Runs `operation` with the first server that answers.
+    fn with_store<R>(
+        &self,
+        operation: impl Fn(&dyn Store) -> Result<R, MetadataError>,
+    ) -> Result<R, MetadataError> {
+        let mut last = None;
+        for server in &self.servers {
+            let result = match self.kind {
+                MetadataType::Etcd => operation(&etcd::Etcd::new(server, self.login.as_ref())),
+                MetadataType::Redis => operation(&redis::Redis::new(server, self.login.as_ref())),
+                MetadataType::Http | MetadataType::P2p => {
+                    operation(&http::Http::new(server, self.login.as_ref()))
+                }
+            };
+            match result {
+                Err(error @ MetadataError::Unreachable { .. }) => last = Some(error),
+                result => return result,
+            }
+        }
+        Err(last.unwrap_or_else(|| MetadataError::Unreachable {
+            service: self.describe(),
+            reason: "no server is named".into(),
+        }))
+    }
+
+    /// Name of the service in messages.
+    pub fn describe(&self) -> String {
+        format!("{} at {}", self.kind.name(), self.servers.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(kind: MetadataType, servers: &[&str]) -> MetadataFlags {
+        MetadataFlags {
+            metadata_type: kind,
+            metadata_servers: servers.iter().map(|server| (*server).to_owned()).collect(),
+            metadata_user: None,
+        }
+    }
+
+    #[test]
+    fn servers_belong_to_a_service() {
+        let problem = |kind, servers: &[&str]| match flags(kind, servers).service() {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(problem(MetadataType::P2p, &[]), "");
+        assert_eq!(problem(MetadataType::Etcd, &["127.0.0.1:2379", "node:2379"]), "");
+        assert_eq!(problem(MetadataType::Http, &["http://node:8080/metadata"]), "");
+        assert!(problem(MetadataType::P2p, &["node:1"]).contains("need --metadata-type"));
+        assert!(
+            problem(MetadataType::Redis, &[]).contains("is missing: name a server for --metadata-type redis")
+        );
+        assert!(problem(MetadataType::Redis, &["user:secret@node:1"]).contains(ENV_PASSWORD));
+        assert!(problem(MetadataType::Etcd, &["https://node:1"]).contains("https"));
+        assert!(problem(MetadataType::Etcd, &["node"]).contains("HOST:PORT"));
+    }
+
+    #[test]
+    fn the_initiator_gets_the_same_service() {
+        assert!(flags(MetadataType::P2p, &[]).arguments().is_empty());
+        assert_eq!(
+            flags(MetadataType::Etcd, &["a:1", "b:2"]).arguments(),
+            ["--metadata-type", "etcd", "--metadata-servers", "a:1,b:2"]
+        );
+    }
+}

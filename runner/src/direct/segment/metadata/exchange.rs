@@ -1,0 +1,108 @@
+//! One HTTP request and its answer, with a timeout and a limit on the length. Uses TCP.
+
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::{Method, Request};
+
+use super::MetadataError;
+
+/// Timeout of an operation of a metadata service.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum length of an answer, in bytes.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Answer of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: String,
+}
+
+/// Sends a request and reads the answer.
+///
+/// # Errors
+/// If the server does not answer in time, or the answer is not HTTP or too long.
+pub(super) fn exchange(
+    service: &str,
+    method: Method,
+    url: &str,
+    authorization: Option<&str>,
+    body: &str,
+) -> Result<Answer, MetadataError> {
+    let agent: Agent = Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(None)
+        .build()
+        .into();
+    let mut request = Request::builder().method(method).uri(url);
+    if !body.is_empty() {
+        request = request.header("content-type", "application/json");
+    }
+    if let Some(authorization) = authorization {
+        request = request.header("authorization", authorization);
+    }
+    let request = request
+        .body(body.to_owned())
+        .map_err(|error| nonsense(service, &error.to_string()))?;
+    let mut response = agent.run(request).map_err(|error| failed(service, error))?;
+    let status = response.status().as_u16();
+    let body = response
+        .body_mut()
+        .with_config()
+        .limit(MAX_ANSWER_BYTES)
+        .read_to_string()
+        .map_err(|error| failed(service, error))?;
+    Ok(Answer { status, body })
+}
+
+fn failed(service: &str, error: ureq::Error) -> MetadataError {
+    let reason = error.to_string();
+    match error {
+        ureq::Error::Io(_)
+        | ureq::Error::Timeout(_)
+        | ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed => MetadataError::Unreachable {
+            service: service.to_owned(),
+            reason,
+        },
+        _ => nonsense(service, &reason),
+    }
+}
+
+pub(super) fn nonsense(service: &str, reason: &str) -> MetadataError {
+    MetadataError::Nonsense {
+        service: service.to_owned(),
+        reason: reason.chars().take(200).collect(),
+    }
+}
+
+/// URL of `server`, which is HOST:PORT or a URL. `path` is used if the server has no path.
+pub(super) fn url(server: &str, path: &str) -> String {
+    let address = server.strip_prefix("http://").unwrap_or(server);
+    match address.split_once('/') {
+        Some((host, given)) if !given.is_empty() => format!("http://{host}/{given}"),
+        Some((host, _)) => format!("http://{host}{path}"),
+        None => format!("http://{address}{path}"),
+    }
+}
+
+/// Checks that `server` is HOST:PORT or an HTTP URL.
+pub(super) fn check_server(server: &str) -> Result<(), String> {
+    if server.starts_with("https://") {
+        return Err(format!(
+            "contains {server}: https is not supported; use a server on a trusted network, or a local proxy"
+        ));
+    }
+    let address = server.strip_prefix("http://").unwrap_or(server);
+    let host = address.split('/').next().unwrap_or_default();
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    match has_port && url(server, "/").parse::<ureq::http::Uri>().is_ok() {
+        true => Ok(()),
+        false => Err(format!("contains `{server:.100}`: use HOST:PORT")),
+    }
+}

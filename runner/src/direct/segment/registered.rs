@@ -1,0 +1,193 @@
+//! Segment of a target that waits for initiators: an instrument process that has opened the endpoints and registered the
+//! memory. Starts and stops a process.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
+
+use crds::assignment::Assignment;
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
+use crds::v1alpha1::MemoryKind;
+
+use crate::attempt::SETUP_TIMEOUT;
+use crate::direct::assignment::SERVER;
+use crate::instrument::protocol::{Begin, Reply, Request};
+use crate::memory::Memory;
+use crate::rendezvous::message::WorkerCpus;
+use crate::worker::agent::EVENT_CAPACITY;
+use crate::worker::child::Instrument;
+use crate::worker::facts;
+use crate::worker::signals::StopFlag;
+use crate::worker_event::WorkerEvent;
+
+/// Interval at which the stop flag is checked.
+const TICK: Duration = Duration::from_millis(50);
+/// Timeout for the instrument to deregister its memory and exit.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Index of the only arm.
+const ARM: u32 = 0;
+
+/// Registered segment.
+pub(super) struct Registered {
+    instrument: Instrument,
+    events: Receiver<WorkerEvent>,
+    /// Facts that the library reports.
+    pub(super) facts: FabricFacts,
+    /// Setup costs.
+    pub(super) cold: ColdRecord,
+}
+
+impl Registered {
+    /// Opens the endpoints of the only arm of `assignment` and registers the memory of its scenario.
+    ///
+    /// # Errors
+    /// If the process cannot be started, the transport cannot be opened, or the memory is not available.
+    pub(super) fn new(assignment: &Assignment, stop: &StopFlag) -> Result<Self, CaseFailure> {
+        let process = assignment
+            .processes
+            .first()
+            .ok_or_else(|| internal("no process".into()))?;
+        let (sender, events) = sync_channel(EVENT_CAPACITY);
+        let mut instrument = Instrument::start(1, assignment, process, sender)
+            .map_err(|error| internal(format!("the instrument cannot be started: {error}")))?;
+        let begin = Request::Begin(Box::new(Begin {
+            assignment: Assignment {
+                rounds: Vec::new(),
+                ..assignment.clone()
+            },
+            rank: SERVER,
+            process: 0,
+            round: 0,
+            cpus: WorkerCpus {
+                cpus: facts::hello(assignment, SERVER).cpus,
+                overlapping_workers: 1,
+            },
+        }));
+        let mut ask = |request: &Request| ask(&mut instrument, &events, request, stop);
+        match ask(&begin)? {
+            Reply::Begun(begun) => begun?,
+            other => return Err(unexpected(&other)),
+        }
+        let opened = match ask(&Request::Open { arm: ARM })? {
+            Reply::Opened(opened) => opened?,
+            other => return Err(unexpected(&other)),
+        };
+        let cold = match ask(&Request::Cold { round: 0 })? {
+            Reply::Cold(records) => records.into_iter().next().unwrap_or_default(),
+            other => return Err(unexpected(&other)),
+        };
+        if opened.facts.memory.is_empty() {
+            return Err(memory_failure(assignment));
+        }
+        Ok(Self {
+            instrument,
+            events,
+            facts: opened.facts,
+            cold,
+        })
+    }
+
+    /// Why the segment is lost; `None` while the process runs.
+    pub(super) fn lost(&self) -> Option<CaseFailure> {
+        match self.events.try_recv() {
+            Ok(WorkerEvent::InstrumentLost { error, .. }) => Some(CaseFailure {
+                reason: FailureReason::Interrupted,
+                message: format!("the process that holds the segment has exited: {error}"),
+            }),
+            Ok(_) | Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(internal("the events of the segment ended".into())),
+        }
+    }
+
+    /// Deregisters the memory and closes the endpoints.
+    ///
+    /// # Errors
+    /// If the process does not confirm it in time; it is then killed.
+    pub(super) fn deregister(mut self) -> Result<(), CaseFailure> {
+        let left = ask(
+            &mut self.instrument,
+            &self.events,
+            &Request::Leave,
+            &StopFlag::default(),
+        );
+        let exit = self.instrument.wait_or_kill(LEAVE_TIMEOUT);
+        match left? {
+            Reply::Left if exit.success => Ok(()),
+            Reply::Left => Err(internal(format!(
+                "the process {} after it had closed the endpoints: {}",
+                exit.status, exit.output
+            ))),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// Sends `request` and waits for the reply.
+fn ask(
+    instrument: &mut Instrument,
+    events: &Receiver<WorkerEvent>,
+    request: &Request,
+    stop: &StopFlag,
+) -> Result<Reply, CaseFailure> {
+    instrument
+        .send(request)
+        .map_err(|error| internal(format!("the instrument does not accept a request: {error}")))?;
+    let deadline = Instant::now() + SETUP_TIMEOUT;
+    loop {
+        match events.recv_timeout(TICK) {
+            Ok(WorkerEvent::Reply { reply, .. }) => return Ok(reply),
+            Ok(WorkerEvent::InstrumentLost { error, .. }) => {
+                return Err(internal(format!(
+                    "the instrument exited while it opened the endpoints: {error}"
+                )));
+            }
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(internal("the instrument has exited".into())),
+        }
+        if stop.is_set() || Instant::now() >= deadline {
+            let message = match stop.is_set() {
+                true => "stopped by a signal while the segment was registered".to_owned(),
+                false => format!(
+                    "the segment was not registered within {} s",
+                    SETUP_TIMEOUT.as_secs()
+                ),
+            };
+            return Err(CaseFailure {
+                reason: FailureReason::Interrupted,
+                message,
+            });
+        }
+    }
+}
+
+/// Why the memory of the scenario is not available. The instrument reports the reason only to a case, so the memory is
+/// allocated once more.
+fn memory_failure(assignment: &Assignment) -> CaseFailure {
+    let kind = assignment
+        .scenarios
+        .first()
+        .map_or(MemoryKind::Heap, |scenario| scenario.memory);
+    let bytes = assignment.scenarios.first().map_or(0, |scenario| {
+        2 * scenario.area_bytes(assignment.transport.rails().into())
+    });
+    let message = match Memory::allocate(kind, usize::try_from(bytes).unwrap_or(usize::MAX)) {
+        Err(error) => error.to_string(),
+        Ok(_) => format!(
+            "{bytes} bytes of {kind:?} memory for each thread cannot be registered, or are on other NUMA nodes"
+        ),
+    };
+    CaseFailure {
+        reason: FailureReason::MemoryUnavailable,
+        message,
+    }
+}
+
+fn unexpected(reply: &Reply) -> CaseFailure {
+    internal(format!("the instrument sent an unexpected reply: {reply:?}"))
+}
+
+fn internal(message: String) -> CaseFailure {
+    CaseFailure {
+        reason: FailureReason::Internal,
+        message,
+    }
+}

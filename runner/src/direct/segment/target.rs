@@ -1,0 +1,315 @@
+//! Target: registers a segment, waits for initiators, and serves one after the other until a signal arrives. Uses TCP,
+//! processes and standard output.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use crds::assignment::Rendezvous;
+use crds::record::CaseFailure;
+use rustix::system::uname;
+
+use super::flags::SegmentFlags;
+use super::initiator::host_and_port;
+use super::metadata::{Metadata, MetadataFlags, Publication, check_name};
+use super::registered::Registered;
+use crate::direct::assignment::{LocalChoices, assignment};
+use crate::direct::request::{
+    Accepted, Limits, Request, RequestError, SegmentLimits, check_segment_transfer, segment_bytes,
+};
+use crate::direct::session::{Client, listen, wait_for_client};
+use crate::direct::{DirectError, connection_rails, run_id};
+use crate::worker::agent::EVENT_CAPACITY;
+use crate::worker::signals::{self, StopFlag};
+use crate::worker_event::WorkerEvent;
+
+/// Flag that names the segment.
+const FLAG: &str = "--local-segment";
+
+/// Flags of the target.
+#[derive(Clone, Debug, Args)]
+pub struct TargetFlags {
+    /// Address to listen on. With the default, only initiators on this machine can connect.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub addr: String,
+    /// TCP port to listen on. With 0, the system chooses a free port, which is part of the name of the segment.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Name of the segment. With p2p, it must be ADDRESS:PORT, and sets --addr and --port. By default, it is the address of
+    /// the target.
+    #[arg(long, alias = "local_segment", value_name = "NAME")]
+    pub local_segment: Option<String>,
+    /// Metadata service.
+    #[command(flatten)]
+    pub metadata: MetadataFlags,
+    /// Time after which the entry in the metadata service expires if the target does not renew it, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    pub metadata_ttl: u64,
+    /// Maximum duration of the session with an initiator, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub time_limit: u64,
+    /// Segment, and what the initiators do with it.
+    #[command(flatten)]
+    pub segment: SegmentFlags,
+}
+
+/// Sender of the events of the current session, for the signal handler.
+type CurrentSession = Arc<Mutex<Option<SyncSender<WorkerEvent>>>>;
+
+/// Segment that is offered to initiators.
+struct Offer<'a> {
+    flags: &'a TargetFlags,
+    limits: SegmentLimits,
+    /// Settings of the target, in the form of a request.
+    request: Request,
+    /// Address on which the target listens.
+    address: SocketAddr,
+    /// Address at which initiators reach the target.
+    reachable_at: String,
+    /// Metadata service; `None` for p2p.
+    metadata: Option<Metadata>,
+    variables: BTreeMap<String, String>,
+}
+
+/// Offers a segment until a signal arrives. Connections with anything other than a valid request are refused and do not
+/// end the target; neither does a session that fails.
+///
+/// # Errors
+/// If the flags are invalid, the address cannot be used, or the segment cannot be registered. A signal is not an error.
+pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
+    let variable = |name: &str| env::var(name).ok();
+    let transport = flags
+        .segment
+        .transport
+        .required_transport(flags.segment.rails, variable)?;
+    let request = flags.segment.request(run_id()?, transport)?;
+    check_segment_transfer(&flags.segment.scenario(), request.case_timeout_seconds)?;
+    let metadata = flags.metadata.service()?;
+    let session = CurrentSession::default();
+    let stop = watch_signals(Arc::clone(&session))?;
+    let (host, port) = listen_address(flags, metadata.is_none())?;
+    let listener = listen(&host, port)?;
+    let address = listener
+        .local_addr()
+        .map_err(|source| system("reading the address of the socket", source))?;
+    let reachable_at = reachable_address(&host, address);
+    let name = match (&flags.local_segment, &metadata) {
+        (Some(name), Some(_)) => name.clone(),
+        _ => reachable_at.clone(),
+    };
+    let offer = Offer {
+        limits: SegmentLimits {
+            name,
+            run: request.run_id.clone(),
+            threads: flags.segment.threads,
+            batch_bytes: segment_bytes(&flags.segment.scenario()),
+            memory: request.memory,
+        },
+        variables: flags.segment.transport.replaced_variables(variable),
+        flags,
+        request,
+        address,
+        reachable_at,
+        metadata,
+    };
+    offer.run(&listener, &stop, &session)
+}
+
+impl Offer<'_> {
+    fn run(
+        &self,
+        listener: &TcpListener,
+        stop: &StopFlag,
+        session: &CurrentSession,
+    ) -> Result<(), DirectError> {
+        let limits = Limits {
+            accepted: Accepted::Segment(self.limits.clone()),
+            transport: Some(self.request.transport.clone()),
+        };
+        let mut publication = None;
+        let mut is_first = true;
+        while !stop.is_set() {
+            let registered = match self.register(stop) {
+                Err(_) if stop.is_set() => break,
+                registered => registered?,
+            };
+            if is_first {
+                publication = self.publish()?;
+                self.announce(&registered)?;
+                is_first = false;
+            }
+            print("ready; Ctrl-C to stop")?;
+            let mut lost = None;
+            let client = wait_for_client(listener, &limits, || {
+                lost = registered.lost();
+                !stop.is_set() && lost.is_none()
+            });
+            if let Some(failure) = lost {
+                return Err(DirectError::Segment { failure });
+            }
+            registered.deregister().map_err(segment)?;
+            print(&format!("deregistered segment {}", self.limits.name))?;
+            if let Some(client) = client {
+                self.serve(client, stop, session)?;
+            }
+        }
+        if let Some(Err(error)) = publication.map(Publication::end) {
+            // If standard error is closed, the failure cannot be reported.
+            let _ = writeln!(
+                io::stderr(),
+                "the entry of segment {} is not removed, and expires within {} s: {error}",
+                self.limits.name,
+                self.flags.metadata_ttl
+            );
+        }
+        print("stopped by a signal")
+    }
+
+    /// Publishes the segment in the metadata service; `None` for p2p.
+    fn publish(&self) -> Result<Option<Publication>, DirectError> {
+        let Some(metadata) = self.metadata.clone() else {
+            return Ok(None);
+        };
+        let service = metadata.describe();
+        let SegmentLimits { name, run, .. } = &self.limits;
+        let publication = Publication::new(metadata, name, run, &self.reachable_at, self.flags.metadata_ttl)?;
+        print(&format!("published segment {name} of run {run} in {service}"))?;
+        Ok(Some(publication))
+    }
+
+    /// Registers the segment with the settings of the target.
+    fn register(&self, stop: &StopFlag) -> Result<Registered, DirectError> {
+        let spec = self.request.transport_spec();
+        // A transport over IP uses the interface of the address on which the target listens, if there is one.
+        let rails = match self.address.ip() {
+            IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
+                vec![address.to_string()]
+            }
+            _ => Vec::new(),
+        };
+        let rendezvous = Rendezvous {
+            host: self.address.ip().to_string(),
+            bind: self.address.ip().to_string(),
+            port: self.address.port(),
+            timeout_seconds: 1,
+        };
+        let assignment = assignment(&self.request, rendezvous, &self.choices(rails));
+        Registered::new(&assignment, stop).map_err(segment)
+    }
+
+    fn choices(&self, rails: Vec<String>) -> LocalChoices {
+        self.flags.segment.local.choices(rails, self.variables.clone())
+    }
+
+    /// Prints the segment and the command of the initiator.
+    fn announce(&self, registered: &Registered) -> Result<(), DirectError> {
+        let library = registered.facts.library.as_ref();
+        let library = library.map_or_else(String::new, |library| {
+            format!("{} {}, ", library.name, library.version)
+        });
+        print(&format!(
+            "segment {}: {} threads with {} requests of {}, {:?} memory, {} bytes registered in {:.3} ms with {library}\
+             provider {}",
+            self.limits.name,
+            self.limits.threads,
+            self.flags.segment.batch,
+            self.flags.segment.size,
+            self.limits.memory,
+            registered.cold.registered_bytes,
+            registered.cold.registration_nanos as f64 / 1e6,
+            registered.facts.provider
+        ))?;
+        print(&format!("listening on {}", self.address))?;
+        let nodes = &registered.facts.thread_numa_nodes;
+        if !nodes.is_empty() {
+            print(&format!("NUMA node of each thread: {nodes:?}"))?;
+        }
+        print("start the initiator with:")?;
+        let command = self.flags.segment.initiator_command(
+            &self.limits.name,
+            &self.request.transport,
+            &self.flags.metadata.arguments(),
+        );
+        print(&format!("  {command}"))
+    }
+
+    /// Serves one initiator. A failure of the session is reported, and the target continues.
+    fn serve(&self, client: Client, stop: &StopFlag, session: &CurrentSession) -> Result<(), DirectError> {
+        print(&format!("initiator {}", client.address))?;
+        let rails = connection_rails(&client.request, client.reader.stream());
+        let assignment = assignment(
+            &client.request,
+            client.rendezvous(&self.address.ip().to_string(), self.address.port()),
+            &self.choices(rails),
+        );
+        let (sender, events) = sync_channel(EVENT_CAPACITY);
+        *lock(session) = Some(sender.clone());
+        let limit = Duration::from_secs(self.flags.time_limit);
+        let served = client.serve(&assignment, limit, (sender, events), stop);
+        *lock(session) = None;
+        match served {
+            Ok(()) => print("the initiator has finished"),
+            Err(_) if stop.is_set() => Ok(()),
+            Err(error) => {
+                // If standard error is closed, the failure cannot be reported.
+                let _ = writeln!(io::stderr(), "the session has failed: {error}");
+                Ok(())
+            }
+        }
+    }
+}
+
+fn watch_signals(session: CurrentSession) -> Result<StopFlag, DirectError> {
+    signals::watch(move |signal| {
+        if let Some(sender) = &*lock(&session) {
+            // The send fails if the session has ended.
+            let _ = sender.send(WorkerEvent::Stop(signal));
+        }
+    })
+    .map_err(|source| system("installing the signal handlers", source))
+}
+
+fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender<WorkerEvent>>> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Host and port on which the target listens.
+///
+/// # Errors
+/// If the name of the segment is invalid.
+fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), RequestError> {
+    match &flags.local_segment {
+        Some(name) if is_p2p => return host_and_port(FLAG, name),
+        Some(name) => check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?,
+        None => {}
+    }
+    Ok((flags.addr.clone(), flags.port))
+}
+
+/// Address at which initiators reach the target. It is the name of the segment if it has no other.
+fn reachable_address(host: &str, address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        return format!("{}:{}", uname().nodename().to_string_lossy(), address.port());
+    }
+    match address.ip() {
+        IpAddr::V6(_) => address.to_string(),
+        IpAddr::V4(_) => format!("{host}:{}", address.port()),
+    }
+}
+
+fn segment(failure: CaseFailure) -> DirectError {
+    DirectError::Segment { failure }
+}
+
+fn print(line: &str) -> Result<(), DirectError> {
+    crate::direct::print(line).map_err(|source| system("writing to standard output", source))
+}
+
+fn system(action: &'static str, source: io::Error) -> DirectError {
+    DirectError::System { action, source }
+}

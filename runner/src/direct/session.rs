@@ -1,0 +1,154 @@
+//! Session of a server with one client: waits for a valid request and becomes the worker of the client. Uses TCP and
+//! standard error.
+
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crds::assignment::{Assignment, Rendezvous};
+use crds::record::EndRecord;
+
+use super::assignment::SERVER;
+use super::request::{Limits, Request};
+use super::{DirectError, negotiate};
+use crate::frame::{self, FrameReader};
+use crate::rendezvous::peer::Connection;
+use crate::worker::signals::StopFlag;
+use crate::worker::{WorkerError, facts, follow_coordinator};
+use crate::worker_event::WorkerEvent;
+
+/// Interval at which the stop flag is checked while a server waits for a client.
+const TICK: Duration = Duration::from_millis(50);
+/// Time for the client to welcome the server after the request was accepted.
+const WELCOME_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Client whose request was accepted.
+pub(super) struct Client {
+    /// What the client asks for.
+    pub request: Request,
+    /// Reader of the connection.
+    pub reader: FrameReader<TcpStream>,
+    /// Address of the client.
+    pub address: String,
+}
+
+impl Client {
+    /// Rendezvous of the assignment, on the connection to the client. `bind` and `port` are those of the listener.
+    pub(super) fn rendezvous(&self, bind: &str, port: u16) -> Rendezvous {
+        Rendezvous {
+            host: self.address.clone(),
+            bind: bind.to_owned(),
+            port,
+            timeout_seconds: WELCOME_TIMEOUT.as_secs() as u32,
+        }
+    }
+
+    /// Accepts the client and executes its commands until the attempt ends or `limit` has passed.
+    ///
+    /// # Errors
+    /// If the connection fails or the attempt is not complete.
+    pub(super) fn serve(
+        self,
+        assignment: &Assignment,
+        limit: Duration,
+        (sender, events): (SyncSender<WorkerEvent>, Receiver<WorkerEvent>),
+        stop: &StopFlag,
+    ) -> Result<(), DirectError> {
+        let hello = facts::hello(assignment, SERVER);
+        negotiate::accept(&self.reader, &self.address)?;
+        let connection = Connection {
+            reader: self.reader,
+            address: self.address,
+            deadline: Instant::now() + WELCOME_TIMEOUT,
+        };
+        let (cpus, reader) = connection
+            .introduce(&assignment.identity, SERVER, hello, || stop.is_set())
+            .map_err(|error| WorkerError::Incomplete {
+                failure: error.failure(),
+            })?;
+        // The time limit ends when this value is dropped.
+        let _limit = limit_time(limit, sender.clone())?;
+        let end: EndRecord = follow_coordinator(assignment, SERVER, cpus, reader, (sender, events))?;
+        match end.failure {
+            None => Ok(()),
+            Some(failure) => Err(DirectError::Incomplete { failure }),
+        }
+    }
+}
+
+/// Listens on `address` and `port`.
+///
+/// # Errors
+/// If the address cannot be used.
+pub(super) fn listen(address: &str, port: u16) -> Result<TcpListener, DirectError> {
+    let open = || {
+        let addresses: Vec<_> = (address, port).to_socket_addrs()?.collect();
+        let listener = TcpListener::bind(addresses.as_slice())?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    open().map_err(|source| DirectError::Listen {
+        address: format!("{address}:{port}"),
+        source,
+    })
+}
+
+/// Waits for a valid request while `goes_on` returns true. Returns `None` as soon as it returns false.
+pub(super) fn wait_for_client(
+    listener: &TcpListener,
+    limits: &Limits,
+    mut goes_on: impl FnMut() -> bool,
+) -> Option<Client> {
+    while goes_on() {
+        if !frame::readable(listener, Instant::now() + TICK).unwrap_or(false) {
+            continue;
+        }
+        let Ok((stream, address)) = listener.accept() else {
+            continue;
+        };
+        if stream.set_nonblocking(false).is_err() {
+            continue;
+        }
+        match negotiate::receive(stream, limits) {
+            Ok((request, reader)) => {
+                return Some(Client {
+                    request,
+                    reader,
+                    address: address.to_string(),
+                });
+            }
+            Err(refusal) => {
+                // If standard error is closed, the refusal cannot be reported.
+                let _ = writeln!(
+                    io::stderr(),
+                    "refused {address} ({:?}): {}",
+                    refusal.reason,
+                    refusal.message
+                );
+            }
+        }
+    }
+    None
+}
+
+/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely. The limit does not apply any
+/// more when the returned value is dropped.
+fn limit_time(limit: Duration, sender: SyncSender<WorkerEvent>) -> Result<Sender<()>, DirectError> {
+    let (guard, ended) = channel::<()>();
+    let wait = move || {
+        if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            // The send fails if the session has ended.
+            let _ = sender.send(WorkerEvent::Stop("--time-limit"));
+        }
+    };
+    thread::Builder::new()
+        .name("time-limit".into())
+        .spawn(wait)
+        .map_err(|source| DirectError::System {
+            action: "starting a thread",
+            source,
+        })?;
+    Ok(guard)
+}

@@ -1,0 +1,59 @@
+//! An extension: a process that this process, its host, starts on the same machine and calls over a UNIX socket or a TCP
+//! connection.
+//!
+//! Calls alternate between the two processes: each call is nested in the one before, and both sides execute the same code
+//! ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared memory that
+//! contains it ([`link`]). An extension that exceeds its time limit is killed, and the host learns whether it timed out, was
+//! killed for lack of memory, or exited ([`process`]).
+
+mod calls;
+mod link;
+mod message;
+pub mod pages;
+pub mod process;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::net::UnixStream;
+
+use crds::record::{CaseFailure, FailureReason};
+use snafu::Snafu;
+
+pub use calls::Payload;
+pub use message::{CallPlan, Passing};
+pub use process::Extension;
+pub use serve::{ExtensionOptions, run};
+
+/// Reason why an extension cannot serve its host.
+#[derive(Debug, Snafu)]
+pub enum ExtensionError {
+    /// Standard input is not the socket of a host.
+    #[snafu(display("standard input is not a socket; an extension must be started by an instrument"))]
+    NoHost,
+    /// A system call failed while the extension was starting.
+    #[snafu(display("{action} failed: {source}"))]
+    Start {
+        /// Action that failed.
+        action: &'static str,
+        /// Error of the system call.
+        source: std::io::Error,
+    },
+    /// The connection to the host failed.
+    #[snafu(display("the connection to the host failed: {}", failure.message))]
+    Host {
+        /// The failure.
+        failure: CaseFailure,
+    },
+}
+
+/// Sockets over which host and extension exchange calls.
+#[derive(Debug)]
+enum Stream {
+    Unix(UnixStream),
+    Tcp(std::net::TcpStream),
+}
+
+fn failure(reason: FailureReason, message: String) -> CaseFailure {
+    CaseFailure { reason, message }
+}

@@ -1,0 +1,269 @@
+//! Calls between a host and its extension, as both sides execute them. Performs I/O on the connection.
+//!
+//! A process that answers a call other than the last one calls the other process before it replies. A process that passes
+//! the payload on sends its own copy of it, or the descriptor that it received.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use crds::v1alpha1::MemoryKind;
+
+use super::failure;
+use super::link::{Body, Link};
+use super::message::{CallPlan, Message, Passing};
+use crate::integrity::Verifier;
+use crate::memory::Memory;
+
+/// Payload of the first call of a sample.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload<'a> {
+    /// Bytes that the message contains.
+    Bytes(&'a [u8]),
+    /// Shared memory whose descriptor accompanies the message.
+    Shared(&'a Memory),
+}
+
+/// One side of the calls.
+pub(super) struct Calls {
+    link: Link,
+    plan: CallPlan,
+    /// Bytes of the last message with a body.
+    received: Vec<u8>,
+    /// Payload of the last request to keep one.
+    kept: Option<Arc<Memory>>,
+    check: Option<Check>,
+}
+
+/// Checks of the payloads that arrive at this side.
+struct Check {
+    verifier: Verifier,
+    seed: u64,
+    transfer: u64,
+    arrived: u64,
+}
+
+impl Calls {
+    pub(super) fn new(link: Link) -> Self {
+        let plan = CallPlan {
+            hops: 1,
+            bytes: 0,
+            passing: Passing::Copy,
+            echo: false,
+        };
+        Self {
+            link,
+            plan,
+            received: Vec::new(),
+            kept: None,
+            check: None,
+        }
+    }
+
+    pub(super) fn set_plan(&mut self, plan: CallPlan) {
+        self.plan = plan;
+    }
+
+    pub(super) fn plan(&self) -> CallPlan {
+        self.plan
+    }
+
+    /// Takes the payload that the last message contained, if that was a request to keep it.
+    pub(super) fn take_kept(&mut self) -> Option<Arc<Memory>> {
+        self.kept.take()
+    }
+
+    /// Checks the payloads that arrive from now on.
+    pub(super) fn check_payloads(&mut self, seed: u64, transfer: u64) {
+        match &mut self.check {
+            Some(check) if check.seed == seed => check.transfer = transfer,
+            check => {
+                *check = Some(Check {
+                    verifier: Verifier::new(seed),
+                    seed,
+                    transfer,
+                    arrived: 0,
+                });
+            }
+        }
+    }
+
+    /// Result of the checks at this side.
+    pub(super) fn report(&self) -> IntegrityReport {
+        let report = |check: &Check| check.verifier.report(check.arrived);
+        self.check.as_ref().map(report).unwrap_or_default()
+    }
+
+    pub(super) fn send(&mut self, message: &Message) -> Result<(), CaseFailure> {
+        self.link.send(message, Body::Empty).map_err(connection_failure)
+    }
+
+    pub(super) fn send_payload(
+        &mut self,
+        message: &Message,
+        payload: Payload<'_>,
+    ) -> Result<(), CaseFailure> {
+        let body = body(payload)?;
+        self.link.send(message, body).map_err(connection_failure)
+    }
+
+    pub(super) fn receive(&mut self) -> Result<Message, CaseFailure> {
+        let max = self.plan.bytes;
+        let (message, length) = self.link.receive_header(max).map_err(connection_failure)?;
+        if length > 0 && message == Message::Hold {
+            self.kept = Some(self.receive_memory(length)?);
+            return Ok(message);
+        }
+        self.link
+            .receive_body(length, &mut self.received)
+            .map_err(connection_failure)?;
+        match message {
+            Message::Failed(failure) => Err(failure),
+            message => Ok(message),
+        }
+    }
+
+    /// Receives a body of `length` bytes into pages of its own, so that no copy remains anywhere else.
+    fn receive_memory(&mut self, length: usize) -> Result<Arc<Memory>, CaseFailure> {
+        let memory = Memory::allocate(MemoryKind::Heap, length).map_err(memory_failure)?;
+        let written = self.link.receive_parts(length, |offset, part| {
+            memory.write_from(offset, part).map_err(io::Error::other)
+        });
+        written.map_err(connection_failure)?;
+        Ok(memory)
+    }
+
+    pub(super) fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        self.link.take_descriptor()
+    }
+
+    /// Makes the first call of a sample with `payload`, and returns when its reply has arrived.
+    pub(super) fn call(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
+        let body = body(payload)?;
+        self.link
+            .send(&Message::Request { hop: 1 }, body)
+            .map_err(connection_failure)?;
+        self.await_reply(1)
+    }
+
+    /// Waits for the reply to call `hop`. Answers the call that is nested in it.
+    fn await_reply(&mut self, hop: u32) -> Result<(), CaseFailure> {
+        let mut message = self.receive()?;
+        if let Message::Request { hop: nested } = message
+            && nested == hop + 1
+        {
+            self.answer(nested)?;
+            message = self.receive()?;
+        }
+        match message {
+            Message::Reply { hop: replied, bytes } if replied == hop && bytes == self.plan.bytes => {}
+            other => return Err(unexpected(&other)),
+        }
+        if self.plan.echo {
+            self.accept_bytes()?;
+        }
+        Ok(())
+    }
+
+    /// Answers call `hop`, whose request was received.
+    pub(super) fn answer(&mut self, hop: u32) -> Result<(), CaseFailure> {
+        let mapped = match self.plan.passing {
+            Passing::Copy => None,
+            Passing::Map => Some(self.accept_mapping()?),
+        };
+        if mapped.is_none() {
+            self.accept_bytes()?;
+        }
+        if hop < self.plan.hops {
+            let body = match &mapped {
+                Some(memory) => body(Payload::Shared(memory))?,
+                None => Body::Bytes(&self.received),
+            };
+            self.link
+                .send(&Message::Request { hop: hop + 1 }, body)
+                .map_err(connection_failure)?;
+            self.await_reply(hop + 1)?;
+        }
+        let reply = Message::Reply {
+            hop,
+            bytes: self.plan.bytes,
+        };
+        let body = if self.plan.echo {
+            Body::Bytes(&self.received)
+        } else {
+            Body::Empty
+        };
+        self.link.send(&reply, body).map_err(connection_failure)
+    }
+
+    /// Accepts a payload that the last message contained.
+    fn accept_bytes(&mut self) -> Result<(), CaseFailure> {
+        if self.received.len() as u64 != self.plan.bytes {
+            let message = format!(
+                "a message contains {} bytes of payload instead of {}",
+                self.received.len(),
+                self.plan.bytes
+            );
+            return Err(failure(FailureReason::CompletionFailed, message));
+        }
+        if let Some(check) = &mut self.check {
+            check.arrived += 1;
+            check.verifier.check_bytes(&self.received, check.transfer);
+        }
+        Ok(())
+    }
+
+    /// Maps a payload whose descriptor accompanied the last message, and reads its first bytes.
+    pub(super) fn accept_mapping(&mut self) -> Result<Arc<Memory>, CaseFailure> {
+        let descriptor = self.take_descriptor().ok_or_else(|| {
+            let message = "a message is not accompanied by the descriptor of its payload".to_owned();
+            failure(FailureReason::CompletionFailed, message)
+        })?;
+        let bytes = self.plan.bytes;
+        let memory = Memory::map_shared(File::from(descriptor), bytes as usize).map_err(memory_failure)?;
+        let mut first = [0; 8];
+        let count = first.len().min(bytes as usize);
+        memory.read_into(0, &mut first[..count]).map_err(memory_failure)?;
+        std::hint::black_box(first);
+        if let Some(check) = &mut self.check {
+            check.arrived += 1;
+            check
+                .verifier
+                .check_chunk(&memory, 0, check.transfer, (0, bytes))?;
+        }
+        Ok(memory)
+    }
+}
+
+fn body(payload: Payload<'_>) -> Result<Body<'_>, CaseFailure> {
+    match payload {
+        Payload::Bytes(bytes) => Ok(Body::Bytes(bytes)),
+        Payload::Shared(memory) => memory.descriptor().map(Body::Descriptor).ok_or_else(|| {
+            let message = "the payload is not in shared memory; this is a bug in fabricbench".to_owned();
+            failure(FailureReason::Internal, message)
+        }),
+    }
+}
+
+pub(super) fn unexpected(message: &Message) -> CaseFailure {
+    let text = format!("unexpected message {message:?}; this is a bug in fabricbench");
+    failure(FailureReason::Internal, text)
+}
+
+fn memory_failure(error: crate::memory::MemoryError) -> CaseFailure {
+    failure(error.reason(), error.to_string())
+}
+
+pub(super) fn connection_failure(error: io::Error) -> CaseFailure {
+    let reason = match error.kind() {
+        io::ErrorKind::OutOfMemory => FailureReason::OutOfMemory,
+        io::ErrorKind::InvalidData => FailureReason::CompletionFailed,
+        _ => FailureReason::PeerLost,
+    };
+    failure(
+        reason,
+        format!("the connection between host and extension failed: {error}"),
+    )
+}

@@ -1,0 +1,71 @@
+//! Messages between a host and its extension. Performs no I/O.
+
+use crds::record::{CaseFailure, IntegrityReport};
+use serde::{Deserialize, Serialize};
+
+use super::pages::MappedPages;
+
+/// What a sample consists of. Both sides have the same plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallPlan {
+    /// Number of calls, each nested in the one before.
+    pub hops: u32,
+    /// Length of the payload in bytes.
+    pub bytes: u64,
+    /// How a request contains the payload.
+    pub passing: Passing,
+    /// Whether a reply contains the payload too.
+    pub echo: bool,
+}
+
+/// How a request contains its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Passing {
+    /// The message contains its bytes.
+    Copy,
+    /// The message is accompanied by a descriptor of shared memory, which the receiver maps.
+    Map,
+}
+
+/// Header of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Message {
+    /// First message to an extension over TCP: the port of the host, and a token that the extension sends back.
+    Connect { port: u16, token: String },
+    /// First message of an extension over its TCP connection.
+    Hello { token: String },
+    /// Sets the plan of the calls that follow. The reply is [`Message::Ready`].
+    Plan(CallPlan),
+    /// The extension has the memory for the plan.
+    Ready,
+    /// Call number `hop` of a sample, starting at 1, with its payload.
+    Request { hop: u32 },
+    /// Reply to call number `hop`, with the length of its payload.
+    Reply { hop: u32, bytes: u64 },
+    /// The payload of the calls that follow is checked: it has the pattern of transfer `transfer`.
+    Check { seed: u64, transfer: u64 },
+    /// Requests the result of the checks. The reply is [`Message::Checked`].
+    Report,
+    /// Number of mismatches so far.
+    Checked(IntegrityReport),
+    /// Requests that the extension map the shared memory, touch every page and report its pages. The reply is
+    /// [`Message::Pages`].
+    Map,
+    /// Pages of the mapping while both sides have it.
+    Pages(MappedPages),
+    /// Requests that the extension keep the payload. The reply is [`Message::Ready`].
+    Hold,
+    /// Requests that the extension drop what it keeps. The reply is [`Message::Ready`].
+    Release,
+    /// Requests the pages of what the extension keeps. The reply is [`Message::Pages`].
+    HeldPages,
+    /// Requests the CPU time of the extension. The reply is [`Message::Used`].
+    Usage,
+    /// User and system CPU time of the extension so far, in nanoseconds.
+    Used { cpu_nanos: u64 },
+    /// The extension cannot do what was requested.
+    Failed(CaseFailure),
+}

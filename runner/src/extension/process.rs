@@ -1,0 +1,333 @@
+//! The host's side: starts an extension, calls it, and finds out why it failed.
+
+use std::env;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::Timespec;
+
+use super::calls::{Calls, Payload, connection_failure, unexpected};
+use super::link::Link;
+use super::message::{CallPlan, Message};
+use super::pages::MappedPages;
+use super::{Stream, failure};
+use crate::environment;
+use crate::integrity::combine;
+use crate::process;
+use crate::topology::SystemRoots;
+
+/// How long to wait for the exit of an extension whose connection has failed.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long to wait for the connection of an extension over TCP.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A running extension. It is killed when its time limit has passed, and when this value is dropped.
+pub struct Extension {
+    calls: Calls,
+    /// `None` after the process has been reaped.
+    child: Option<Child>,
+    watchdog: Watchdog,
+    /// Number of processes that the kernel had killed in this cgroup for lack of memory, before this one was started.
+    oom_kills: Option<u64>,
+}
+
+/// Thread that kills a process after a time limit.
+struct Watchdog {
+    limit: Duration,
+    expired: Arc<AtomicBool>,
+    /// Dropped to stop the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Extension {
+    /// Starts an extension, over TCP if `tcp` is true and over a UNIX socket otherwise. It is killed after `limit`.
+    ///
+    /// # Errors
+    /// `Internal` if the process cannot be started, and the errors of [`Extension::call`].
+    pub fn start(tcp: bool, plan: CallPlan, limit: Duration) -> Result<Self, CaseFailure> {
+        let start_failure = |error: io::Error| {
+            failure(
+                FailureReason::Internal,
+                format!("cannot start an extension: {error}"),
+            )
+        };
+        let (socket, child_socket) = UnixStream::pair().map_err(start_failure)?;
+        let mut command = Command::new(env::current_exe().map_err(start_failure)?);
+        command
+            .args(["extension", "--parent", &std::process::id().to_string()])
+            .args(tcp.then_some("--tcp"))
+            .stdin(OwnedFd::from(child_socket))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let oom_kills = environment::oom_kills(&SystemRoots::default());
+        let child = command.spawn().map_err(start_failure)?;
+        // The command holds the other end of the socket, whose end of file reports the exit of the extension.
+        drop(command);
+        let watchdog = match Watchdog::start(child.id(), limit) {
+            Ok(watchdog) => watchdog,
+            Err(error) => {
+                process::kill(child);
+                return Err(start_failure(error));
+            }
+        };
+        let mut extension = Self {
+            calls: Calls::new(Link::new(Stream::Unix(socket))),
+            child: Some(child),
+            watchdog,
+            oom_kills,
+        };
+        if tcp {
+            let connected = extension.accept();
+            extension.calls = extension.diagnosed(connected)?;
+        }
+        extension.calls.set_plan(plan);
+        extension.request(&Message::Plan(plan), |message| match message {
+            Message::Ready => Ok(()),
+            other => Err(other),
+        })?;
+        Ok(extension)
+    }
+
+    /// Process ID of the extension.
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
+    }
+
+    /// Makes the calls of one sample with `payload`, and returns when the reply to the first one has arrived.
+    ///
+    /// # Errors
+    /// `DeadlineExceeded` if the extension was killed at its time limit, `OutOfMemory` if the kernel killed it for lack of
+    /// memory or it cannot allocate memory, `PeerLost` if it exited, and `CompletionFailed` if a message is malformed.
+    pub fn call(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
+        let called = self.calls.call(payload);
+        self.diagnosed(called)
+    }
+
+    /// Checks the payloads of the calls that follow on both sides.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`].
+    pub fn check_payloads(&mut self, seed: u64, transfer: u64) -> Result<(), CaseFailure> {
+        self.calls.check_payloads(seed, transfer);
+        let sent = self.calls.send(&Message::Check { seed, transfer });
+        self.diagnosed(sent)
+    }
+
+    /// Result of the checks on both sides.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`].
+    pub fn report(&mut self) -> Result<IntegrityReport, CaseFailure> {
+        let report = self.request(&Message::Report, |message| match message {
+            Message::Checked(report) => Ok(report),
+            other => Err(other),
+        })?;
+        Ok(combine(self.calls.report(), report))
+    }
+
+    /// Pages of `payload`, which is shared memory, in the extension, while it has mapped and touched them.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    pub fn map(&mut self, payload: Payload<'_>) -> Result<MappedPages, CaseFailure> {
+        let sent = self.calls.send_payload(&Message::Map, payload);
+        self.diagnosed(sent)?;
+        let received = self.calls.receive();
+        match self.diagnosed(received)? {
+            Message::Pages(pages) => Ok(pages),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Passes `payload` to the extension, which keeps it.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`].
+    pub fn hold(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
+        let sent = self.calls.send_payload(&Message::Hold, payload);
+        self.diagnosed(sent)?;
+        let received = self.calls.receive();
+        match self.diagnosed(received)? {
+            Message::Ready => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Makes the extension drop what it keeps.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`].
+    pub fn release(&mut self) -> Result<(), CaseFailure> {
+        self.request(&Message::Release, |message| match message {
+            Message::Ready => Ok(()),
+            other => Err(other),
+        })
+    }
+
+    /// Pages of what the extension keeps.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    pub fn held_pages(&mut self) -> Result<MappedPages, CaseFailure> {
+        self.request(&Message::HeldPages, |message| match message {
+            Message::Pages(pages) => Ok(pages),
+            other => Err(other),
+        })
+    }
+
+    /// User and system CPU time of the extension so far, in nanoseconds.
+    ///
+    /// # Errors
+    /// Those of [`Extension::call`].
+    pub fn cpu_nanos(&mut self) -> Result<u64, CaseFailure> {
+        self.request(&Message::Usage, |message| match message {
+            Message::Used { cpu_nanos } => Ok(cpu_nanos),
+            other => Err(other),
+        })
+    }
+
+    fn request<R>(
+        &mut self,
+        message: &Message,
+        pick: impl FnOnce(Message) -> Result<R, Message>,
+    ) -> Result<R, CaseFailure> {
+        let sent = self.calls.send(message);
+        self.diagnosed(sent)?;
+        let received = self.calls.receive();
+        pick(self.diagnosed(received)?).map_err(|other| unexpected(&other))
+    }
+
+    /// Sends the port to the extension, and accepts its connection.
+    fn accept(&mut self) -> Result<Calls, CaseFailure> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(connection_failure)?;
+        let port = listener.local_addr().map_err(connection_failure)?.port();
+        let token = token().map_err(connection_failure)?;
+        let expected = token.clone();
+        self.calls.send(&Message::Connect { port, token })?;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
+        loop {
+            let stream = accept_before(&listener, deadline).map_err(connection_failure)?;
+            stream.set_nodelay(true).map_err(connection_failure)?;
+            // Another process on this machine may connect first, so it must not block the extension.
+            stream
+                .set_read_timeout(Some(EXIT_TIMEOUT))
+                .map_err(connection_failure)?;
+            let socket = stream.try_clone().map_err(connection_failure)?;
+            let mut calls = Calls::new(Link::new(Stream::Tcp(stream)));
+            if let Ok(Message::Hello { token }) = calls.receive()
+                && token == expected
+            {
+                socket.set_read_timeout(None).map_err(connection_failure)?;
+                return Ok(calls);
+            }
+        }
+    }
+
+    /// Replaces a failure by its cause, if the extension has exited or was killed.
+    fn diagnosed<R>(&mut self, result: Result<R, CaseFailure>) -> Result<R, CaseFailure> {
+        result.map_err(|error| self.cause(error))
+    }
+
+    fn cause(&mut self, error: CaseFailure) -> CaseFailure {
+        if error.reason != FailureReason::PeerLost {
+            return error;
+        }
+        let Some(child) = &mut self.child else {
+            return error;
+        };
+        let status = process::wait_until_exited(child, Instant::now() + EXIT_TIMEOUT);
+        if self.watchdog.expired.load(Ordering::Acquire) {
+            let message = format!(
+                "the calls exceeded their time limit of {} s, and the extension was killed",
+                self.watchdog.limit.as_secs()
+            );
+            return failure(FailureReason::DeadlineExceeded, message);
+        }
+        let Some(description) = status else {
+            return error;
+        };
+        let kills = environment::oom_kills(&SystemRoots::default());
+        let killed_for_memory = kills
+            .zip(self.oom_kills)
+            .is_some_and(|(now, before)| now > before);
+        if killed_for_memory {
+            let message = format!(
+                "the extension {description}, because its cgroup ran out of memory; raise the memory limit, or use \
+                 smaller payloads"
+            );
+            return failure(FailureReason::OutOfMemory, message);
+        }
+        failure(FailureReason::PeerLost, format!("the extension {description}"))
+    }
+}
+
+impl Drop for Extension {
+    fn drop(&mut self) {
+        // The process is reaped only after the watchdog has stopped, so that the watchdog never kills another process with
+        // the same ID.
+        self.watchdog.stop();
+        if let Some(child) = self.child.take() {
+            process::kill(child);
+        }
+    }
+}
+
+impl Watchdog {
+    fn start(process: u32, limit: Duration) -> io::Result<Self> {
+        let (stop, stopped) = channel::<()>();
+        let expired = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&expired);
+        let watch = move || {
+            if stopped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                flag.store(true, Ordering::Release);
+                if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+                    // Fails if the process has exited.
+                    let _ = kill_process(process, Signal::KILL);
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("watchdog".into()).spawn(watch)?;
+        Ok(Self {
+            limit,
+            expired,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    fn stop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Random text that only the extension knows.
+fn token() -> io::Result<String> {
+    let mut bytes = [0_u8; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u128::from_le_bytes(bytes).to_string())
+}
+
+fn accept_before(listener: &TcpListener, deadline: Instant) -> io::Result<TcpStream> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout))?;
+    if ready == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(listener.accept()?.0)
+}

@@ -1,0 +1,64 @@
+//! Passes messages between the coordinator and the flows of a running case, over the worker's socket. Reads and writes the
+//! socket.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use crds::record::{CaseFailure, FailureReason};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::failure::internal;
+use super::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
+use crate::frame::{self, FrameError, FrameReader};
+use crate::rendezvous::message::{FlowCommand, FlowPhase};
+use crate::scenario::Conductor;
+
+/// The worker's socket while a case runs.
+pub(super) struct SocketConductor<'a> {
+    pub(super) reader: &'a mut FrameReader<UnixStream>,
+    pub(super) writer: &'a mut UnixStream,
+}
+
+impl Conductor for SocketConductor<'_> {
+    fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure> {
+        let written = frame::write(self.writer, &Reply::Reached(phase), MAX_MESSAGE_BYTES);
+        written.map_err(|error| lost(&error))
+    }
+
+    fn next(&mut self, wake: BorrowedFd<'_>) -> Result<Option<FlowCommand>, CaseFailure> {
+        if !self.reader.has_line() {
+            let socket = self.reader.stream().as_fd();
+            let mut ready = [
+                PollFd::from_borrowed_fd(socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(wake, PollFlags::IN),
+            ];
+            match poll(&mut ready, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    let source = io::Error::from(error);
+                    return Err(lost(&FrameError::Broken { source }));
+                }
+            }
+            if ready[0].revents().is_empty() {
+                return Ok(None);
+            }
+        }
+        let line = self
+            .reader
+            .read(MAX_MESSAGE_BYTES, None)
+            .map_err(|error| lost(&error))?;
+        match serde_json::from_slice(&line) {
+            Ok(Request::Flows(command)) => Ok(Some(command)),
+            Ok(other) => Err(internal(&format!("unexpected request during a case: {other:?}"))),
+            Err(source) => Err(lost(&FrameError::Syntax { source })),
+        }
+    }
+}
+
+fn lost(error: &FrameError) -> CaseFailure {
+    CaseFailure {
+        reason: FailureReason::Interrupted,
+        message: format!("connection to the worker failed during a case: {error}"),
+    }
+}

@@ -1,0 +1,61 @@
+//! Lets the coordinator control the flows of this worker, which run at the same time as those of other workers.
+
+use std::os::fd::BorrowedFd;
+
+use crds::record::CaseFailure;
+
+use super::gate::Gate;
+use super::phases::Phases;
+use crate::rendezvous::message::{FlowCommand, FlowPhase};
+
+/// Connection to the coordinator while flows run.
+pub trait Conductor {
+    /// Reports that all flows of this worker have reached `phase`.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure>;
+
+    /// Waits for the next command. Returns `None` as soon as `wake` is readable.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    fn next(&mut self, wake: BorrowedFd<'_>) -> Result<Option<FlowCommand>, CaseFailure>;
+}
+
+/// Reports the phases of the flows and applies commands until all threads have ended. The threads end at the deadline of
+/// the case at the latest.
+///
+/// # Errors
+/// If the connection to the coordinator fails. The flows are then abandoned.
+pub(super) fn conduct<'a>(
+    conductor: &mut dyn Conductor,
+    phases: &Phases,
+    gates: impl Iterator<Item = &'a Gate> + Clone,
+) -> Result<(), CaseFailure> {
+    let mut reported = None;
+    let result = loop {
+        let reached = phases.reached();
+        if reached > reported {
+            reported = reached;
+            if let Some(phase) = reached
+                && let Err(failure) = conductor.report(phase)
+            {
+                break Err(failure);
+            }
+        }
+        if phases.all_ended() {
+            break Ok(());
+        }
+        match conductor.next(phases.wake_fd()) {
+            Ok(Some(FlowCommand::Abandon)) => gates.clone().for_each(Gate::fail),
+            Ok(Some(command)) => phases.apply(command),
+            Ok(None) => phases.clear_wake(),
+            Err(failure) => break Err(failure),
+        }
+    };
+    if result.is_err() {
+        gates.for_each(Gate::fail);
+    }
+    result
+}

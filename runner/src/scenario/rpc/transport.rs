@@ -1,0 +1,235 @@
+//! Calls over the transport of the arm.
+//!
+//! Since calls are nested, the messages of a sample alternate between the two sides: first the requests, then the replies.
+//! The initiator sends the messages with odd numbers, counted from 1, and the target those with even numbers.
+
+use crds::assignment::RpcWorkload;
+use crds::record::{CaseFailure, FailureReason};
+
+use super::{is_echoed, messages};
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::memory::MemoryError;
+use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
+use crate::scenario::engine::{Engine, failure};
+use crate::transport::Transport;
+
+/// Side that makes the first call of each sample.
+pub(in crate::scenario) struct Caller {
+    workload: RpcWorkload,
+    exchange: Exchange,
+    recorder: Option<Recorder>,
+}
+
+/// Side that answers it.
+pub(in crate::scenario) struct Callee {
+    exchange: Exchange,
+    messages: u32,
+    /// Number of the next message from the initiator.
+    next: u32,
+    /// Whether that message is already expected.
+    is_expected: bool,
+}
+
+/// Messages of one side.
+struct Exchange {
+    hops: u32,
+    is_echoed: bool,
+    /// The caller's arguments, outside registered memory.
+    payload: Vec<u8>,
+    /// The callee's copy of the arguments.
+    received: Vec<u8>,
+    /// Numbers of messages with and without payload that have been expected so far.
+    payloads: u64,
+    replies: u64,
+}
+
+impl Exchange {
+    fn new(workload: &RpcWorkload, bytes: u64) -> Self {
+        Self {
+            hops: workload.hops,
+            is_echoed: is_echoed(bytes),
+            payload: vec![1; bytes as usize],
+            received: vec![0; bytes as usize],
+            payloads: 0,
+            replies: 0,
+        }
+    }
+
+    fn has_payload(&self, message: u32) -> bool {
+        message <= self.hops || self.is_echoed
+    }
+
+    /// Copies the payload into registered memory, unless the message has none, and posts message number `message`.
+    fn send<T: Transport>(&self, engine: &mut Engine<'_, T>, message: u32) -> Result<(), CaseFailure> {
+        if !self.has_payload(message) {
+            return engine.reply_to_call();
+        }
+        // All messages of a side use the same memory.
+        while engine.outgoing.in_flight() > 0 {
+            if !engine.poll()? {
+                engine.idle("waiting for the completion of an earlier message")?;
+            }
+        }
+        let offset = engine.geometry.source.first().copied().unwrap_or(0);
+        let memory = engine.thread.memory(engine.region).ok_or_else(no_memory)?;
+        memory
+            .write_from(offset as usize, &self.payload)
+            .map_err(|error| copy_failure(&error))?;
+        engine.post_burst(1)
+    }
+
+    /// Expects message number `message` of the other side next.
+    fn expect(&mut self, message: u32) {
+        let expected = if self.has_payload(message) {
+            &mut self.payloads
+        } else {
+            &mut self.replies
+        };
+        *expected += 1;
+    }
+
+    fn has_arrived<T: Transport>(&self, engine: &Engine<'_, T>) -> bool {
+        engine.incoming.arrived() >= self.payloads && engine.inbox.call_replies >= self.replies
+    }
+
+    /// Copies the payload of message number `message` out of registered memory, unless it has none.
+    fn accept<T: Transport>(&mut self, engine: &Engine<'_, T>, message: u32) -> Result<(), CaseFailure> {
+        let Some(receives) = engine.geometry.receives.filter(|_| self.has_payload(message)) else {
+            return Ok(());
+        };
+        let memory = engine.thread.memory(engine.region).ok_or_else(no_memory)?;
+        let stripes = engine.geometry.stripes;
+        for index in 0..stripes.rails {
+            let (start, length) = stripes.chunk(index);
+            // The receives of a rail share their memory.
+            let offset = engine.geometry.landing_base + receives.offset(index as usize, 0);
+            let part = &mut self.received[start as usize..(start + length) as usize];
+            memory
+                .read_into(offset as usize, part)
+                .map_err(|error| copy_failure(&error))?;
+        }
+        std::hint::black_box(&self.received);
+        Ok(())
+    }
+}
+
+impl Caller {
+    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Self {
+        Self {
+            exchange: Exchange::new(workload, bytes),
+            recorder: Some(Recorder::new(workload.measured)),
+            workload: workload.clone(),
+        }
+    }
+
+    /// Takes as many samples as `budget` allows, the first from `start`. Returns their number and the end of the last one.
+    fn run_samples<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        mut budget: Budget,
+        mut start: u64,
+        mut recorder: Option<&mut Recorder>,
+    ) -> Result<(u64, u64), CaseFailure> {
+        let messages = messages(&self.workload);
+        let mut count = 0;
+        while budget.available(1, start) > 0 {
+            budget.spend(1);
+            for message in (1..messages).step_by(2) {
+                self.exchange.expect(message + 1);
+                self.exchange.send(engine, message)?;
+                while !self.exchange.has_arrived(engine) {
+                    if !engine.poll()? {
+                        engine.idle("waiting for the reply to a call")?;
+                    }
+                }
+                self.exchange.accept(engine, message + 1)?;
+            }
+            let end = clock::now();
+            count += 1;
+            if let Some(recorder) = &mut recorder {
+                recorder.record(end - start);
+            }
+            start = end;
+        }
+        Ok((count, start))
+    }
+}
+
+impl<T: Transport> Work<T> for Caller {
+    fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let now = clock::now();
+        let budget = Budget::new(self.workload.warmup, now);
+        self.run_samples(engine, budget, now, None)?;
+        Ok(())
+    }
+
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
+        let mut recorder = self.recorder.take();
+        let first_post = clock::now();
+        let budget = Budget::new(self.workload.measured, first_post);
+        let (operations, last_completion) =
+            self.run_samples(engine, budget, first_post, recorder.as_mut())?;
+        Ok(recorder.map(|recorder| ThreadMeasurement {
+            operations,
+            first_post,
+            last_completion,
+            recorder,
+            open_loop: None,
+            flushes: None,
+            pings: None,
+            serving: None,
+            read_backs: None,
+            first_burst_nanos: None,
+            calls: Some(CallMeasurement::default()),
+            footprint: None,
+            window: None,
+        }))
+    }
+}
+
+impl Callee {
+    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Self {
+        Self {
+            exchange: Exchange::new(workload, bytes),
+            messages: messages(workload),
+            next: 1,
+            is_expected: false,
+        }
+    }
+}
+
+/// The target reports no operations, because its messages are part of the initiator's calls.
+impl<T: Transport> Work<T> for Callee {
+    fn serve(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        activity: &'static str,
+        until: impl Fn(&Engine<'_, T>) -> bool,
+    ) -> Result<(), CaseFailure> {
+        while !until(engine) {
+            if !self.is_expected {
+                self.exchange.expect(self.next);
+                self.is_expected = true;
+            }
+            if self.exchange.has_arrived(engine) {
+                self.exchange.accept(engine, self.next)?;
+                self.exchange.send(engine, self.next + 1)?;
+                self.next = (self.next + 1) % self.messages + 1;
+                self.is_expected = false;
+            } else if !engine.poll()? {
+                engine.idle(activity)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_memory() -> CaseFailure {
+    let message = "the memory of this case is missing; this is a bug in fabricbench".to_owned();
+    failure(FailureReason::Internal, message)
+}
+
+fn copy_failure(error: &MemoryError) -> CaseFailure {
+    failure(error.reason(), error.to_string())
+}

@@ -1,0 +1,186 @@
+//! Tests of batches between segments: the life of a batch, what is read back, and what the integrity pass detects.
+
+use crds::assignment::{ArmAssignment, Extent, TransferWorkload, Workload};
+use crds::record::IntegrityReport;
+use crds::v1alpha1::TransferOperation::{self, Read, Write};
+
+use super::fixture::{BASELINE, Pair, transfer};
+use crate::integrity::combine;
+use crate::test_transport::Faults;
+
+const SIZE: u64 = 4096;
+
+fn workload(operation: TransferOperation, read_back: bool, batch: u32, threads: u32) -> TransferWorkload {
+    TransferWorkload {
+        threads,
+        read_back,
+        segments: true,
+        warmup: Extent::Iterations(4 * batch),
+        ..transfer(operation, batch, batch, 40 * batch)
+    }
+}
+
+fn mix(batch: u32, threads: u32) -> Pair {
+    let workload = workload(Write, true, batch, threads);
+    Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17)
+}
+
+#[test]
+fn half_of_the_measured_transfers_are_read_back() {
+    for (batch, size) in [(1, 64), (3, SIZE), (8, 100_000)] {
+        let (initiator, target) = mix(batch, 2).measure(size);
+        let posted = initiator.posted.unwrap();
+        let operations = u64::from(2 * 40 * batch);
+        assert_eq!(posted.operations, operations);
+        assert_eq!(posted.latency.count(), operations);
+        let reads = posted.read_back.unwrap();
+        assert_eq!(reads.histogram.count(), operations / 2);
+        assert!(posted.min_nanos <= reads.min_nanos && reads.max_nanos <= posted.max_nanos);
+        assert!(posted.first_burst_nanos.unwrap() > 0);
+        assert_eq!(target.posted, None);
+        // The reads of a batch use the rails of its writes.
+        let per_rail = &posted.counters.bytes_per_rail;
+        assert!(
+            per_rail.iter().all(|bytes| bytes.is_multiple_of(2 * size.min(2))),
+            "{per_rail:?}"
+        );
+        assert_eq!(per_rail.iter().sum::<u64>(), operations * size);
+    }
+}
+
+#[test]
+fn reads_and_writes_move_equal_bytes_on_every_rail() {
+    let mut pair = mix(1, 1);
+    pair.measure(64);
+    pair.take_log();
+    pair.measure(64);
+    // Batches of one transfer alternate between the two rails, and each write is followed by its read.
+    let rails: Vec<usize> = pair.take_log().iter().map(|post| post.rail).collect();
+    assert!(rails.chunks(2).all(|pair| pair[0] == pair[1]), "{rails:?}");
+    assert!(rails.chunks(4).any(|two| two[0] != two[2]), "{rails:?}");
+}
+
+#[test]
+fn a_batch_begins_when_the_previous_one_is_complete() {
+    for operation in [Read, Write] {
+        let workload = Workload::Transfer(workload(operation, false, 8, 1));
+        let mut pair = Pair::new(workload, BASELINE, 1, 1 << 17);
+        // Completions are delayed, so that a window that is refilled early would post fewer transfers at a time.
+        let faults = Faults {
+            delay_polls: 3,
+            reverse: true,
+            ..Faults::default()
+        };
+        pair.set_faults(crate::scenario::Role::Initiator, &faults);
+        let posted = pair.measure(SIZE).0.posted.unwrap();
+        assert_eq!((posted.operations, posted.counters.posts_per_burst), (320, 8));
+        assert_eq!(posted.read_back, None);
+        assert!(posted.first_burst_nanos.is_some());
+    }
+}
+
+#[test]
+fn a_doorbell_is_shared_by_writes_and_never_by_reads() {
+    let arm = ArmAssignment {
+        doorbell_max_batch: Some(8),
+        ..BASELINE
+    };
+    let workload = Workload::Transfer(workload(Write, true, 8, 1));
+    let mut pair = Pair::new(workload, arm, 1, 1 << 17);
+    let counters = pair.measure(64).0.posted.unwrap().counters;
+    // 20 batches of writes, each with one doorbell, and as many of reads.
+    assert_eq!((counters.posts, counters.more), (320, 20 * 7));
+}
+
+fn intact(report: &IntegrityReport) -> bool {
+    report.first_mismatch.is_none()
+        && report.torn_chunks == 0
+        && report.crc32c_expected == report.crc32c_found
+}
+
+#[test]
+fn every_byte_is_checked_after_the_writes_and_after_the_reads() {
+    for size in [1, SIZE, 100_003] {
+        let mut pair = mix(4, 3);
+        let (initiator, target) = pair.check(size);
+        for side in [initiator, target] {
+            assert!(
+                side.transfers >= 24 && side.bytes == side.transfers * size,
+                "{side:?}"
+            );
+            assert!(intact(&side), "{side:?}");
+        }
+    }
+}
+
+/// Checks a pair whose thread 1 corrupts the payload post with index `corrupt_at`.
+fn corrupted(corrupt_at: u64) -> (IntegrityReport, IntegrityReport) {
+    let mut pair = mix(4, 3);
+    pair.initiator.threads[1].transport.faults.corrupt_at = Some(corrupt_at);
+    pair.check(SIZE)
+}
+
+#[test]
+fn a_corrupted_write_is_detected_on_the_target() {
+    // Writes 0 to 3, their reads, then writes 4 to 7: the tenth post is write 5.
+    let (initiator, target) = corrupted(9);
+    for side in [&target, &initiator] {
+        // What was written wrongly is also read back wrongly.
+        let mismatch = side.first_mismatch.as_ref().unwrap();
+        assert_eq!(
+            (
+                mismatch.thread,
+                mismatch.batch,
+                mismatch.transfer,
+                mismatch.offset_bytes
+            ),
+            (1, Some(1), 5, 0)
+        );
+    }
+}
+
+#[test]
+fn a_corrupted_read_is_detected_on_the_initiator() {
+    let (initiator, target) = corrupted(14);
+    let mismatch = initiator.first_mismatch.unwrap();
+    assert_eq!(
+        (
+            mismatch.thread,
+            mismatch.batch,
+            mismatch.transfer,
+            mismatch.offset_bytes
+        ),
+        (1, Some(1), 6, 0)
+    );
+    assert_eq!(mismatch.expected ^ mismatch.found, 1);
+    assert!(intact(&target), "{target:?}");
+}
+
+#[test]
+fn a_truncated_read_is_detected_on_the_initiator() {
+    let mut pair = mix(4, 1);
+    pair.initiator.threads[0].transport.faults.tear_at = Some(5);
+    let (initiator, target) = pair.check(SIZE);
+    assert_eq!(initiator.torn_chunks, 1);
+    let mismatch = initiator.first_mismatch.unwrap();
+    assert_eq!((mismatch.batch, mismatch.transfer), (Some(0), 1));
+    assert!(mismatch.offset_bytes > 0);
+    assert!(intact(&target), "{target:?}");
+}
+
+#[test]
+fn swapped_segments_are_detected() {
+    for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
+        let workload = Workload::Transfer(workload(operation, read_back, 4, 2));
+        let mut pair = Pair::new(workload, BASELINE, 2, 1 << 17);
+        let (mut initiator, mut target) = (pair.initiator.offer(), pair.target.offer());
+        initiator.threads.swap(0, 1);
+        target.threads.swap(0, 1);
+        pair.initiator.connect(1, &target).unwrap();
+        pair.target.connect(0, &initiator).unwrap();
+        let (initiator, target) = pair.check(SIZE);
+        let both = combine(initiator, target);
+        let mismatch = both.first_mismatch.unwrap();
+        assert_eq!((mismatch.batch, mismatch.transfer), (Some(0), 0));
+    }
+}

@@ -1,0 +1,247 @@
+//! Sends and receives active messages with a payload. An active message has no tag: the immediate data is its header, and
+//! it is received into the oldest posted receive.
+//!
+//! The library keeps the payload of a message, or a request of the peer to fetch it (rendezvous), until a receive takes it,
+//! so a message that arrives before its receive is not lost.
+
+use super::callbacks::{RawEvent, completed, fetched};
+use super::completion::Event;
+use super::memory::RegisteredRange;
+use super::rail::{MESSAGE_ID, PostState, Rail, ReceiveState};
+use crate::transport::ucx::rules::errors::post_error;
+use crate::transport::{Peer, PostError};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucp_mem_h, ucs_status_t};
+use ucx_sys::{RequestState, request_state};
+
+/// Posted receive that no message has been assigned to.
+struct PostedReceive {
+    token: u32,
+    pointer: *mut u8,
+    length: usize,
+    handle: ucp_mem_h,
+}
+
+/// Message that no receive has been assigned to.
+struct ArrivedMessage {
+    immediate: u64,
+    length: usize,
+    payload: Option<Payload>,
+}
+
+/// Payload that the library keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// Address of the payload in host memory.
+    Eager(NonNull<c_void>),
+    /// Descriptor of a payload that is still in the memory of the peer.
+    Rendezvous(NonNull<c_void>),
+}
+
+/// Receives and messages that are not matched yet. At most one of the queues has an entry.
+#[derive(Default)]
+pub(super) struct Messages {
+    receives: VecDeque<PostedReceive>,
+    arrived: VecDeque<ArrivedMessage>,
+}
+
+impl Messages {
+    /// Creates queues that do not allocate for up to `depth` receives and as many messages.
+    pub(super) fn new(depth: usize) -> Self {
+        Self {
+            receives: VecDeque::with_capacity(depth),
+            arrived: VecDeque::with_capacity(depth),
+        }
+    }
+}
+
+impl Rail {
+    /// Sends an active message whose header is the immediate data.
+    #[inline]
+    pub(in crate::transport::ucx) fn send_active_message(
+        &mut self,
+        range: RegisteredRange<'_>,
+        peer: Peer,
+        immediate: u64,
+        token: u32,
+    ) -> Result<(), PostError> {
+        let endpoint = self.validate(&range, peer)?;
+        self.reserve_post(token, PostState::Single)?;
+        let header = self.objects.headers[token as usize].get();
+        // SAFETY: no operation reads the header: the previous one with this token has completed.
+        unsafe { header.write(immediate.to_le()) };
+        let mut param = self.post_param(&range, token);
+        param.cb.send = Some(completed);
+        let send = self.objects.library().functions().ucp_am_send_nbx;
+        // SAFETY: the endpoint is open, the header belongs to the objects of the worker and is not written before the
+        // completion, and the memory and the origin are valid until the completion.
+        let state = request_state(unsafe {
+            send(
+                endpoint,
+                MESSAGE_ID,
+                header.cast_const().cast(),
+                size_of::<u64>(),
+                range.pointer.cast_const().cast(),
+                range.length,
+                &param,
+            )
+        });
+        match state {
+            RequestState::InProgress(_) => Ok(()),
+            RequestState::Completed => {
+                self.complete_post(token);
+                Ok(())
+            }
+            RequestState::Failed(status) => {
+                self.posts[token as usize] = PostState::Idle;
+                Err(post_error(status))
+            }
+        }
+    }
+
+    /// Posts a receive for one active message from any peer.
+    #[inline]
+    pub(in crate::transport::ucx) fn receive_active_message(
+        &mut self,
+        range: RegisteredRange<'_>,
+        token: u32,
+    ) -> Result<(), PostError> {
+        self.check_owner(&range)?;
+        let receive = self
+            .receives
+            .get_mut(token as usize)
+            .ok_or(PostError::Refused(libc::EINVAL))?;
+        if *receive != ReceiveState::Idle {
+            return Err(PostError::Refused(libc::EBUSY));
+        }
+        *receive = ReceiveState::Posting;
+        self.messages.receives.push_back(PostedReceive {
+            token,
+            pointer: range.pointer,
+            length: range.length,
+            handle: range.handle,
+        });
+        self.match_messages();
+        Ok(())
+    }
+
+    /// Handles the arrival of an active message.
+    #[inline]
+    pub(super) fn message_arrived(&mut self, event: RawEvent, payload: Option<Payload>) {
+        self.messages.arrived.push_back(ArrivedMessage {
+            immediate: event.immediate,
+            length: event.length,
+            payload,
+        });
+        self.match_messages();
+    }
+
+    /// Passes messages to receives, in the order of their arrival.
+    #[inline]
+    fn match_messages(&mut self) {
+        while !self.messages.arrived.is_empty() {
+            let Some(receive) = self.messages.receives.pop_front() else {
+                return;
+            };
+            if let Some(message) = self.messages.arrived.pop_front() {
+                self.take_payload(&receive, &message);
+            }
+        }
+    }
+
+    #[inline]
+    fn take_payload(&mut self, receive: &PostedReceive, message: &ArrivedMessage) {
+        let token = receive.token;
+        let (immediate, length) = (message.immediate, message.length);
+        if length > receive.length {
+            message
+                .payload
+                .into_iter()
+                .for_each(|payload| self.release_payload(payload));
+            return self.receive_failed(token, UCS_ERR_MESSAGE_TRUNCATED);
+        }
+        self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
+        match message.payload {
+            // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
+            Some(Payload::Eager(data)) => {
+                // SAFETY: the library keeps `length` bytes at the address until the release below, and the receive has at
+                // least as many bytes of host memory of a region, which lives as long as the worker. They do not
+                // overlap, because the library does not receive into memory of the application.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(data.as_ptr().cast_const().cast(), receive.pointer, length);
+                }
+                self.release_payload(Payload::Eager(data));
+                self.payload_fetched(token);
+            }
+            Some(Payload::Rendezvous(descriptor)) => self.fetch(receive, descriptor, length),
+            None => self.payload_fetched(token),
+        }
+    }
+
+    /// Fetches a payload of `length` bytes from the peer.
+    fn fetch(&mut self, receive: &PostedReceive, descriptor: NonNull<c_void>, length: usize) {
+        let token = receive.token;
+        let objects = Arc::clone(&self.objects);
+        let mut param = self.memory_param(receive.handle, self.config.depth + token as usize);
+        param.cb.recv_am = Some(fetched);
+        let fetch = objects.library().functions().ucp_am_recv_data_nbx;
+        // SAFETY: the descriptor came from the callback of this worker and has not been used. The memory has at least
+        // `length` bytes and, as the origin, is valid until the completion.
+        let state = request_state(unsafe {
+            fetch(
+                objects.worker.handle(),
+                descriptor.as_ptr(),
+                receive.pointer.cast(),
+                length,
+                &param,
+            )
+        });
+        match state {
+            RequestState::InProgress(_) => {}
+            RequestState::Completed => self.payload_fetched(token),
+            RequestState::Failed(status) => self.receive_failed(token, status),
+        }
+    }
+
+    /// Completes the receive whose payload has arrived.
+    #[inline]
+    pub(super) fn payload_fetched(&mut self, token: u32) {
+        if let ReceiveState::Fetching { immediate, length } = self.receives[token as usize] {
+            self.receives[token as usize] = ReceiveState::Idle;
+            self.ready.push_back(Event::Received {
+                token,
+                immediate,
+                length: length as u64,
+            });
+        }
+    }
+
+    #[cold]
+    fn receive_failed(&mut self, token: u32, status: ucs_status_t) {
+        self.receives[token as usize] = ReceiveState::Idle;
+        let receive = format_args!("the receive with token {token}");
+        self.record_failure("ucp_am_recv_data_nbx", status, receive);
+    }
+
+    fn release_payload(&self, payload: Payload) {
+        let (Payload::Eager(data) | Payload::Rendezvous(data)) = payload;
+        let objects = &self.objects;
+        let release = objects.library().functions().ucp_am_data_release;
+        // SAFETY: the library keeps the payload of this worker until this call, after which nothing uses it.
+        unsafe { release(objects.worker.handle(), data.as_ptr()) };
+    }
+
+    /// Releases the payloads of messages for which no receive was posted.
+    pub(super) fn release_messages(&mut self) {
+        for message in std::mem::take(&mut self.messages.arrived) {
+            message
+                .payload
+                .into_iter()
+                .for_each(|payload| self.release_payload(payload));
+        }
+        self.messages.receives.clear();
+    }
+}

@@ -1,0 +1,246 @@
+//! The roles `target` and `initiator`, over 127.0.0.1 and shared memory.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::roles::{Output, Process, finish, runner};
+
+/// Target that is ready.
+pub struct Target {
+    process: Process,
+    /// Name of its segment.
+    pub segment: String,
+    port: u16,
+    /// Arguments of the command that it prints for the initiator.
+    pub command: Vec<String>,
+}
+
+impl Target {
+    pub fn start(flags: &[&str]) -> Self {
+        let process = Process::start(runner().arg("target").args(flags));
+        let line = process.wait_for_line("listening on ");
+        let port = line.rsplit_once(':').unwrap().1.parse().unwrap();
+        process.wait_for_line("start the initiator with:");
+        let line = process.wait_for_line("fabricbench-runner initiator ");
+        process.wait_for_line("ready; ");
+        let command: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
+        assert_eq!(command[..2], ["initiator", "--remote-segment"]);
+        Self {
+            process,
+            segment: command[2].clone(),
+            port,
+            command,
+        }
+    }
+
+    /// Runs the printed command with additional flags.
+    pub fn initiator(&self, flags: &[&str]) -> Output {
+        finish(runner().args(&self.command).args(flags))
+    }
+
+    /// TCP port of the target.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn wait_for_line(&self, text: &str) -> String {
+        self.process.wait_for_line(text)
+    }
+
+    /// Sends a signal and waits until the target exits.
+    pub fn stop(self, signal: &str) -> Output {
+        let status = Command::new("kill")
+            .args(["-s", signal, &self.process.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        self.process.finish()
+    }
+}
+
+/// Short measurement of small batches.
+const SMALL: [&str; 8] = [
+    "--threads",
+    "2",
+    "--batch",
+    "4",
+    "--size",
+    "16Ki",
+    "--duration",
+    "1",
+];
+
+fn with<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    SMALL.iter().chain(flags).copied().collect()
+}
+
+fn measured(target: &Target, flags: &[&str]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("results.json");
+    let output = target.initiator(&[flags, &["--output", file.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    document
+}
+
+#[test]
+fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
+    for signal in ["TERM", "INT"] {
+        let target = Target::start(&with(&["--provider", "tcp", "--workload", "write"]));
+        for _ in 0..2 {
+            let document = measured(&target, &[]);
+            let scenario = &document["scenarios"][0];
+            let metrics = &scenario["metrics"];
+            assert_eq!(scenario["state"], "Measured");
+            // 2 threads check at least 2 batches of 4 requests.
+            assert!(
+                scenario["integrity"]["transfers"].as_u64().unwrap() >= 16,
+                "{scenario:?}"
+            );
+            let requests = metrics["requests"].as_u64().unwrap();
+            assert_eq!(metrics["batches"].as_u64().unwrap() * 4, requests);
+            assert_eq!(metrics["latency"]["samples"].as_u64().unwrap(), requests);
+            assert_eq!(metrics["total"]["bytes"].as_u64().unwrap(), requests * (16 << 10));
+            assert!(metrics["firstBatchMicroseconds"].as_f64().unwrap() > 0.0);
+            assert!(metrics["cpuSecondsPerGib"].as_f64().unwrap() > 0.0);
+            assert!(metrics["reported"].as_str().unwrap().ends_with(" GB/s"));
+            for side in ["client", "server"] {
+                let cold = &document[side]["cold"];
+                assert!(
+                    cold["registrationNanos"].as_u64().unwrap() > 0,
+                    "{side}: {cold:?}"
+                );
+                // A source and a landing area of both threads.
+                let registered = cold["registeredBytes"].as_u64().unwrap();
+                assert!(registered >= 2 * 2 * 4 * (16 << 10), "{side}: {cold:?}");
+            }
+            target.wait_for_line("the initiator has finished");
+            target.wait_for_line("ready; ");
+        }
+        let output = target.stop(signal);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let end: Vec<&str> = output.stdout.lines().collect();
+        assert!(
+            end.len() == 2
+                && end[0].starts_with("deregistered segment 127.0.0.1:")
+                && end[1] == "stopped by a signal",
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn mix_reads_back_over_shared_memory_in_any_unit() {
+    let flags = with(&[
+        "--tls",
+        "sm",
+        "--allow-emulation",
+        "--workload=mix",
+        "--shmfs",
+        "--report_unit=Kb",
+    ]);
+    let target = Target::start(&flags);
+    let document = measured(&target, &["--report_precision=0"]);
+    let metrics = &document["scenarios"][0]["metrics"];
+    let requests = metrics["requests"].as_u64().unwrap();
+    assert_eq!(metrics["readBack"]["samples"].as_u64().unwrap() * 2, requests);
+    let reported = metrics["reported"]
+        .as_str()
+        .unwrap()
+        .strip_suffix(" Kb/s")
+        .unwrap();
+    let expected = metrics["total"]["gigabytesPerSecond"].as_f64().unwrap() * 8e6;
+    assert_eq!(
+        reported.parse::<f64>().unwrap(),
+        expected.round(),
+        "{reported} {expected}"
+    );
+    assert_eq!(document["memory"], "SharedMemory");
+}
+
+#[test]
+fn requests_that_do_not_fit_the_segment_are_refused_by_name() {
+    let target = Target::start(&with(&["--provider", "tcp"]));
+    for (flags, message) in [
+        (&["--batch", "8"][..], "start the target with the same values"),
+        (&["--threads", "3"], "has 2 threads"),
+        (&["--shmfs"], "use --shmfs and --use-vram as on the target"),
+    ] {
+        // Later flags replace those of the printed command.
+        let output = target.initiator(flags);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(
+            output.stderr.contains(&target.segment) && output.stderr.contains(message),
+            "{output:?}"
+        );
+    }
+    let (_, port) = target.segment.rsplit_once(':').unwrap();
+    let output = finish(runner().args(["connect", "--provider", "tcp", "--port", port]));
+    assert!(
+        output.status.code() == Some(2) && output.stderr.contains("fabricbench-runner serve"),
+        "{output:?}"
+    );
+    let output = target.stop("TERM");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_server_without_a_segment_refuses_an_initiator() {
+    let server = crate::roles::Server::start(&["--provider", "tcp"]);
+    let segment = format!("127.0.0.1:{}", server.port);
+    let output = finish(runner().args(["initiator", "--remote-segment", &segment, "--provider", "tcp"]));
+    assert!(
+        output.status.code() == Some(2) && output.stderr.contains("start `fabricbench-runner target`"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_signal_ends_a_session() {
+    let target = Target::start(&with(&["--provider", "tcp"]));
+    let words: Vec<String> = target
+        .command
+        .iter()
+        .map(|word| {
+            if word == "1" {
+                "60".to_owned()
+            } else {
+                word.clone()
+            }
+        })
+        .collect();
+    let initiator = Process::start(runner().args(words));
+    target.wait_for_line("initiator 127.0.0.1:");
+    let output = target.stop("TERM");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.ends_with("stopped by a signal\n"), "{output:?}");
+    let output = initiator.finish();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn invalid_flags_are_reported_before_the_segment_is_registered() {
+    for (flags, message) in [
+        (&["--provider", "tcp", "--use-vram"][..], "--use-dram=false"),
+        (&["--provider", "tcp", "--threads", "65"], "--threads is 65"),
+        (
+            &["--provider", "tcp", "--size", "1Gi", "--batch", "64"],
+            "need a segment of",
+        ),
+        (
+            &["--provider", "tcp", "--report-precision", "10"],
+            "--report-precision is 10",
+        ),
+        (&["--provider", "tcp", "--duration", "0"], "--duration is 0"),
+        (
+            &["--provider", "tcp", "--local-segment", "here"],
+            "use ADDRESS:PORT",
+        ),
+        (&[], "the transport is not set"),
+    ] {
+        let output = finish(runner().arg("target").args(flags));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
+    }
+}
