@@ -51,8 +51,8 @@ fn assert_consistent(workers: &SideReport, report: &ServingReport) {
     let mean = report.version_lag.mean().unwrap();
     assert!((mean - lags as f64 / steps as f64).abs() < 1e-6, "{mean}");
     for worker in &report.workers {
-        // 12 periods of 20 ms.
-        assert!(worker.steps + worker.cold_steps >= 239, "{worker:?}");
+        // 12 periods of 20 ms, of which a worker may miss the beginning if its thread starts later than the trainer.
+        assert!(worker.steps + worker.cold_steps >= 200, "{worker:?}");
         assert!(worker.posts >= 3, "{worker:?}");
         let posted = worker.posted.unwrap();
         assert!(

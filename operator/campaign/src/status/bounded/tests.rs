@@ -263,7 +263,7 @@ fn omits_detail_before_results_and_results_before_comparisons() {
 #[test]
 fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let mut status = largest();
-    status.results.truncate(30);
+    status.results.truncate(20);
     status.comparisons.truncate(20);
     status.expectations.clear();
     status.execution = None;
