@@ -353,11 +353,6 @@ mod tests {
     /// dropped datagrams.
     fn relay(from: UdpSocket, to: String, count: u64, drops: impl Fn(u64) -> bool + Send) -> u64 {
         let mut packet = vec![0; 65_536];
-        // The relay must not lose datagrams by itself.
-        let granted = sockopt::set_socket_recv_buffer_size_force(&from, RECEIVE_BUFFER_BYTES);
-        granted
-            .or_else(|_| sockopt::set_socket_recv_buffer_size(&from, RECEIVE_BUFFER_BYTES))
-            .unwrap();
         from.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut dropped = 0;
         for number in 0..count {
@@ -406,6 +401,11 @@ mod tests {
     fn through_relay(versions: u64, drops: impl Fn(u64) -> bool + Send + Copy) -> (DatagramReport, u64, u64) {
         let mut parameters = Parameters::new(KEY, SIZE);
         let (inbound, _) = free_address();
+        // The relay must not lose datagrams by itself, even if its thread starts late.
+        let granted = sockopt::set_socket_recv_buffer_size_force(&inbound, RECEIVE_BUFFER_BYTES);
+        granted
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&inbound, RECEIVE_BUFFER_BYTES))
+            .unwrap();
         let (reserved, group) = free_address();
         drop(reserved);
         let delivery = delivery(&inbound, &group);
