@@ -18,6 +18,7 @@ pub mod openmetrics;
 pub mod overview;
 pub mod plan;
 pub mod runs;
+pub mod serving;
 pub mod stopping;
 pub mod sweep;
 pub mod text;

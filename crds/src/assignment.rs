@@ -5,6 +5,7 @@
 
 mod many_to_many;
 pub mod memory;
+mod parameter_serving;
 pub mod pilot;
 mod segment_transfer;
 mod starway;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
 
 pub use many_to_many::ManyToMany;
+pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use starway::CountedWorkload;
 
 use crate::striping::StripingRule;
@@ -170,6 +172,8 @@ pub enum Workload {
     Rpc(RpcWorkload),
     /// Distribution of a tensor to processes whose memory is measured.
     MemoryFootprint(FootprintWorkload),
+    /// One trainer that publishes parameters to several workers.
+    ParameterServing(ServingWorkload),
 }
 
 /// Ping-pong workload.
@@ -432,7 +436,7 @@ impl Workload {
         match self {
             Self::Rpc(_) => !channel.is_transport(),
             Self::MemoryFootprint(_) => true,
-            Self::PingPong(_) | Self::Transfer(_) => false,
+            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => false,
         }
     }
 
@@ -443,6 +447,7 @@ impl Workload {
             Self::Transfer(work) => work.measured,
             Self::Rpc(work) => work.measured,
             Self::MemoryFootprint(work) => work.measured,
+            Self::ParameterServing(work) => Extent::DurationNanos(work.max_time_nanos),
         }
     }
 
@@ -451,6 +456,7 @@ impl Workload {
         match self {
             Self::PingPong(work) => work.warmup,
             Self::Transfer(work) => work.warmup,
+            Self::ParameterServing(_) => Extent::Iterations(0),
             Self::Rpc(work) => work.warmup,
             Self::MemoryFootprint(_) => Extent::Iterations(0),
         }
@@ -469,13 +475,23 @@ impl Workload {
                 && matches!(transfer.measured, Extent::DurationNanos(_)))
     }
 
-    /// Replaces the number of measured operations or the duration of the measurement.
+    /// Replaces the number of measured operations or the duration of the measurement. Parameter serving has limits of
+    /// its own, which do not change.
     pub fn set_measured(&mut self, measured: Extent) {
         match self {
             Self::PingPong(work) => work.measured = measured,
             Self::Transfer(work) => work.measured = measured,
             Self::Rpc(work) => work.measured = measured,
             Self::MemoryFootprint(work) => work.measured = measured,
+            Self::ParameterServing(_) => {}
+        }
+    }
+
+    /// The workload, if it is parameter serving.
+    pub fn serving(&self) -> Option<&ServingWorkload> {
+        match self {
+            Self::ParameterServing(serving) => Some(serving),
+            Self::PingPong(_) | Self::Transfer(_) | Self::Rpc(_) | Self::MemoryFootprint(_) => None,
         }
     }
 }
@@ -601,6 +617,20 @@ impl Assignment {
                     !transfer.ping || transfer.threads == 1,
                     "scenarios[].workload.ping",
                     "requires a single thread",
+                )?;
+            }
+            if let Workload::ParameterServing(serving) = &scenario.workload {
+                let periods = [
+                    serving.push_nanos,
+                    serving.pull_nanos,
+                    serving.post_nanos,
+                    serving.step_nanos,
+                    serving.max_time_nanos,
+                ];
+                require(
+                    (1..=64).contains(&serving.workers) && serving.max_version > 0 && !periods.contains(&0),
+                    "scenarios[].workload",
+                    "workers, maxVersion or a period is out of bounds",
                 )?;
             }
         }

@@ -10,6 +10,7 @@ mod case;
 mod environment;
 mod hardware;
 mod line;
+mod serving;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ pub use environment::{
 };
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
+pub use serving::{DatagramReport, PostedStaleness, ServingReport, WorkerReport};
 
 use crate::assignment::AttemptIdentity;
 

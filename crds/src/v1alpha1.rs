@@ -10,6 +10,7 @@ mod execution;
 mod expectation;
 mod footprint;
 mod load;
+mod parameter_serving;
 mod placement;
 mod reason;
 mod resources;
@@ -32,6 +33,7 @@ pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use footprint::MemoryFootprint;
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
+pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
@@ -52,8 +54,8 @@ pub use status::{
     ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary,
     ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
     FootprintResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult,
-    PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, State, Verdict,
-    WithheldReason,
+    PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult, State,
+    Verdict, WithheldReason,
 };
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{

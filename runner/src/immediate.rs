@@ -80,6 +80,20 @@ pub enum Signal {
     Posted,
     /// The initiator has sampled the idle fabric, so that the warm-up may begin.
     IdleSampled,
+    /// Parameter serving: a worker requests a reading of the trainer's clock.
+    ClockRequest,
+    /// Parameter serving: the reading of the trainer's clock is in the memory of the worker.
+    ClockReady,
+    /// Parameter serving: the version with this number is in the memory of the worker.
+    Version(u64),
+    /// Parameter serving: a worker reports the mean version of its recent steps.
+    VersionPost,
+    /// Parameter serving: no further version will be published.
+    ServingEnd,
+    /// Parameter serving: the worker has ended its steps, and has sent this number of posts.
+    StepsEnd(u64),
+    /// Parameter serving: the publication times are in the memory of the worker.
+    TableReady,
     /// The sender has abandoned the case.
     Abort(FailureReason),
 }
@@ -133,6 +147,13 @@ impl Signal {
                 (8, code.unwrap_or(REASONS.len() - 1) as u64)
             }
             Self::IdleSampled => (9, 0),
+            Self::ClockRequest => (10, 0),
+            Self::ClockReady => (11, 0),
+            Self::Version(version) => (12, version),
+            Self::VersionPost => (13, 0),
+            Self::ServingEnd => (14, 0),
+            Self::StepsEnd(posts) => (15, posts),
+            Self::TableReady => (16, 0),
         }
     }
 
@@ -148,6 +169,13 @@ impl Signal {
             7 => Self::Posted,
             8 => Self::Abort(*REASONS.get(argument as usize)?),
             9 => Self::IdleSampled,
+            10 => Self::ClockRequest,
+            11 => Self::ClockReady,
+            12 => Self::Version(argument),
+            13 => Self::VersionPost,
+            14 => Self::ServingEnd,
+            15 => Self::StepsEnd(argument),
+            16 => Self::TableReady,
             _ => return None,
         })
     }
@@ -236,6 +264,13 @@ mod tests {
             Signal::Prepared,
             Signal::Posted,
             Signal::IdleSampled,
+            Signal::ClockRequest,
+            Signal::ClockReady,
+            Signal::Version(29_999),
+            Signal::VersionPost,
+            Signal::ServingEnd,
+            Signal::StepsEnd(30),
+            Signal::TableReady,
         ];
         let aborts = REASONS.map(Signal::Abort);
         for signal in signals.into_iter().chain(aborts) {

@@ -33,6 +33,7 @@ mod inbox;
 mod incoming;
 mod open_loop;
 mod outgoing;
+mod parameter_serving;
 mod phases;
 mod ping;
 pub mod ping_pong;

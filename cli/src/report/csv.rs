@@ -8,7 +8,7 @@ use super::comparison::ComparisonText;
 use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 52] = [
+const COLUMNS: [&str; 66] = [
     "run",
     "scenario",
     "size_bytes",
@@ -61,6 +61,20 @@ const COLUMNS: [&str; 52] = [
     "footprint_tensor_bytes",
     "footprint_saved_bytes",
     "footprint_slope_bytes",
+    "version_lag_mean",
+    "version_lag_p99",
+    "version_lag_max",
+    "time_lag_p50_ns",
+    "time_lag_p99_ns",
+    "store_lag_versions",
+    "post_lag_versions",
+    "push_p50_ns",
+    "push_bytes_per_second",
+    "pull_p50_ns",
+    "cold_steps",
+    "torn",
+    "datagrams_sent",
+    "datagrams_lost",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -90,7 +104,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 52] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] {
     let footprint = cell.footprint.as_ref().and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
     let scenario = report.plan.scenarios.get(cell.scenario);
@@ -102,6 +116,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 52] 
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let observed = &cell.observations;
+    let serving = observed.serving.as_ref();
+    let posted = serving.and_then(|found| found.posted);
+    let datagrams = serving.and_then(|found| found.datagrams);
     let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
     let flow_rates = cell
         .flows
@@ -188,6 +205,20 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 52] 
         number(footprint.map(|memory| memory.tensor)),
         number(footprint.map(|memory| memory.saved())),
         number(footprint.map(|memory| memory.slope)),
+        number(serving.map(|found| found.mean_version_lag)),
+        nanos(serving.and_then(|found| found.version_lag.tail_quantile(0.99))),
+        nanos(serving.and_then(|found| found.version_lag.quantile(1.0))),
+        nanos(serving.and_then(|found| found.time_lag.quantile(0.5))),
+        nanos(serving.and_then(|found| found.time_lag.tail_quantile(0.99))),
+        number(posted.map(|posted| posted.store_versions)),
+        number(posted.map(|posted| posted.post_versions)),
+        nanos(serving.and_then(|found| found.pushes.quantile(0.5))),
+        number(serving.and_then(|found| found.push_bytes_per_second)),
+        nanos(serving.and_then(|found| found.pulls.quantile(0.5))),
+        nanos(serving.map(|found| found.cold_steps)),
+        nanos(serving.map(|found| found.torn)),
+        nanos(datagrams.map(|datagrams| datagrams.sent)),
+        nanos(datagrams.map(|datagrams| datagrams.lost)),
     ]
 }
 

@@ -6,6 +6,7 @@ mod page;
 mod plot;
 mod result_tables;
 mod scenario;
+mod serving;
 mod sweeps;
 mod verdicts;
 

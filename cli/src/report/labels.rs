@@ -40,6 +40,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
         Workload::PingPong(_) => "one-way",
         Workload::Rpc(_) => "call-to-reply",
         Workload::MemoryFootprint(_) => "distribution",
+        Workload::ParameterServing(_) => "publication-to-use",
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
         Workload::Transfer(_) => "post-to-completion",
     };

@@ -6,7 +6,7 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
-use super::{Report, labels, overview, stopping, sweep};
+use super::{Report, labels, overview, serving, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -16,6 +16,7 @@ pub fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report);
     sweeps(&mut text, report);
+    scaling(&mut text, report);
     for (index, scenario) in report.plan.scenarios.iter().enumerate() {
         table(&mut text, report, index, scenario);
     }
@@ -66,6 +67,46 @@ fn head(text: &mut String, report: &Report<'_>) {
 }
 
 /// Appends a table for each sweep with a row for each arm.
+fn scaling(text: &mut String, report: &Report<'_>) {
+    let curves = serving::curves(report);
+    if curves.is_empty() {
+        return;
+    }
+    line(text, "\n**Scaling with the number of workers**\n");
+    let heads = [
+        "scenario",
+        "size",
+        "arm",
+        "workers",
+        "lag",
+        "used after",
+        "push",
+        "rate",
+    ];
+    row(text, heads.map(str::to_owned).into_iter());
+    row(text, ["---"; 8].map(str::to_owned).into_iter());
+    for curve in &curves {
+        let arm = report
+            .plan
+            .arms
+            .get(curve.arm)
+            .map_or("", |arm| arm.name.as_str());
+        for point in &curve.points {
+            let cells = [
+                escaped(curve.name),
+                format::size(curve.size_bytes),
+                arm.to_owned(),
+                point.workers.to_string(),
+                point.lag(),
+                point.latency().unwrap_or_default(),
+                point.push().unwrap_or_default(),
+                point.rate().unwrap_or_default(),
+            ];
+            row(text, cells.into_iter());
+        }
+    }
+}
+
 fn sweeps(text: &mut String, report: &Report<'_>) {
     for sweep in sweep::sweeps(report) {
         line(text, &format!("\n**{}**: {}\n", escaped(sweep.name), sweep.title));

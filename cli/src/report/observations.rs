@@ -2,8 +2,8 @@
 //! batches, calls and memory, as text.
 
 use campaign::format;
-use campaign::stats::median_of;
-use campaign::summarize::{CellSummary, Directions, FlowsSummary};
+use campaign::stats::{Distribution, median_of};
+use campaign::summarize::{CellSummary, Directions, FlowsSummary, Serving};
 use crds::v1alpha1::Metric;
 
 use super::{Report, labels};
@@ -31,6 +31,14 @@ pub enum ObservationKind {
     Calls,
     /// Memory of host and consumers.
     Footprint,
+    /// Version lag and time lag at the steps of the workers.
+    Staleness,
+    /// Staleness that the trainer computes from posts.
+    Posts,
+    /// Deliveries by the trainer, and fetches by the workers.
+    Deliveries,
+    /// Steps before the first version, torn versions and lost datagrams.
+    Excluded,
 }
 
 impl ObservationKind {
@@ -47,6 +55,10 @@ impl ObservationKind {
             Self::Cpu => "cpu",
             Self::Calls => "call",
             Self::Footprint => "memory",
+            Self::Staleness => "stale",
+            Self::Posts => "posts",
+            Self::Deliveries => "delivery",
+            Self::Excluded => "excluded",
         }
     }
 }
@@ -71,6 +83,7 @@ pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<
 }
 
 fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
+    let serving = cell.observations.serving.as_ref();
     let texts = [
         (ObservationKind::RoundTrip, round_trip(cell)),
         (
@@ -85,6 +98,10 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::Cpu, cpu(cell)),
         (ObservationKind::Calls, calls(cell)),
         (ObservationKind::Footprint, footprint(cell)),
+        (ObservationKind::Staleness, serving.map(staleness)),
+        (ObservationKind::Posts, serving.and_then(posts)),
+        (ObservationKind::Deliveries, serving.and_then(deliveries)),
+        (ObservationKind::Excluded, serving.map(excluded)),
     ];
     let texts = texts.into_iter();
     texts
@@ -235,7 +252,7 @@ fn pings(cell: &CellSummary) -> Option<String> {
     if idle.count() + loaded.count() == 0 {
         return None;
     }
-    let p99 = |pings: &campaign::stats::Distribution| match pings.tail_quantile(0.99) {
+    let p99 = |pings: &Distribution| match pings.tail_quantile(0.99) {
         Some(value) => nanos(value),
         None => "unknown (too few samples)".to_owned(),
     };
@@ -249,4 +266,69 @@ fn pings(cell: &CellSummary) -> Option<String> {
         p99(loaded),
         loaded.count()
     ))
+}
+
+/// A tail quantile, or the reason why it is unknown.
+fn tail(distribution: &Distribution, text: impl Fn(u64) -> String) -> String {
+    distribution
+        .tail_quantile(0.99)
+        .map_or_else(|| "unknown (too few steps)".to_owned(), text)
+}
+
+fn staleness(found: &Serving) -> String {
+    let (versions, times) = (&found.version_lag, &found.time_lag);
+    let clock = match found.clock_bound_nanos {
+        0 => String::new(),
+        bound => format!("; times between the clocks are known to {}", nanos(bound)),
+    };
+    format!(
+        "mean {:.3} versions, p50 {}, p99 {}, max {} (worst worker: mean {:.3}); time p50 {}, p99 {}, max {}{clock}",
+        found.mean_version_lag,
+        versions.quantile(0.5).unwrap_or(0),
+        tail(versions, |lag| lag.to_string()),
+        versions.quantile(1.0).unwrap_or(0),
+        found.worst_worker_lag(),
+        nanos(times.quantile(0.5).unwrap_or(0)),
+        tail(times, nanos),
+        nanos(times.quantile(1.0).unwrap_or(0)),
+    )
+}
+
+fn posts(found: &Serving) -> Option<String> {
+    let posted = found.posted?;
+    Some(format!(
+        "store lag {:.3} versions, post lag {:.3} versions; the original benchmark would report {:.3}",
+        posted.store_versions, posted.post_versions, posted.original_versions
+    ))
+}
+
+fn deliveries(found: &Serving) -> Option<String> {
+    let push = found.pushes.quantile(0.5).map(|median| {
+        let max = found.pushes.quantile(1.0).unwrap_or(median);
+        let rate = found.push_bytes_per_second.map(format::bytes_per_second);
+        let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+        format!("push p50 {}, max {}{rate}", nanos(median), nanos(max))
+    });
+    let pull = found.pulls.quantile(0.5).map(|median| {
+        let max = found.pulls.quantile(1.0).unwrap_or(median);
+        format!("pull p50 {}, max {}", nanos(median), nanos(max))
+    });
+    let parts: Vec<String> = [push, pull].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn excluded(found: &Serving) -> String {
+    let mut text = format!(
+        "{} steps before the first version (at most {}), {} torn versions",
+        found.cold_steps,
+        nanos(found.cold_nanos),
+        found.torn
+    );
+    if let Some(datagrams) = &found.datagrams {
+        text.push_str(&format!(
+            ", {} of {} datagrams lost, {} duplicates, {} incomplete versions",
+            datagrams.lost, datagrams.sent, datagrams.duplicates, datagrams.incomplete_versions
+        ));
+    }
+    text
 }

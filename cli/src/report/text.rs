@@ -8,7 +8,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, calls, labels, overview, stopping, sweep};
+use super::{Report, calls, labels, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -49,6 +49,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report, options.state_summary, width);
     sweeps(&mut text, report, width);
+    scaling(&mut text, report, width);
     for index in 0..report.plan.scenarios.len() {
         scenario(&mut text, report, index, width, options.color);
     }
@@ -102,6 +103,24 @@ fn sweeps(text: &mut String, report: &Report<'_>, width: u16) {
             let result = format!("{}  {}", sweep::arm_name(report, arm), sweep::line(arm));
             push_line(text, "knee", &result, width);
         }
+    }
+}
+
+fn scaling(text: &mut String, report: &Report<'_>, width: u16) {
+    for curve in serving::curves(report) {
+        let arm = report
+            .plan
+            .arms
+            .get(curve.arm)
+            .map_or("", |arm| arm.name.as_str());
+        text.push('\n');
+        let title = format!(
+            "{arm} at {} with {} numbers of workers",
+            format::size(curve.size_bytes),
+            curve.points.len()
+        );
+        push_line(text, curve.name, &title, width);
+        push_line(text, "scaling", &curve.line(), width);
     }
 }
 

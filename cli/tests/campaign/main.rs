@@ -25,6 +25,7 @@ mod mount_namespace;
 mod multiple_runs;
 mod network_namespace;
 mod output;
+mod parameter_serving;
 mod procedures;
 mod processes;
 mod records;

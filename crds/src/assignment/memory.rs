@@ -24,6 +24,9 @@ impl ScenarioAssignment {
         let largest = match &self.workload {
             Workload::Rpc(rpc) => rpc.message_bytes,
             Workload::MemoryFootprint(_) => 0,
+            Workload::ParameterServing(serving) => {
+                return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
+            }
             Workload::PingPong(_) | Workload::Transfer(_) => self.max_size_bytes,
         };
         let slot = largest.max(CONTROL_BYTES).next_multiple_of(SLOT_ALIGNMENT);
@@ -55,6 +58,7 @@ pub fn window(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => PING_PONG_WINDOW,
         Workload::Transfer(transfer) => transfer.window,
+        Workload::ParameterServing(_) => 1,
     }
 }
 
@@ -63,11 +67,12 @@ pub fn shares_buffers(workload: &Workload) -> bool {
     matches!(workload, Workload::Transfer(transfer) if transfer.buffers == TransferBuffers::Shared)
 }
 
-/// Number of initiator threads.
+/// Number of initiator threads. In parameter serving, each worker has one.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
         Workload::Transfer(transfer) => transfer.threads,
+        Workload::ParameterServing(serving) => serving.workers,
     }
 }
 
@@ -77,6 +82,7 @@ pub fn is_send(workload: &Workload) -> bool {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
         Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
+        Workload::ParameterServing(_) => false,
     }
 }
 

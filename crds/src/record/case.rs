@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ServingReport;
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 
@@ -84,9 +85,14 @@ pub struct SideReport {
     pub throttled_nanos: Option<u64>,
     /// Whether the CPU frequency governor changed during the window.
     pub governor_changed: bool,
-    /// Operations posted by this worker. Unset for a worker that posts no operations.
+    /// Operations posted by this worker. Unset for a worker that posts no operations. In parameter serving, the
+    /// operations of the initiator are the versions that it delivered, and those of the target are the versions that its
+    /// workers used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
+    /// Staleness of the parameters that the workers used. Only the target of a parameter serving case reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Box<ServingReport>>,
     /// Counter deltas of the rails' network interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceDelta>,
@@ -104,7 +110,9 @@ pub struct Posted {
     /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
     /// Latency distribution of the operations: half the round-trip time for ping-pong, the time from the call to its
-    /// reply for calls, or the time from post to completion for transfers. In an open loop, it counts from the intended start.
+    /// reply for calls, or the time from post to completion for transfers. In an open loop, it counts from the intended
+    /// start. In parameter serving, it counts from the publication of a version: to its delivery to all workers for the
+    /// initiator, and to its first use by each worker for the target.
     pub latency: Histogram,
     /// Exact minimum latency, in nanoseconds. Values in the histogram are rounded.
     pub min_nanos: u64,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
 use super::{
-    LargeArray, Load, MemoryFootprint, PingpongFlag, RateFormat, Rpc, RpcPayload, SegmentTransfer,
-    SmallMessages, StreamingDuplex,
+    LargeArray, Load, MemoryFootprint, ParameterServing, PingpongFlag, RateFormat, Rpc, RpcPayload,
+    SegmentTransfer, SmallMessages, StreamingDuplex,
 };
 use crate::units::{Duration, Size};
 
@@ -16,7 +16,7 @@ use crate::units::{Duration, Size};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc and memoryFootprint must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint), has(self.parameterServing)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc, memoryFootprint and parameterServing must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -37,7 +37,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
-    /// pingpongFlag and rpc, to CompletionRate for smallMessages, to MemoryPerConsumer for memoryFootprint, and to Throughput for the other workloads.
+    /// pingpongFlag, rpc and parameterServing, to CompletionRate for smallMessages, to MemoryPerConsumer for memoryFootprint, and to Throughput for the other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one workload must be set.
@@ -68,6 +68,9 @@ pub struct Scenario {
     /// set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_footprint: Option<MemoryFootprint>,
+    /// Workload of one trainer that publishes parameters to several workers. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter_serving: Option<ParameterServing>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
@@ -307,6 +310,8 @@ pub enum ScenarioWorkload<'a> {
     Rpc(&'a Rpc),
     /// `memoryFootprint`.
     MemoryFootprint(&'a MemoryFootprint),
+    /// `parameterServing`.
+    ParameterServing(&'a ParameterServing),
 }
 
 impl Scenario {
@@ -331,6 +336,10 @@ impl Scenario {
                 .memory_footprint
                 .as_ref()
                 .map(ScenarioWorkload::MemoryFootprint))
+            .or(self
+                .parameter_serving
+                .as_ref()
+                .map(ScenarioWorkload::ParameterServing))
     }
 }
 
@@ -347,6 +356,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SegmentTransfer(_) => "segmentTransfer",
             Self::Rpc(_) => "rpc",
             Self::MemoryFootprint(_) => "memoryFootprint",
+            Self::ParameterServing(_) => "parameterServing",
         }
     }
 
@@ -361,6 +371,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::StreamingDuplex(given) => &given.sizes,
             Self::SegmentTransfer(given) => &given.sizes,
             Self::MemoryFootprint(given) => &given.sizes,
+            Self::ParameterServing(given) => &given.sizes,
             Self::Rpc(given) => return given.payloads.iter().copied().map(RpcPayload::size).collect(),
         };
         Cow::Borrowed(sizes)
@@ -377,7 +388,8 @@ impl<'a> ScenarioWorkload<'a> {
             | Self::StreamingDuplex(_)
             | Self::SegmentTransfer(_)
             | Self::Rpc(_)
-            | Self::MemoryFootprint(_) => None,
+            | Self::MemoryFootprint(_)
+            | Self::ParameterServing(_) => None,
         }
     }
 
@@ -385,7 +397,9 @@ impl<'a> ScenarioWorkload<'a> {
     pub fn default_metric(self) -> Metric {
         match self {
             _ if self.load().is_some() => Metric::LatencyP99,
-            Self::PingPong(_) | Self::PingpongFlag(_) | Self::Rpc(_) => Metric::LatencyP50,
+            Self::PingPong(_) | Self::PingpongFlag(_) | Self::Rpc(_) | Self::ParameterServing(_) => {
+                Metric::LatencyP50
+            }
             Self::SmallMessages(_) => Metric::CompletionRate,
             Self::MemoryFootprint(_) => Metric::MemoryPerConsumer,
             Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {

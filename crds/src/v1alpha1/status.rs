@@ -294,7 +294,7 @@ pub struct ArmResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Median latency, in nanoseconds: one-way for ping-pong, from call to reply for calls, from post to completion for
-    /// transfers.
+    /// transfers, and from the publication of a version to its first use by a worker for parameterServing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
     /// 95th percentile of latency, in nanoseconds. Percentiles are unset if there are so few samples that they would
@@ -355,6 +355,9 @@ pub struct ArmResult {
     /// other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_batch_nanos: Option<u64>,
+    /// Staleness of the parameters of parameterServing. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<ServingResult>,
     /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,
@@ -445,6 +448,72 @@ pub struct PingResult {
     /// Head-of-line blocking: loadedP99Nanos divided by idleP99Nanos, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking_ppm: Option<u64>,
+}
+
+/// Staleness of the parameters that the workers of parameterServing used, over all rounds. Steps before the first version
+/// of a worker are excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServingResult {
+    /// Number of workers of the trainer.
+    pub workers: u32,
+    /// Mean version lag over all steps, in millionths of a version.
+    pub version_lag_mean_ppm: u64,
+    /// Median version lag.
+    pub version_lag_p50: u64,
+    /// 99th percentile of the version lag. Unset if there are too few steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_lag_p99: Option<u64>,
+    /// Largest version lag.
+    pub version_lag_max: u64,
+    /// Mean version lag of the worker with the largest mean, in millionths of a version.
+    pub worst_worker_lag_ppm: u64,
+    /// Median time lag, in nanoseconds.
+    pub time_lag_p50_nanos: u64,
+    /// 99th percentile of the time lag, in nanoseconds. Unset if there are too few steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_lag_p99_nanos: Option<u64>,
+    /// Largest time lag, in nanoseconds.
+    pub time_lag_max_nanos: u64,
+    /// Median time from the publication of a version until the trainer has delivered it, in nanoseconds. Unset for mode
+    /// Pull.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_p50_nanos: Option<u64>,
+    /// Maximum of this time, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_max_nanos: Option<u64>,
+    /// Bytes that the trainer delivers per second of this time, at its median. In mode Push, the copies of all workers
+    /// count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_bytes_per_second: Option<u64>,
+    /// Median duration of a fetch that returned a newer version, in nanoseconds. Unset except for modes Filesystem and
+    /// Pull.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_p50_nanos: Option<u64>,
+    /// Mean store lag of the posts, in millionths of a version. Unset if there are no posts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_lag_ppm: Option<u64>,
+    /// Mean post lag of the posts, in millionths of a version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_lag_ppm: Option<u64>,
+    /// Mean staleness as the original benchmark computes it, in millionths of a version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_staleness_ppm: Option<u64>,
+    /// Number of steps before the first version of a worker.
+    pub cold_steps: u64,
+    /// Longest time until the first version of a worker, in nanoseconds.
+    pub cold_nanos: u64,
+    /// Number of torn versions, which were detected and not used.
+    pub torn: u64,
+    /// Number of datagrams sent to each worker, summed over the workers. Unset except for mode Multicast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams_sent: Option<u64>,
+    /// Number of these datagrams that did not arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams_lost: Option<u64>,
+    /// Largest maximum error of times between the clocks of both sides, in nanoseconds: 0 with the same clock.
+    pub clock_bound_nanos: u64,
 }
 
 /// Latency of reads of memory that was written before, from post to completion.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord, WarningRecord};
 
-pub use case::{Case, CaseOutcome, Measured, PingTimes, Side, SidePosts};
+pub use case::{Case, CaseOutcome, Measured, PingTimes, ServingTimes, Side, SidePosts};
 pub use collector::Collector;
 pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 

@@ -74,6 +74,9 @@ fn cases<'a>(
 
 /// Number of operations per thread of a measured case; `None` if its threads completed different numbers.
 pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
+    if workload.serving().is_some() {
+        return None;
+    }
     let threads = u64::from(memory::threads(workload));
     let mut counts = measured.posters(workload).map(|posted| posted.operations);
     let first = counts.next()?;

@@ -139,6 +139,9 @@ pub struct PlannedScenario {
     /// Name of the scenario in the spec, if this is one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
+    /// Name of the scenario in the spec, if this is one of its numbers of workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub several_workers: Option<String>,
     /// Sizes in bytes, in the order of the spec.
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
@@ -300,14 +303,20 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
 impl PlannedScenario {
     /// Name of the scenario in the spec.
     pub fn name_in_spec(&self) -> &str {
-        self.sweep.as_ref().unwrap_or(&self.assignment.name)
+        self.sweep
+            .as_ref()
+            .or(self.several_workers.as_ref())
+            .unwrap_or(&self.assignment.name)
     }
 
     /// Intended transfers per second and thread in an open loop; `None` for any other workload.
     pub fn rate(&self) -> Option<u32> {
         match &self.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
-            Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => None,
+            Workload::PingPong(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_)
+            | Workload::ParameterServing(_) => None,
         }
     }
 

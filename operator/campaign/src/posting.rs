@@ -72,6 +72,10 @@ impl From<&Workload> for Burst {
                 transfers: u64::from(*batch),
                 operation: *operation,
             },
+            Workload::ParameterServing(serving) => Self {
+                transfers: 1,
+                operation: serving.operation(),
+            },
         }
     }
 }

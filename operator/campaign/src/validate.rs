@@ -7,6 +7,7 @@ mod expectations;
 mod identical;
 mod many_to_many;
 mod memory;
+mod parameter_serving;
 mod problem;
 mod rpc;
 mod scenarios;
@@ -89,6 +90,9 @@ pub struct ValidatedScenario {
     pub index: usize,
     /// Name of the scenario in the spec, if its load is a sweep. The name in `assignment` then also contains the rate.
     pub sweep: Option<String>,
+    /// Name of the scenario in the spec, if it has several numbers of workers. The name in `assignment` then also contains
+    /// the number.
+    pub several_workers: Option<String>,
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in the order of the spec; unique and above 0.

@@ -129,6 +129,12 @@ fn with_observations(mut arm: Value) -> Value {
     });
     arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
     arm["firstBatchNanos"] = json!(1_400_000);
+    arm["serving"] = json!({
+        "workers": 4, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3, "versionLagMax": 4,
+        "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000, "timeLagMaxNanos": 230_000_000,
+        "pushP50Nanos": 170_000_000, "pushMaxNanos": 320_000_000, "pushBytesPerSecond": 60_000_000, "coldSteps": 40,
+        "coldNanos": 210_000_000, "torn": 2, "datagramsSent": 5000, "datagramsLost": 50, "clockBoundNanos": 0,
+    });
     arm
 }
 

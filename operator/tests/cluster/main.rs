@@ -20,6 +20,7 @@ mod lane;
 mod lifecycle;
 mod many_to_many;
 mod outcome;
+mod parameter_serving;
 mod permissions;
 mod placement;
 mod queued;

@@ -35,6 +35,9 @@ class Case:
         self.proof = None
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
+        if scenario.mode:
+            # The workers of parameter serving, on the target side, use the versions.
+            self.posting = self.sides[1:]
         self.posted = [side["posted"] for side in self.posting if side.get("posted")]
 
     @property
@@ -53,6 +56,8 @@ class Case:
 
     def iterations(self):
         """Operations per thread, if they are the same for all posting workers and threads."""
+        if self.scenario.mode:
+            return None
         threads, counts = self.scenario.threads, {one["operations"] for one in self.posted}
         count = counts.pop() if len(counts) == 1 else None
         return None if count is None or count % threads else count // threads

@@ -81,6 +81,12 @@ def counts(data):
         yield value >> 1 if not value & 1 else -(value >> 1) - 1
 
 
+def tail(buckets, fraction):
+    """A quantile; None if there are so few samples that it is the maximum."""
+    count = sum(buckets.values())
+    return quantile(buckets, fraction) if math.ceil(fraction * count) < count else None
+
+
 def quantile(buckets, fraction):
     """Highest value of the bucket that contains the sample with the rank ceil(fraction * samples)."""
     rank = max(math.ceil(fraction * sum(buckets.values())), 1)

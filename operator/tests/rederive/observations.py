@@ -1,9 +1,9 @@
-"""Checks the mean round trip, the directions, the flushes, the pings, the reads and the first batch of one arm."""
+"""Checks the mean round trip, the directions, the flushes, the pings, the reads, the first batch and the staleness of one arm."""
 
 import collections
 import math
 
-from . import histogram
+from . import histogram, serving
 from .tally import ROUNDING
 
 PPM = 10**6
@@ -27,8 +27,15 @@ def check(run, key, valid, stored, tally):
     check_flushes(where, valid, stored.get("flush") or {}, tally)
     check_pings(where, valid, stored.get("ping") or {}, tally)
     check_reads(where, valid, stored.get("readBack") or {}, tally)
-    first = run.median(key, lambda case: case.sides[0]["posted"].get("firstBurstNanos"))
+    first = run.median(key, lambda case: (case.sides[0].get("posted") or {}).get("firstBurstNanos"))
     compare(tally, "first batch", f"{where} firstBatchNanos", stored, "firstBatchNanos", first)
+    check_serving(where, scenario, key[1], valid, stored.get("serving") or {}, tally)
+
+
+def check_serving(where, scenario, length, valid, stored, tally):
+    derived = serving.derive(scenario, length, valid) if scenario.kind == "parameterServing" else {}
+    for field in sorted({*derived, *stored}):
+        compare(tally, "staleness", f"{where} serving.{field}", stored, field, derived.get(field))
 
 
 def check_flushes(where, valid, stored, tally):
@@ -39,7 +46,7 @@ def check_flushes(where, valid, stored, tally):
 
 def check_pings(where, valid, stored, tally):
     pings = [one.get("ping") or {} for one in initiators(valid)]
-    idle, loaded = (tail(merged(one.get(state) for one in pings)) for state in ("idle", "loaded"))
+    idle, loaded = (histogram.tail(merged(one.get(state) for one in pings), 0.99) for state in ("idle", "loaded"))
     tally.compare("ping", f"{where} ping.idleP99Nanos", stored.get("idleP99Nanos"), idle)
     tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
     ratio = loaded / idle * PPM if idle and loaded is not None else None
@@ -50,7 +57,7 @@ def check_reads(where, valid, stored, tally):
     reads = merged(one.get("readBack") for one in initiators(valid))
     median = histogram.quantile(reads, 0.5)
     tally.compare("reads", f"{where} readBack.p50Nanos", stored.get("p50Nanos"), median)
-    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), tail(reads))
+    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), histogram.tail(reads, 0.99))
 
 
 def initiators(valid):
@@ -65,12 +72,6 @@ def merged(durations):
         if one:
             buckets.update(histogram.decode(one["histogram"], one["maxNanos"]))
     return buckets
-
-
-def tail(buckets):
-    """99th percentile; None if there are so few samples that it is the maximum."""
-    count = buckets.total()
-    return histogram.quantile(buckets, 0.99) if math.ceil(0.99 * count) < count else None
 
 
 def mean_round_trip(case):

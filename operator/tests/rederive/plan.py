@@ -2,7 +2,7 @@
 
 import hashlib
 
-from . import calls, stopping, sweeps
+from . import calls, serving, stopping, sweeps
 from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
@@ -30,7 +30,12 @@ class Plan:
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
         deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
-        lowered = [one for scenario in spec["scenarios"] for one in sweeps.lowered(scenario)]
+        lowered = [
+            one
+            for scenario in spec["scenarios"]
+            for with_workers in serving.lowered(scenario)
+            for one in sweeps.lowered(with_workers)
+        ]
         self.scenarios = [Scenario(one, sampling, deadline, self.many_to_many) for one in lowered]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)

@@ -1,5 +1,6 @@
 """Decides whether the bytes of a case used the requested fabric."""
 
+from . import serving
 from .endpoints import is_requested
 from .traffic import COVERAGE
 
@@ -21,7 +22,10 @@ def of_case(case, readings, endpoints, transport):
 
 def every_rail_is_counted(case):
     """Whether every rail that carried the initiator's payload has an interface with counters."""
-    posted = case.sides[0].get("posted")
+    if case.scenario.mode and not serving.is_on_fabric(case.scenario):
+        return False
+    # In mode Pull of parameter serving, only the target posts.
+    posted = case.sides[0].get("posted") or (case.scenario.mode and case.sides[1].get("posted"))
     if not posted or sum(posted["counters"]["bytesPerRail"]) < posted["payloadBytes"] * COVERAGE:
         return False
     counted = {rail for side in case.sides for delta in side.get("interfaces", []) for rail in delta["rails"]}

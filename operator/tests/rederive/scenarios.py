@@ -26,6 +26,10 @@ class Scenario:
         if work.get("load"):
             # Latencies count from the intended start, when a transfer is not yet in flight.
             self.in_flight = math.inf
+        self.mode = work.get("mode")
+        if self.mode:
+            # Latencies count from the publication, and versions are used by several workers.
+            self.in_flight = math.inf
         # Number of calls of a sample.
         self.hops = work.get("hops")
         # Number of processes that receive a tensor.
@@ -33,7 +37,7 @@ class Scenario:
         self.uses_channels = self.kind in ("rpc", "footprint")
         self.threads = work.get("threads", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
-        self.integrity = spec.get("integrity", True)
+        self.integrity = spec.get("integrity", True) and not self.mode
         # The flows of the pattern ManyToMany always have a duration.
         self.timed = bool(work.get("duration")) or many_to_many
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)

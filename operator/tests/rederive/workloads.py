@@ -1,10 +1,11 @@
-"""Expresses every workload of a spec as a ping-pong, a transfer, calls or a footprint."""
+"""Expresses every workload of a spec as a ping-pong, a transfer, calls, a footprint or parameter serving."""
 
-from . import calls
+from . import calls, serving
 
 
 def workload(spec):
-    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc" or "footprint", and `fields` has its fields."""
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint" or "parameterServing", and
+    `fields` has its fields."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])
@@ -87,4 +88,5 @@ CONVERSIONS = {
     "segmentTransfer": segment_transfer,
     "rpc": rpc,
     "memoryFootprint": memory_footprint,
+    "parameterServing": serving.workload,
 }

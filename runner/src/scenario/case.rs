@@ -80,6 +80,7 @@ pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
     match workload {
         Workload::PingPong(_) => true,
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => !workload.is_off_fabric(case.arm.channel),
+        Workload::ParameterServing(_) => role == Role::Target,
         Workload::Transfer(transfer) => {
             let destination = match transfer.operation {
                 TransferOperation::Read => Role::Initiator,

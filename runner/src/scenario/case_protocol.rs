@@ -9,6 +9,7 @@ use crds::record::{CaseFailure, FootprintReport, OpenLoopReport, PostingCounters
 
 use super::case::Role;
 use super::engine::Engine;
+use super::parameter_serving::ServingThread;
 use super::phases::Phases;
 use super::ping::PingRecorders;
 use super::simultaneous::ThreadWindow;
@@ -65,6 +66,8 @@ pub struct ThreadMeasurement {
     pub flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
+    /// What a worker of parameter serving observed; `None` for other threads.
+    pub serving: Option<Box<ServingThread>>,
     /// What only calls have; `None` for other workloads.
     pub calls: Option<CallMeasurement>,
     /// Memory of host and consumers; `None` for other workloads.

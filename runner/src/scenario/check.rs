@@ -51,10 +51,15 @@ pub(super) fn check<T: Transport>(
             }
             received
         }
+        // The plan has no integrity pass for parameter serving, because every version is verified before it is used.
+        Workload::ParameterServing(_) => 0,
     };
     finish(engine, case.role)?;
     let batch = match &case.scenario.workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => None,
+        Workload::PingPong(_)
+        | Workload::Rpc(_)
+        | Workload::MemoryFootprint(_)
+        | Workload::ParameterServing(_) => None,
         Workload::Transfer(_) => Some(u64::from(engine.geometry.batch)),
     };
     let thread = engine.thread.number as u32;

@@ -12,6 +12,7 @@ mod synchronize;
 
 use crds::record::{CaseFailure, FailureReason};
 
+pub use post::Place;
 pub use setup::{Setup, data_seed};
 
 use super::gate::Gate;
@@ -91,6 +92,19 @@ impl<T: Transport> Engine<'_, T> {
         self.pause(activity, !self.awake && !unfinished)
     }
 
+    /// Waits after a poll without completions for something that is due at time `due`. In the polling mode `Wait`, the
+    /// thread sleeps in the library; in the mode `Yield`, it sleeps in short steps.
+    ///
+    /// # Errors
+    /// Those of [`Engine::idle`].
+    pub fn idle_until(&mut self, activity: &'static str, due: u64) -> Result<(), CaseFailure> {
+        let expired = self
+            .waiting
+            .pause_until(&mut self.thread.transport, due)
+            .map_err(|error| transport_failure(&error))?;
+        self.check_pause(activity, expired)
+    }
+
     /// Like [`Engine::idle`], but never sleeps, because posts are waiting for their doorbell or for queue space.
     #[inline]
     pub(super) fn idle_awake(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
@@ -103,6 +117,11 @@ impl<T: Transport> Engine<'_, T> {
             .waiting
             .pause(&mut self.thread.transport, may_sleep)
             .map_err(|error| transport_failure(&error))?;
+        self.check_pause(activity, expired)
+    }
+
+    #[inline]
+    fn check_pause(&self, activity: &'static str, expired: bool) -> Result<(), CaseFailure> {
         if expired {
             return Err(self.deadline_exceeded(activity));
         }

@@ -179,6 +179,7 @@ impl<T: Transport> Work<T> for Distributor {
             open_loop: None,
             flushes: None,
             pings: None,
+            serving: None,
             read_backs: None,
             first_burst_nanos: None,
             calls: None,

@@ -63,7 +63,7 @@ impl Geometry {
         if operation == TransferOperation::Send {
             let in_flight = match scenario.workload {
                 Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
-                Workload::Transfer(_) => window,
+                Workload::Transfer(_) | Workload::ParameterServing(_) => window,
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
             let mut receive = layout_of(in_flight);
@@ -75,7 +75,10 @@ impl Geometry {
             receives = Some(receive);
         }
         let batch = match &scenario.workload {
-            Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
+            Workload::PingPong(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_)
+            | Workload::ParameterServing(_) => 1,
             Workload::Transfer(transfer) => transfer.batch.min(window),
         };
         let offsets = |base: u64| {
@@ -110,6 +113,7 @@ pub(super) fn operation(workload: &Workload) -> TransferOperation {
     match workload {
         Workload::Transfer(transfer) => transfer.operation,
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => TransferOperation::Send,
+        Workload::ParameterServing(serving) => serving.operation(),
         Workload::PingPong(ping_pong) => match ping_pong.operation {
             PingPongOperation::Send => TransferOperation::Send,
             PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,

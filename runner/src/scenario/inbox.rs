@@ -28,6 +28,20 @@ pub struct Inbox {
     pub posted: u64,
     /// Number of replies to calls that had no payload.
     pub call_replies: u64,
+    /// Number of requests for a reading of this side's clock.
+    pub clock_requests: u64,
+    /// Number of readings of the other side's clock that are in the memory of this side.
+    pub clock_readings: u64,
+    /// Latest version in the memory of this side.
+    pub version: Option<u64>,
+    /// Number of posts of the worker.
+    pub version_posts: u64,
+    /// Whether the trainer will publish no further version.
+    pub serving_ended: bool,
+    /// Number of posts that the worker has sent until its last step; `None` before its last step.
+    pub steps_ended: Option<u64>,
+    /// Whether the publication times are in the memory of this side.
+    pub table_ready: bool,
     /// Reason why the other side has abandoned the case; `None` if it has not abandoned the case.
     pub aborted: Option<FailureReason>,
     /// Number of drain messages received on each rail.
@@ -55,6 +69,14 @@ impl Inbox {
             Signal::IdleSampled => self.idle_sampled = true,
             Signal::Prepared => self.prepared += 1,
             Signal::Posted => self.posted += 1,
+            Signal::ClockRequest => self.clock_requests += 1,
+            Signal::ClockReady => self.clock_readings += 1,
+            // Notifications can overtake each other.
+            Signal::Version(version) => self.version = self.version.max(Some(version)),
+            Signal::VersionPost => self.version_posts += 1,
+            Signal::ServingEnd => self.serving_ended = true,
+            Signal::StepsEnd(posts) => self.steps_ended = Some(posts),
+            Signal::TableReady => self.table_ready = true,
             Signal::Abort(reason) => self.aborted = Some(reason),
         }
     }

@@ -103,6 +103,7 @@ impl<T: Transport> Work<T> for Initiator {
             window: None,
             read_backs: None,
             first_burst_nanos: None,
+            serving: None,
         }))
     }
 }

@@ -12,6 +12,7 @@ use super::conductor::{Conductor, conduct};
 use super::engine::{Engine, Setup, data_seed, failure};
 use super::footprint;
 use super::gate::Gate;
+use super::parameter_serving::{self, Publication, Trainer, Worker};
 use super::phases::Phases;
 use super::ping_pong::{Initiator, Target};
 use super::report;
@@ -131,6 +132,11 @@ fn run_together<T: Transport>(
                 layout: endpoints.kinds[kind].1,
                 polling: case.scenario.polling.unwrap_or(endpoints.polling),
                 facts: endpoints.facts().clone(),
+                publication: case
+                    .scenario
+                    .workload
+                    .serving()
+                    .map(|serving| Publication::new(serving, Publication::unique_key(case.seed))),
             },
         })
         .collect();
@@ -150,7 +156,9 @@ fn run_together<T: Transport>(
     let facts = endpoints.facts().clone();
     let side = SideContext {
         role: first.role,
-        bidirectional: first.scenario.workload.is_bidirectional(),
+        // The trainer and the workers of parameter serving both end by themselves.
+        bidirectional: first.scenario.workload.is_bidirectional()
+            || first.scenario.workload.serving().is_some(),
         phases: phases.as_ref(),
         thread: 0,
         usage: &endpoints.usage,
@@ -197,9 +205,10 @@ fn run_together<T: Transport>(
         conducted.map(|()| joined)
     })?;
     let mut reports = Vec::with_capacity(cases.len());
-    for (case, results) in cases.iter().zip(results) {
+    for (flow, results) in flows.iter().zip(results) {
+        let case = flow.setup.case;
         let report = all_or_first_failure(results)
-            .and_then(|outcomes| case_report(case, outcomes, groups, cases.len() as u64));
+            .and_then(|outcomes| case_report(&flow.setup, outcomes, groups, cases.len() as u64));
         reports.push(report.map(|mut report| {
             if let SideOutcome::Measured(side) = &report.outcome {
                 report.evidence = report::new_evidence(&mut endpoints.evidence, case, side, rails);
@@ -213,11 +222,12 @@ fn run_together<T: Transport>(
 /// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran in this
 /// process at the same time.
 fn case_report(
-    case: &Case<'_>,
+    setup: &Setup<'_>,
     outcomes: Vec<ThreadOutcome>,
     groups: usize,
     flows: u64,
 ) -> Result<CaseReport, CaseFailure> {
+    let case = setup.case;
     let (mut reports, mut checked, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for outcome in outcomes {
         match outcome {
@@ -236,7 +246,10 @@ fn case_report(
         });
     }
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
-    let mut side = report::side_report(case, reports, groups)?;
+    let mut side = match &setup.publication {
+        Some(publication) => parameter_serving::side_report(case, reports, groups, publication)?,
+        None => report::side_report(case, reports, groups)?,
+    };
     // The CPU time is that of the process, so the sum over its flows is the CPU time of the worker.
     side.cpu_nanos /= flows.max(1);
     Ok(CaseReport {
@@ -368,6 +381,14 @@ fn run_pass<T: Transport>(
             side,
         ),
         (Workload::Transfer(_) | Workload::MemoryFootprint(_), _) => measure(engine, PassiveTarget, side),
+        (Workload::ParameterServing(serving), Role::Initiator) => match &setup.publication {
+            Some(publication) => measure(engine, Trainer::new(serving, publication, side.thread), side),
+            None => {
+                let message = "the case has no versions; this is a bug in fabricbench".to_owned();
+                Err(failure(FailureReason::Internal, message))
+            }
+        },
+        (Workload::ParameterServing(serving), Role::Target) => measure(engine, Worker::new(serving), side),
     }
 }
 

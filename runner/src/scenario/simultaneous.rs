@@ -183,6 +183,7 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
             calls: None,
             footprint: None,
             pings: None,
+            serving: None,
             read_backs: None,
             first_burst_nanos: None,
             window: Some(window),

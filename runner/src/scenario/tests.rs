@@ -7,6 +7,7 @@ mod geometry;
 mod integrity;
 mod observations;
 mod open_loop;
+mod parameter_serving;
 mod ping_pong;
 mod pinning;
 mod polling;

@@ -219,6 +219,7 @@ impl<T: Transport> Work<T> for Poster {
             window: None,
             read_backs: self.read_backs.take(),
             first_burst_nanos: self.first_burst_nanos,
+            serving: None,
         }))
     }
 }

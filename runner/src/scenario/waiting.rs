@@ -13,6 +13,8 @@ use crate::transport::{Transport, TransportError};
 const CLOCK_CHECK_INTERVAL: u32 = 1024;
 /// Maximum sleep in the `Wait` polling mode. It bounds the delay if the library loses a wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(10);
+/// Sleep in the `Yield` polling mode while a thread waits for a time.
+const YIELD_SLEEP: Duration = Duration::from_micros(100);
 
 /// Polling mode and deadline of a thread.
 #[derive(Debug)]
@@ -73,5 +75,21 @@ impl Waiting {
             Polling::Yield | Polling::Wait => std::thread::yield_now(),
         }
         Ok(self.deadline_is_known_to_have_passed())
+    }
+
+    /// Waits after a poll without completions for something that is due at time `due`. Like [`Waiting::pause`], but a
+    /// thread that yields sleeps in short steps.
+    ///
+    /// # Errors
+    /// Fails if the library cannot wait.
+    pub fn pause_until<T: Transport>(&mut self, transport: &mut T, due: u64) -> Result<bool, TransportError> {
+        let left = Duration::from_nanos(due.saturating_sub(clock::now()));
+        match self.polling {
+            Polling::Spin => return Ok(self.deadline_is_known_to_have_passed()),
+            _ if left.is_zero() => std::thread::yield_now(),
+            Polling::Wait => transport.wait(left.min(MAX_SLEEP))?,
+            Polling::Yield => std::thread::sleep(left.min(YIELD_SLEEP)),
+        }
+        Ok(self.deadline_has_passed())
     }
 }

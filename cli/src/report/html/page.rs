@@ -4,7 +4,7 @@ use campaign::RunOutcome;
 use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{environment, verdicts};
+use super::{environment, serving, verdicts};
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, overview, stopping};
 
@@ -31,6 +31,7 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
                     (verdicts::expectations(report))
                     (warnings(report))
                     (sweeps)
+                    (serving::scaling(report))
                     @for scenario in scenarios { (scenario) }
                     (environment::cold(report))
                     (environment::environment(report))

@@ -27,6 +27,9 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
             "the time from the intended start to completion"
         }
+        Some(Workload::ParameterServing(_)) => {
+            "the time from the publication of a version to its first use by a worker"
+        }
         Some(Workload::Transfer(_)) | None => "the time from post to completion",
     };
     html! {
@@ -102,20 +105,21 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     }
 }
 
-/// Round trips, directions, flushes, pings, flows, reads and first batches; empty without any.
+/// Round trips, directions, flushes, pings, flows, reads, first batches and staleness; empty without any.
 pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     let observations = observations::of_scenario(report, index);
     html! {
         @if !observations.is_empty() {
             details {
-                summary { "Round trips, directions, flushes, pings, flows, reads and first batches" }
+                summary { "Observations" }
                 p.note {
                     "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
                     "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking. "
                     "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate. Reads copy back what a batch has written. "
-                    "The first batch is that of the warm-up of each case."
+                    "The first batch is that of the warm-up of each case. "
+                    "Staleness excludes the steps before the first version of a worker."
                 }
-                div.scroll tabindex="0" role="region" aria-label="Round trips, directions, flushes, pings, flows, reads and first batches" {
+                div.scroll tabindex="0" role="region" aria-label="Observations" {
                     table.numbers {
                         thead {
                             tr { @for head in ["size", "arm", "observation", "values"] { th scope="col" { (head) } } }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
-use super::{HtmlError, plot_markup, result_tables};
+use super::{HtmlError, plot_markup, result_tables, serving};
 use crate::report::{Report, calls, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
@@ -91,6 +91,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             }
             (result_tables::observations(report, index))
             (result_tables::flows(report, index))
+            (serving::workers(report, index))
             (result_tables::rails(report, index))
             (result_tables::other_metrics(report, index))
             (evidence(report, index))

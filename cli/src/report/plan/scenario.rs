@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
-use crds::assignment::{Extent, ScenarioAssignment, Workload};
+use crds::assignment::{Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
 use crds::units::{Duration, Size};
 use crds::v1alpha1::{RpcPayload, TransferBuffers};
 
@@ -121,15 +121,51 @@ fn workload(scenario: &ScenarioAssignment) -> String {
             work.warmup,
             "transfers",
         ),
+        Workload::ParameterServing(serving) => {
+            return format!("{}{}", parameter_serving(serving, scenario), polling(scenario));
+        }
     };
-    let polling = scenario
-        .polling
-        .map_or_else(String::new, |polling| format!(" · {polling:?}"));
     format!(
-        "{what} · {:?}{polling} · {} after {} of warm-up",
+        "{what} · {:?}{} · {} after {} of warm-up",
         scenario.memory,
+        polling(scenario),
         extent(measured, noun),
         extent(warmup, noun)
+    )
+}
+
+fn polling(scenario: &ScenarioAssignment) -> String {
+    scenario
+        .polling
+        .map_or_else(String::new, |polling| format!(" · {polling:?}"))
+}
+
+fn parameter_serving(serving: &ServingWorkload, scenario: &ScenarioAssignment) -> String {
+    let delivery = match &serving.delivery {
+        Delivery::Filesystem { directory } => format!(" in {directory}"),
+        Delivery::Multicast(multicast) => format!(
+            " to {} in datagrams of {}{}",
+            multicast.destination,
+            Size(multicast.datagram_bytes.into()),
+            multicast
+                .bytes_per_second
+                .map_or_else(String::new, |rate| format!(" at most {}/s", Size(rate)))
+        ),
+        Delivery::Push | Delivery::Pull => format!(" · {:?}", scenario.memory),
+    };
+    let pull = match serving.delivery {
+        Delivery::Filesystem { .. } | Delivery::Pull => format!(" · pull {}", duration(serving.pull_nanos)),
+        Delivery::Multicast(_) | Delivery::Push => String::new(),
+    };
+    format!(
+        "parameter serving {}{delivery} · {} · push {}{pull} · post {} · step {} · {} or {}",
+        serving.delivery.mode(),
+        pluralized(serving.workers.into(), "worker"),
+        duration(serving.push_nanos),
+        duration(serving.post_nanos),
+        duration(serving.step_nanos),
+        pluralized(serving.max_version.into(), "version"),
+        duration(serving.max_time_nanos),
     )
 }
 

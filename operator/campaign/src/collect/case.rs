@@ -3,7 +3,7 @@
 use crds::assignment::{Pass, Workload};
 use crds::record::{
     CallReport, CaseFailure, CaseResult, Durations, ExclusiveQuantiles, FootprintReport, IntegrityReport,
-    InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous,
+    InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous, WorkerReport,
 };
 
 use crate::stats::Distribution;
@@ -62,10 +62,13 @@ pub struct Measured {
 
 impl Measured {
     /// The sides whose posts are measured: the initiator, and also the target if both sides post concurrently. The echo
-    /// of a ping-pong is part of the initiator's operation, not a separate operation.
+    /// of a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the workers,
+    /// which are on the target side, measure when they use each version.
     pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
-        let target = workload.is_bidirectional().then_some(&self.target);
-        std::iter::once(&self.initiator).chain(target)
+        let serves = workload.serving().is_some();
+        let initiator = (!serves).then_some(&self.initiator);
+        let target = (serves || workload.is_bidirectional()).then_some(&self.target);
+        initiator.into_iter().chain(target)
     }
 
     /// Posts of the [`posting_sides`](Self::posting_sides).
@@ -86,6 +89,19 @@ pub struct Side {
     pub governor_changed: bool,
     pub posted: Option<SidePosts>,
     pub interfaces: Vec<InterfaceDelta>,
+    pub serving: Option<Box<ServingTimes>>,
+}
+
+/// Staleness in a case of parameter serving. The fields are those of [`crds::record::ServingReport`].
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "documented on the record type")]
+pub struct ServingTimes {
+    pub published: u64,
+    pub workers: Vec<WorkerReport>,
+    pub version_lag: Distribution,
+    pub time_lag: Distribution,
+    pub pull: Distribution,
+    pub clock_bound_nanos: u64,
 }
 
 /// Posts of one side. The fields are those of [`crds::record::Posted`].
@@ -179,6 +195,16 @@ impl From<SideReport> for Side {
                 first_burst_nanos: posted.first_burst_nanos,
             }),
             interfaces: report.interfaces,
+            serving: report.serving.map(|serving| {
+                Box::new(ServingTimes {
+                    published: serving.published,
+                    workers: serving.workers,
+                    version_lag: Distribution::with_maximum(&serving.version_lag, serving.max_version_lag),
+                    time_lag: distribution(&serving.time_lag),
+                    pull: serving.pull.as_ref().map(distribution).unwrap_or_default(),
+                    clock_bound_nanos: serving.clock_bound_nanos,
+                })
+            }),
         }
     }
 }

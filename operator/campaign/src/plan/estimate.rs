@@ -17,6 +17,9 @@ const POSTED_BYTES: u64 = 512;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
 const RAIL_BYTES: u64 = 448;
+/// Additional bytes of a case record for each worker of parameter serving, with a share of the distributions of their
+/// staleness.
+const WORKER_BYTES: u64 = 1024;
 /// Size in bytes of a case record of the integrity pass, which contains about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
 /// Number of samples assumed for a case with a fixed duration, to estimate the length of its histogram.
@@ -167,10 +170,16 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
         (Pass::Pilot | Pass::Measure, Some(scenario)) => {
             let work = &scenario.assignment.workload;
             let samples = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass).samples;
-            let sides = if work.is_bidirectional() { 2 } else { 1 };
+            let sides = if work.is_bidirectional() || work.serving().is_some() {
+                2
+            } else {
+                1
+            };
             let rails = plan.rails();
+            let workers = work.serving().map_or(0, |serving| u64::from(serving.workers));
             // The runner shortens a longer record to the maximum length of a line.
-            case_bytes(samples, sides, rails).min(crds::record::MAX_LINE_BYTES as u64)
+            (case_bytes(samples, sides, rails) + workers * WORKER_BYTES)
+                .min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
     BLOCK_BYTES + plan.pairs() * block.order.len() as u64 * case
@@ -248,6 +257,14 @@ impl CaseEstimate {
                 (workload.warmup(), measured)
             }
         };
+        let measured = match workload {
+            // The number of versions can end it before its maximum time.
+            Workload::ParameterServing(serving) => Extent::DurationNanos(serving.nominal_nanos()),
+            Workload::PingPong(_)
+            | Workload::Transfer(_)
+            | Workload::Rpc(_)
+            | Workload::MemoryFootprint(_) => measured,
+        };
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
         Self {
@@ -282,6 +299,7 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
             open_loop: Some(open_loop),
             ..
         }) => 1.0 / f64::from(open_loop.rate),
+        Workload::ParameterServing(serving) => serving.push_nanos as f64 * 1e-9,
         Workload::Transfer(transfer) => {
             let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);
             match transfer.direction {

@@ -194,7 +194,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
         Workload::PingPong(work) => work.operation == PingPongOperation::Send,
         Workload::Transfer(work) => work.operation == TransferOperation::Send,
         Workload::Rpc(work) => work.message_bytes > 0,
-        Workload::MemoryFootprint(_) => false,
+        Workload::MemoryFootprint(_) | Workload::ParameterServing(_) => false,
     };
     let direct = uses_provider(plan, LibfabricProvider::EfaDirect);
     let longest = scenario

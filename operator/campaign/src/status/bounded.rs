@@ -16,7 +16,9 @@
 //! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!    verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, Verdict};
+use crds::v1alpha1::{
+    ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, ServingResult, Verdict,
+};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -125,6 +127,7 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + 3 * usize::from(result.directions.is_some())
         + 2 * usize::from(result.flush.is_some())
         + result.protocols.len()
+        + result.serving.as_ref().map_or(0, count_serving_values)
         + 6 * usize::from(result.flows.is_some());
     let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
     (numbers.iter().flatten().count() + counts + footprint) as u32
@@ -141,6 +144,48 @@ fn count_footprint_values(footprint: &FootprintResult) -> usize {
         footprint.saved_ppm,
     ];
     numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
+}
+
+/// Number of measured values of parameter serving. The number of workers is not measured.
+fn count_serving_values(serving: &ServingResult) -> usize {
+    let ServingResult {
+        workers: _,
+        version_lag_mean_ppm: _,
+        version_lag_p50: _,
+        version_lag_p99,
+        version_lag_max: _,
+        worst_worker_lag_ppm: _,
+        time_lag_p50_nanos: _,
+        time_lag_p99_nanos,
+        time_lag_max_nanos: _,
+        push_p50_nanos,
+        push_max_nanos,
+        push_bytes_per_second,
+        pull_p50_nanos,
+        store_lag_ppm,
+        post_lag_ppm,
+        original_staleness_ppm,
+        cold_steps: _,
+        cold_nanos: _,
+        torn: _,
+        datagrams_sent,
+        datagrams_lost,
+        clock_bound_nanos: _,
+    } = serving;
+    let optional = [
+        version_lag_p99,
+        time_lag_p99_nanos,
+        push_p50_nanos,
+        push_max_nanos,
+        push_bytes_per_second,
+        pull_p50_nanos,
+        store_lag_ppm,
+        post_lag_ppm,
+        original_staleness_ppm,
+        datagrams_sent,
+        datagrams_lost,
+    ];
+    10 + optional.into_iter().flatten().count()
 }
 
 /// Number of measured values in a comparison.
@@ -249,6 +294,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             flows,
             read_back,
             first_batch_nanos,
+            serving,
             optimizations: _,
             fabric: _,
             emulated: _,
@@ -268,7 +314,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         }
         *cpu_percent = None;
         (*directions, *flush, *ping) = (None, None, None);
-        (*flows, *read_back) = (None, None);
+        (*flows, *read_back, *serving) = (None, None, None);
         if let Some(call) = call {
             (call.mean_nanos, call.deviation_nanos) = (None, None);
             (call.hop_nanos, call.memory_growth_bytes) = (None, None);

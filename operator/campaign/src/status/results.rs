@@ -5,8 +5,8 @@ use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
     ExpectationResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric, NodeResult,
-    OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, SweepKnee, SweepPoint,
-    SweepResult, WithheldReason,
+    OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult, SweepKnee,
+    SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};
 use crate::summarize::{
     CallSummary, CellSummary, Directions, FlowsSummary, FootprintSummary, Knee, NodeDeviation, Observations,
-    PairDeviation, RatePoint, Summary, SweepSummary,
+    PairDeviation, RatePoint, Serving, Summary, SweepSummary,
 };
 
 /// Parts per million in one.
@@ -123,6 +123,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
                 .observations
                 .first_batch_nanos
                 .map(|nanos| nanos.round() as u64),
+            serving: cell.observations.serving.as_ref().map(serving),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
             emulated: cell.emulated,
@@ -212,6 +213,34 @@ fn ping(found: &Observations) -> Option<PingResult> {
         loaded_p99_nanos: found.loaded_pings.tail_quantile(0.99),
         blocking_ppm: found.blocking().map(|ratio| (ratio * PPM).round() as u64),
     })
+}
+
+fn serving(found: &Serving) -> ServingResult {
+    let ppm = |value: f64| (value.max(0.0) * PPM).round() as u64;
+    ServingResult {
+        workers: found.workers.len() as u32,
+        version_lag_mean_ppm: ppm(found.mean_version_lag),
+        version_lag_p50: found.version_lag.quantile(0.5).unwrap_or(0),
+        version_lag_p99: found.version_lag.tail_quantile(0.99),
+        version_lag_max: found.version_lag.quantile(1.0).unwrap_or(0),
+        worst_worker_lag_ppm: ppm(found.worst_worker_lag()),
+        time_lag_p50_nanos: found.time_lag.quantile(0.5).unwrap_or(0),
+        time_lag_p99_nanos: found.time_lag.tail_quantile(0.99),
+        time_lag_max_nanos: found.time_lag.quantile(1.0).unwrap_or(0),
+        push_p50_nanos: found.pushes.quantile(0.5),
+        push_max_nanos: found.pushes.quantile(1.0),
+        push_bytes_per_second: found.push_bytes_per_second.map(|rate| rate.round() as u64),
+        pull_p50_nanos: found.pulls.quantile(0.5),
+        store_lag_ppm: found.posted.map(|posted| ppm(posted.store_versions)),
+        post_lag_ppm: found.posted.map(|posted| ppm(posted.post_versions)),
+        original_staleness_ppm: found.posted.map(|posted| ppm(posted.original_versions)),
+        cold_steps: found.cold_steps,
+        cold_nanos: found.cold_nanos,
+        torn: found.torn,
+        datagrams_sent: found.datagrams.map(|datagrams| datagrams.sent),
+        datagrams_lost: found.datagrams.map(|datagrams| datagrams.lost),
+        clock_bound_nanos: found.clock_bound_nanos,
+    }
 }
 
 fn read_back(found: &Observations) -> Option<ReadBackResult> {

@@ -163,7 +163,7 @@ pub(super) fn cells(
                 let cases = cases_of_cell
                     .remove(&(index, *size_bytes, arm))
                     .unwrap_or_default();
-                let mut cell = cell(plan, scenario, &cases);
+                let mut cell = cell(plan, scenario, *size_bytes, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
                 let found = planned.map_or_else(CellProtocols::default, |planned| {
@@ -203,7 +203,7 @@ fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case,
     })
 }
 
-fn cell(plan: &Plan, scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
+fn cell(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
@@ -253,7 +253,7 @@ fn cell(plan: &Plan, scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> C
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
     cell.cpu_percent = rounds.median(cpu_percent);
-    cell.observations = observations(workload, &rounds);
+    cell.observations = observations(workload, size_bytes, &rounds);
     cell.call = calls::summary(scenario, cases);
     cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));

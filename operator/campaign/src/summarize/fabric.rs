@@ -13,7 +13,7 @@ mod provider;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::Pass;
+use crds::assignment::{Pass, Workload};
 use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
@@ -143,10 +143,11 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             return None;
         }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
-        Some(
-            provider::contradiction(plan, case, endpoints)
-                .unwrap_or_else(|| proof(plan, index, case, measured, case_readings, endpoints)),
-        )
+        Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
+            let workload = plan.scenarios.get(case.scenario);
+            let workload = workload.map(|scenario| &scenario.assignment.workload);
+            proof(plan, workload, index, case, measured, case_readings, endpoints)
+        }))
     };
     Proofs {
         cases: (0..reports.cases.len()).map(prove_case).collect(),
@@ -210,6 +211,7 @@ fn add(
 
 fn proof(
     plan: &Plan,
+    workload: Option<&Workload>,
     index: usize,
     case: &Case,
     measured: &Measured,
@@ -256,7 +258,17 @@ fn proof(
             total.expected_received
         ));
     }
-    let Some(posted) = &measured.initiator.posted else {
+    let serving = workload.and_then(Workload::serving);
+    if let Some(serving) = serving.filter(|serving| !serving.delivery.uses_fabric()) {
+        let mode = serving.delivery.mode();
+        return declared(format!(
+            "mode {mode} does not send the parameters over the fabric"
+        ));
+    }
+    // In mode Pull of parameter serving, only the target posts.
+    let posted = measured.initiator.posted.as_ref();
+    let posted = posted.or_else(|| serving.and(measured.target.posted.as_ref()));
+    let Some(posted) = posted else {
         return declared("the initiator reports no posts".into());
     };
     let per_rail = &posted.counters.bytes_per_rail;

@@ -138,6 +138,8 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1.0,
         // Latencies of an open loop include the time before a transfer is in flight.
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
+        // The latencies of parameter serving include the time until a worker fetches a version.
+        Workload::ParameterServing(_) => f64::INFINITY,
         Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
     };
     measured.posting_sides(workload).find_map(|side| {

@@ -4,6 +4,7 @@
 use crds::assignment::Workload;
 use serde::Serialize;
 
+use super::Serving;
 use super::rounds::Rounds;
 use crate::collect::Measured;
 use crate::stats::Distribution;
@@ -28,6 +29,9 @@ pub struct Observations {
     /// Duration of the first batch of a case, in nanoseconds: the median over the rounds, where the value of a round is
     /// the median over its pairs. `None` unless it is timed.
     pub first_batch_nanos: Option<f64>,
+    /// Staleness in parameter serving; `None` for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Serving>,
 }
 
 /// Throughput of the two directions of a bidirectional transfer, each timed by its sender. The values are medians over
@@ -59,8 +63,13 @@ impl Observations {
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
-pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observations {
-    let mut observations = Observations::default();
+pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds<'_>) -> Observations {
+    let mut observations = Observations {
+        serving: workload
+            .serving()
+            .and_then(|serving| super::serving::serving(serving, size_bytes, rounds)),
+        ..Observations::default()
+    };
     for posted in rounds.cases().filter_map(|case| case.initiator.posted.as_ref()) {
         if let Some(flush) = &posted.flush {
             observations.flushes.merge(flush);
@@ -195,7 +204,7 @@ mod tests {
             &crds::v1alpha1::LargeArray::default(),
             crds::assignment::Extent::Iterations(1),
         );
-        let found = observations(&workload, &rounds);
+        let found = observations(&workload, 1 << 30, &rounds);
         let counts = [&found.flushes, &found.idle_pings, &found.loaded_pings].map(Distribution::count);
         assert_eq!(counts, [4, 6, 8]);
         assert_eq!((found.mean_round_trip_nanos, found.directions), (None, None));

@@ -127,6 +127,103 @@ pub enum ProblemKind {
         /// The given batch.
         batch: u32,
     },
+    /// Parameters have a header and a trailer, and a body that depends on the version.
+    #[snafu(display("{size} is less than {min}, the smallest size of parameters. Use a larger size"))]
+    ServingSize {
+        /// The given size.
+        size: Size,
+        /// Minimum size.
+        min: Size,
+    },
+    /// The directory is not an absolute path.
+    #[snafu(display("`{directory}` is not an absolute path. Use a path that starts with /"))]
+    RelativeDirectory {
+        /// The given path.
+        directory: String,
+    },
+    /// A period is out of bounds.
+    #[snafu(display("{given} is not between {min} and {max}. Use a period that is not longer than maxTime"))]
+    PeriodBounds {
+        /// The given period.
+        given: Duration,
+        /// Minimum period.
+        min: Duration,
+        /// Maximum period.
+        max: Duration,
+    },
+    /// There are too many steps to evaluate.
+    #[snafu(display(
+        "maxTime contains {steps} steps, more than {max}. Use longer steps or a shorter maxTime"
+    ))]
+    TooManySteps {
+        /// Number of steps.
+        steps: u128,
+        /// Maximum number.
+        max: u128,
+    },
+    /// The group is not an IPv4 multicast address.
+    #[snafu(display(
+        "`{value}` is not an IPv4 multicast address. Use an address from 224.0.0.0 to 239.255.255.255"
+    ))]
+    NotMulticast {
+        /// The given address.
+        value: String,
+    },
+    /// The interface is not an IPv4 address.
+    #[snafu(display("`{value}` is not an IPv4 address. Use the address of an interface, such as 10.0.0.5"))]
+    NotIpv4 {
+        /// The given address.
+        value: String,
+    },
+    /// The relay is not an IPv4 address with a port.
+    #[snafu(display("`{value}` is not an IPv4 address with a port. Use a value such as 10.0.0.5:17772"))]
+    NotSocketAddress {
+        /// The given address.
+        value: String,
+    },
+    /// The payload of a datagram is out of bounds.
+    #[snafu(display("{size} is not between {min} and {max}. Use a payload that fits into a datagram"))]
+    DatagramBounds {
+        /// The given size.
+        size: Size,
+        /// Minimum size.
+        min: Size,
+        /// Maximum size.
+        max: Size,
+    },
+    /// There are too many datagrams to account for each of them.
+    #[snafu(display("{datagrams} datagrams are more than {max}. Use fewer versions or larger datagrams"))]
+    TooManyDatagrams {
+        /// Number of datagrams.
+        datagrams: u64,
+        /// Maximum number.
+        max: u64,
+    },
+    /// No datagram can be sent at a rate of 0.
+    #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove rate for no limit"))]
+    ZeroRate,
+    /// The name of a scenario is too long for the suffix of its numbers of workers.
+    #[snafu(display(
+        "with the largest number of workers, the name would be `{name}`, which is longer than 40 characters. Use a name of \
+         at most {max} characters"
+    ))]
+    LongServingName {
+        /// Name with the largest number of workers.
+        name: String,
+        /// Maximum length of the name in the spec.
+        max: usize,
+    },
+    /// The name with a number of workers is also the name of another scenario.
+    #[snafu(display(
+        "a number of workers has the name `{name}`, like {other}: each is a scenario with the name NAME-WORKERS. Use \
+         another name"
+    ))]
+    ServingNameTaken {
+        /// Name that occurs twice.
+        name: String,
+        /// Path of the other scenario.
+        other: String,
+    },
     /// A load sweep varies the rate at a single size.
     #[snafu(display(
         "a sweep varies the rate of transfers of one size, but the list has {sizes}. Keep one size, and add a scenario \

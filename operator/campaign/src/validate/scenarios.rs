@@ -1,5 +1,5 @@
 //! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight. Turns every workload of the
-//! spec into a ping-pong or a transfer.
+//! spec into a ping-pong, a transfer or parameter serving.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crds::v1alpha1::{
 };
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, sweep};
+use super::{ProblemKind, ValidatedScenario, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
@@ -68,7 +68,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
             scope.expand(scenario)
         })
         .collect();
-    sweep::check_names(&scenarios, report);
+    sweep::check_names(&scenarios, &spec.scenarios, report);
     scenarios
 }
 
@@ -91,6 +91,10 @@ impl Scope<'_> {
             return Vec::new();
         };
         let validated = self.apply_defaults(scenario, given);
+        if let ScenarioWorkload::ParameterServing(given) = given {
+            parameter_serving::check_length(&self.path, &scenario.name, given, self.report);
+            return parameter_serving::lower(validated, given);
+        }
         let Some(sweep) = sweep::of(scenario) else {
             return vec![validated];
         };
@@ -112,6 +116,12 @@ impl Scope<'_> {
             }
             ScenarioWorkload::Rpc(given) => self.rpc(given),
             ScenarioWorkload::MemoryFootprint(given) => footprint(given),
+            ScenarioWorkload::ParameterServing(given) => {
+                let deadline = self.case_deadline;
+                parameter_serving::workload(given, deadline, &mut |name, kind| {
+                    self.add(&format!("{field}.{name}"), kind);
+                })
+            }
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
@@ -131,7 +141,7 @@ impl Scope<'_> {
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
         };
-        let needed = bytes_per_process(&assignment, self.rails, self.many_to_many);
+        let needed = self.most_bytes(&assignment, given);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
@@ -140,13 +150,26 @@ impl Scope<'_> {
         ValidatedScenario {
             index: self.index,
             sweep: None,
-            assignment,
+            several_workers: None,
             sizes,
             primary,
             rate_format: given.rate_format(),
-            integrity: scenario.integrity,
+            // In parameter serving, every version is verified before it is used.
+            integrity: scenario.integrity && assignment.workload.serving().is_none(),
+            assignment,
             operation_counts,
         }
+    }
+
+    /// Memory of one instrument process, with the largest number of workers.
+    fn most_bytes(&self, assignment: &ScenarioAssignment, given: ScenarioWorkload<'_>) -> u64 {
+        let mut largest = assignment.clone();
+        if let (Workload::ParameterServing(serving), ScenarioWorkload::ParameterServing(given)) =
+            (&mut largest.workload, given)
+        {
+            serving.workers = given.workers.iter().copied().max().unwrap_or(serving.workers);
+        }
+        bytes_per_process(&largest, self.rails, self.many_to_many)
     }
 
     /// The numbers of operations that the spec gives. They replace those of the pilot, so there must be one for every

@@ -4,10 +4,10 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, is_label};
+use super::{ProblemKind, ValidatedScenario, is_label, parameter_serving};
 
 /// Maximum length of the name of a scenario, as in the schema.
-const MAX_SCENARIO_NAME: usize = 40;
+pub(super) const MAX_SCENARIO_NAME: usize = 40;
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn of(scenario: &Scenario) -> Option<Sweep> {
@@ -86,7 +86,9 @@ pub(super) fn lower(
 }
 
 /// Reports every rate of a sweep whose scenario has the name of another scenario.
-pub(super) fn check_names(scenarios: &[ValidatedScenario], report: &mut Reporter) {
+///
+/// The same applies to the numbers of workers of parameter serving.
+pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], report: &mut Reporter) {
     for (position, scenario) in scenarios.iter().enumerate() {
         let name = &scenario.assignment.name;
         let earlier = scenarios.iter().take(position);
@@ -94,7 +96,10 @@ pub(super) fn check_names(scenarios: &[ValidatedScenario], report: &mut Reporter
         for other in same {
             // Two scenarios of the spec with the same name have already been reported.
             let sweep = [scenario, other].into_iter().find(|one| one.sweep.is_some());
-            let Some(sweep) = sweep else { continue };
+            let Some(sweep) = sweep else {
+                parameter_serving::check_name(scenario, other, spec, report);
+                continue;
+            };
             let taken = if sweep.index == scenario.index {
                 other
             } else {

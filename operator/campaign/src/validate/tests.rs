@@ -472,3 +472,37 @@ fn problem_of_a_sweep_is_reported_once() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("spec.scenarios[0].memory: "), "{found:?}");
 }
+
+#[test]
+fn numbers_of_workers_become_scenarios_without_a_pilot_or_an_integrity_pass() {
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: push, parameterServing: {{mode: Push, workers: [1, 8], \
+         maxTime: 20s}}}}, {{name: pull, parameterServing: {{mode: Pull, maxTime: 20s}}}}]"
+    )))
+    .unwrap();
+    let described: Vec<_> = valid
+        .scenarios
+        .iter()
+        .map(|scenario| {
+            let serving = scenario.assignment.workload.serving().unwrap();
+            let extent = crds::assignment::pilot::extent(&scenario.assignment.workload);
+            (
+                scenario.assignment.name.as_str(),
+                scenario.several_workers.as_deref(),
+                serving.workers,
+                scenario.integrity || extent.is_some(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("push-1", Some("push"), 1, false),
+        ("push-8", Some("push"), 8, false),
+        ("pull", None, 4, false),
+    ];
+    assert_eq!(described, expected);
+    // The defaults of the Parameter Serving Benchmark.
+    let pull = valid.scenarios[2].assignment.workload.serving().unwrap();
+    let periods = [pull.push_nanos, pull.pull_nanos, pull.post_nanos, pull.step_nanos];
+    assert_eq!(periods, [200_000_000, 200_000_000, 2_000_000_000, 5_000_000]);
+    assert_eq!((pull.max_version, valid.scenarios[2].sizes[0]), (500, 10_000_000));
+}

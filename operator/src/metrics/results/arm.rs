@@ -1,12 +1,12 @@
 //! Metrics of an arm at one size.
 
-use crds::v1alpha1::Engagement;
+use crds::v1alpha1::{Engagement, ServingResult};
 
 use super::metric::{
     ARM, ARM_LABELS, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
     metric, single,
 };
-use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
+use crate::metrics::values::{ArmValues, OPTIMIZATIONS, QUANTILES};
 
 const NANOS: f64 = 1e9;
 const PPM: f64 = 1e6;
@@ -18,8 +18,12 @@ const ENGAGEMENTS: [Engagement; 4] = [
     Engagement::NotApplicable,
 ];
 
+fn serving(arm: &ArmValues) -> Option<ServingResult> {
+    arm.observed.as_ref().and_then(|observed| observed.serving)
+}
+
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 19] = [
+pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -323,6 +327,76 @@ pub(super) const METRICS: [ResultMetric; 19] = [
             for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
                 emit_enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
             }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_version_lag_mean",
+        "",
+        "Mean version lag over all steps of the workers of parameter serving: the number of newer versions",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let lag = serving(arm).map(|serving| serving.version_lag_mean_ppm as f64 / PPM);
+            single(lag, emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_time_lag_seconds",
+        "seconds",
+        "Time lag at the steps of the workers of parameter serving, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("quantile", "0.5, 0.99, 1"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(serving) = serving(arm) {
+                emit(&["0.5"], serving.time_lag_p50_nanos as f64 / NANOS);
+                if let Some(nanos) = serving.time_lag_p99_nanos {
+                    emit(&["0.99"], nanos as f64 / NANOS);
+                }
+                emit(&["1"], serving.time_lag_max_nanos as f64 / NANOS);
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_push_seconds",
+        "seconds",
+        "Time from the publication of a version of parameter serving to its delivery by the trainer, over all rounds",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("quantile", "0.5, 1"),
+        ],
+        Samples::Arm(|arm, emit| {
+            let push = serving(arm).map(|serving| [serving.push_p50_nanos, serving.push_max_nanos]);
+            for (quantile, nanos) in ["0.5", "1"].into_iter().zip(push.into_iter().flatten()) {
+                if let Some(nanos) = nanos {
+                    emit(&[quantile], nanos as f64 / NANOS);
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_torn_versions",
+        "versions",
+        "Number of torn versions that the workers of parameter serving detected and did not use, over all rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| single(serving(arm).map(|serving| serving.torn as f64), emit)),
+    ),
+    metric(
+        "fabricbench_arm_lost_datagrams",
+        "datagrams",
+        "Number of datagrams that did not reach a worker of parameter serving, over all rounds and workers",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let lost = serving(arm).and_then(|serving| serving.datagrams_lost);
+            single(lost.map(|lost| lost as f64), emit);
         }),
     ),
 ];

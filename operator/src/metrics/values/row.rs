@@ -3,7 +3,7 @@
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, CallResult, CaseValidity, ComparisonResult, DirectionsResult, Engagement,
     FlowsResult, FlushResult, FootprintResult, Metric, Optimization, PairResult, PingResult, ReadBackResult,
-    Verdict, WithheldReason,
+    ServingResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -39,7 +39,7 @@ pub struct ArmValues {
     pub observed: Option<Box<ObservedValues>>,
 }
 
-/// Directions, flushes, pings, flows, calls and footprint of an arm. Units are those of [`ArmResult`].
+/// Directions, flushes, pings, flows, calls, footprint and staleness of an arm. Units are those of [`ArmResult`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ObservedValues {
@@ -51,6 +51,7 @@ pub struct ObservedValues {
     pub flows: Option<FlowsResult>,
     pub read_back: Option<ReadBackResult>,
     pub first_batch_nanos: Option<u64>,
+    pub serving: Option<ServingResult>,
 }
 
 /// Quantiles of latency as label values: minimum, percentiles, maximum.
@@ -162,6 +163,7 @@ fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
         flows: result.flows,
         read_back: result.read_back,
         first_batch_nanos: result.first_batch_nanos,
+        serving: result.serving,
     };
     (observed != ObservedValues::default()).then(|| Box::new(observed))
 }

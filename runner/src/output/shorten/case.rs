@@ -58,8 +58,15 @@ pub(super) fn shorten(case: &mut CaseRecord, step: Step) -> Option<String> {
 }
 
 fn coarsen(side: &mut SideReport, digits: u8) -> bool {
+    let has_serving = side.serving.is_some();
+    if let Some(serving) = &mut side.serving {
+        let pulls = serving.pull.as_mut().map(|pulls| &mut pulls.histogram);
+        for histogram in pulls.into_iter().chain([&mut serving.time_lag.histogram]) {
+            *histogram = histogram.coarse(digits);
+        }
+    }
     let Some(posted) = &mut side.posted else {
-        return false;
+        return has_serving;
     };
     posted.latency = posted.latency.coarse(digits);
     let pings = posted

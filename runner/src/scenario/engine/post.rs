@@ -11,6 +11,15 @@ use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
+/// Offsets of a transfer in the memory of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Offset in the memory of the side that has the data.
+    pub source: u64,
+    /// Offset in the memory of the side that receives the data.
+    pub landing: u64,
+}
+
 const QUEUE_FULL: &str = "waiting for the library to accept a post (EAGAIN)";
 
 impl<T: Transport> Engine<'_, T> {
@@ -33,6 +42,51 @@ impl<T: Transport> Engine<'_, T> {
         self.post_from(1, || start)
     }
 
+    /// Posts one transfer of the case's size at `place`; the transfer needs a free slot.
+    ///
+    /// # Errors
+    /// Those of [`Engine::post_burst`].
+    pub fn post_at(&mut self, place: Place) -> Result<(), CaseFailure> {
+        self.burst.plan(1, self.geometry.stripes, &mut self.rotation);
+        self.posting.record_burst(&self.burst);
+        let assigned = self.assign_slot(self.geometry.stripes.rails as u32, 0)?;
+        for index in 0..self.burst.len() {
+            let planned = self.burst.post(index);
+            self.post_chunk(planned, assigned, self.geometry.operation, place)?;
+        }
+        Ok(())
+    }
+
+    /// Posts one transfer of `length` bytes on the first rail at `place`; the transfer needs a free slot.
+    ///
+    /// # Errors
+    /// Those of [`Engine::post_burst`].
+    pub fn post_bytes(
+        &mut self,
+        operation: TransferOperation,
+        place: Place,
+        length: u64,
+    ) -> Result<(), CaseFailure> {
+        let planned = PlannedPost {
+            transfer: 0,
+            chunk: 0,
+            rail: 0,
+            offset: 0,
+            length,
+            last_on_rail: true,
+        };
+        let assigned = self.assign_slot(1, 0)?;
+        self.post_chunk(planned, assigned, operation, place)
+    }
+
+    fn assign_slot(&mut self, chunks: u32, start: u64) -> Result<AssignedSlot, CaseFailure> {
+        self.outgoing.assign_slot(chunks, start).ok_or_else(|| {
+            let message =
+                "a burst has more transfers than free slots; this is a bug in fabricbench".to_owned();
+            failure(FailureReason::Internal, message)
+        })
+    }
+
     /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next one begins.
     #[inline]
     fn post_from(&mut self, transfers: u32, start: impl Fn() -> u64) -> Result<(), CaseFailure> {
@@ -42,29 +96,42 @@ impl<T: Transport> Engine<'_, T> {
         let mut assigned = None;
         for index in 0..self.burst.len() {
             let planned = self.burst.post(index);
-            if planned.chunk == 0 {
-                assigned = self
-                    .outgoing
-                    .assign_slot(self.geometry.stripes.rails as u32, start());
-            }
-            let Some(assigned) = assigned else {
-                let message =
-                    "a burst has more transfers than free slots; this is a bug in fabricbench".to_owned();
-                return Err(failure(FailureReason::Internal, message));
+            let assigned = match assigned {
+                Some(assigned) if planned.chunk > 0 => assigned,
+                _ => {
+                    let next = self.assign_slot(self.geometry.stripes.rails as u32, start())?;
+                    *assigned.insert(next)
+                }
             };
-            self.post_chunk(planned, assigned)?;
+            let place = self.place(assigned.slot);
+            self.post_chunk(planned, assigned, self.geometry.operation, place)?;
         }
         Ok(())
     }
 
+    /// Place of the transfer in `slot`.
     #[inline]
-    fn post_chunk(&mut self, planned: PlannedPost, assigned: AssignedSlot) -> Result<(), CaseFailure> {
+    fn place(&self, slot: u32) -> Place {
+        Place {
+            source: self.geometry.source[slot as usize],
+            landing: self.geometry.landing[slot as usize],
+        }
+    }
+
+    #[inline]
+    fn post_chunk(
+        &mut self,
+        planned: PlannedPost,
+        assigned: AssignedSlot,
+        operation: TransferOperation,
+        place: Place,
+    ) -> Result<(), CaseFailure> {
         let rail = planned.rail;
         let owner = PostOwner {
             case: self.number,
             slot: assigned.slot,
         };
-        let (operation, offset) = self.operation(planned, assigned);
+        let (operation, offset) = self.operation(operation, planned, assigned, place);
         // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts on the rail would
         // otherwise keep waiting for a doorbell.
         // Providers ignore FI_MORE on reads.
@@ -111,10 +178,15 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     #[inline]
-    fn operation(&self, planned: PlannedPost, assigned: AssignedSlot) -> (Operation, u64) {
-        let slot = assigned.slot as usize;
-        let source = self.geometry.source[slot] + planned.offset;
-        let landing = self.geometry.landing[slot] + planned.offset;
+    fn operation(
+        &self,
+        operation: TransferOperation,
+        planned: PlannedPost,
+        assigned: AssignedSlot,
+        place: Place,
+    ) -> (Operation, u64) {
+        let source = place.source + planned.offset;
+        let landing = place.landing + planned.offset;
         let remote = self.remote[planned.rail];
         let immediate = || {
             let message = Message::Data {
@@ -127,7 +199,7 @@ impl<T: Transport> Engine<'_, T> {
             }
             .encode()
         };
-        match self.geometry.operation {
+        match operation {
             TransferOperation::Send => {
                 let immediate = immediate();
                 (Operation::Send { immediate }, source)

@@ -20,6 +20,7 @@ use crate::scenario::geometry::Geometry;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
+use crate::scenario::parameter_serving::Publication;
 use crate::scenario::ping::Pings;
 use crate::scenario::waiting::Waiting;
 use crate::transport::Transport;
@@ -36,6 +37,8 @@ pub struct Setup<'a> {
     pub polling: Polling,
     /// Facts reported by the library about the endpoints.
     pub facts: FabricFacts,
+    /// The versions of a parameter serving case.
+    pub publication: Option<Publication>,
 }
 
 impl<'a, T: Transport> Engine<'a, T> {
@@ -82,10 +85,14 @@ impl<'a, T: Transport> Engine<'a, T> {
             setup.layout,
             rails as u64,
         );
-        thread
-            .transport
-            .check_operation(geometry.operation)
-            .map_err(|error| failure(error.reason, error.to_string()))?;
+        // Without parameters on the fabric, only the publication times are written, which is not measured.
+        let serving = case.scenario.workload.serving();
+        if serving.is_none_or(|serving| serving.delivery.uses_fabric()) {
+            thread
+                .transport
+                .check_operation(geometry.operation)
+                .map_err(|error| failure(error.reason, error.to_string()))?;
+        }
         let reads_back = case.scenario.workload.reads_back();
         if reads_back {
             thread

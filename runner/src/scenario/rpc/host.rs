@@ -229,6 +229,7 @@ impl<T: Transport> Work<T> for Host {
             open_loop: None,
             flushes: None,
             pings: None,
+            serving: None,
             read_backs: None,
             first_burst_nanos: None,
             calls: Some(CallMeasurement {

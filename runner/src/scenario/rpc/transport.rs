@@ -178,6 +178,7 @@ impl<T: Transport> Work<T> for Caller {
             open_loop: None,
             flushes: None,
             pings: None,
+            serving: None,
             read_backs: None,
             first_burst_nanos: None,
             calls: Some(CallMeasurement::default()),

@@ -85,6 +85,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             memory_growth_bytes: Some(123_456_789),
         }),
         footprint: None,
+        serving: None,
         fabric: None,
         emulated: None,
         protocols: Vec::new(),

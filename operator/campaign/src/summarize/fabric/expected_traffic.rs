@@ -32,6 +32,12 @@ fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
 }
 
+fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
+    bytes.resize(bytes.len().max(other.len()), 0);
+    bytes.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
+    bytes
+}
+
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
 /// A read moves the bytes to the side that posts it, and half of the bytes are reads if written memory is read back.
 pub(super) fn expected_traffic(
@@ -50,6 +56,11 @@ pub(super) fn expected_traffic(
         }
         // The posts of the target are not reported, so the replies and nested calls are not expected.
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => (request, Vec::new()),
+        // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
+        Workload::ParameterServing(_) => {
+            let read = posted_bytes_per_rail(&measured.target);
+            (add(request, &read), Vec::new())
+        }
         Workload::Transfer(transfer) => {
             let response = match transfer.direction {
                 Direction::Bidirectional => posted_bytes_per_rail(&measured.target),

@@ -3,7 +3,8 @@
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
 use crds::record::{
-    ChainWriter, Durations, ExclusiveQuantiles, OpenLoopReport, PingReport, Posted, PostingCounters, Record,
+    ChainWriter, DatagramReport, Durations, ExclusiveQuantiles, OpenLoopReport, PingReport, Posted,
+    PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
 };
 
 use super::super::fit;
@@ -191,4 +192,67 @@ fn does_not_change_records_within_the_line_limit() {
         panic!("expected a case");
     };
     assert_eq!(record.result, CaseResult::Measured(Box::new(measured)));
+}
+
+/// The longest report of parameter serving: 16 workers, and distributions over many decades.
+fn serving(number: u64) -> ServingReport {
+    let wide = log_uniform(500_000, 1.0, 2e11);
+    let durations = || Durations {
+        histogram: wide.clone(),
+        min_nanos: number,
+        max_nanos: number,
+    };
+    let worker = WorkerReport {
+        versions: number,
+        steps: number,
+        cold_steps: number,
+        cold_nanos: number,
+        version_lag_sum: number,
+        version_lag_p50: number,
+        version_lag_p99: number,
+        version_lag_max: number,
+        time_lag_p50_nanos: number,
+        time_lag_p99_nanos: number,
+        time_lag_max_nanos: number,
+        posts: number,
+        posted: Some(PostedStaleness {
+            store_versions: 1.0 / 3.0,
+            post_versions: 2.0 / 3.0,
+            original_versions: 4.0 / 3.0,
+        }),
+        torn: number,
+        datagrams: Some(DatagramReport {
+            sent: number,
+            received: number,
+            duplicates: number,
+            lost: number,
+            incomplete_versions: number,
+            receive_buffer_bytes: number,
+        }),
+    };
+    ServingReport {
+        published: number,
+        workers: vec![worker; 16],
+        version_lag: log_uniform(500_000, 1.0, 30_000.0),
+        max_version_lag: number,
+        time_lag: durations(),
+        pull: Some(durations()),
+        same_clock: false,
+        clock_bound_nanos: number,
+    }
+}
+
+#[test]
+fn report_of_sixteen_workers_fits_in_a_line() {
+    // The longest numbers that 60 s and 30,000 versions can produce.
+    let number = 60_000_000_000;
+    let latency = log_uniform(500_000, 1.0, 2e11);
+    let mut record = case(1, &latency, number);
+    if let Record::Case(case) = &mut record
+        && let CaseResult::Measured(measured) = &mut case.result
+    {
+        measured.target.serving = Some(Box::new(serving(number)));
+    }
+    let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
+    println!("{} bytes: {reductions:?}", line.len());
 }

@@ -1,0 +1,105 @@
+//! Tables of parameter serving: how it scales with the number of workers, and each worker.
+
+use campaign::format;
+use maud::{Markup, html};
+
+use super::verdicts::arm_name;
+use crate::report::Report;
+use crate::report::serving::curves;
+
+/// Results for each number of workers; empty if no scenario has several.
+pub(super) fn scaling(report: &Report<'_>) -> Markup {
+    let curves = curves(report);
+    html! {
+        @if !curves.is_empty() {
+            section {
+                h2 { "Scaling with the number of workers" }
+                p.note {
+                    "Lag is the mean number of newer versions over all steps. A version is used after the median time from its "
+                    "publication. The push time ends when the trainer has delivered a version; in mode Push, the rate counts the "
+                    "copies of all workers."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Scaling with the number of workers" {
+                    table.numbers {
+                        thead {
+                            tr {
+                                @for head in ["scenario", "size", "arm", "workers", "lag", "used after", "push", "rate"] {
+                                    th scope="col" { (head) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for curve in &curves {
+                                @for point in &curve.points {
+                                    tr {
+                                        th scope="row" { (curve.name) }
+                                        td { (format::size(curve.size_bytes)) }
+                                        td { (arm_name(report, curve.arm)) }
+                                        td { (point.workers) }
+                                        td { (point.lag()) }
+                                        td { (point.latency().unwrap_or_default()) }
+                                        td { (point.push().unwrap_or_default()) }
+                                        td { (point.rate().unwrap_or_default()) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Each worker of the scenario with index `index`; empty for other workloads.
+pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report.evaluation.summary.cells.iter();
+    let cells: Vec<_> = cells
+        .filter(|cell| cell.scenario == index)
+        .filter_map(|cell| Some((cell, cell.observations.serving.as_ref()?)))
+        .collect();
+    html! {
+        @if !cells.is_empty() {
+            details {
+                summary { "Staleness of each worker" }
+                p.note {
+                    "Over all valid cases. Cold steps are those before the first version; they are excluded from all lags. The "
+                    "99th percentiles are the largest of any case."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Staleness of each worker" {
+                    table.numbers {
+                        thead {
+                            tr {
+                                @for head in [
+                                    "size", "arm", "worker", "versions", "steps", "cold steps", "mean lag", "p99 lag", "max lag",
+                                    "p99 time lag", "max time lag", "torn", "lost datagrams",
+                                ] { th scope="col" { (head) } }
+                            }
+                        }
+                        tbody {
+                            @for (cell, serving) in &cells {
+                                @for (number, worker) in serving.workers.iter().enumerate() {
+                                    tr {
+                                        th scope="row" { (format::size(cell.size_bytes)) }
+                                        td { (arm_name(report, cell.arm)) }
+                                        td { (number) }
+                                        td { (worker.versions) }
+                                        td { (worker.steps) }
+                                        td { (worker.cold_steps) }
+                                        td { @if let Some(lag) = worker.mean_version_lag() { (format!("{lag:.3}")) } }
+                                        td { (worker.version_lag_p99) }
+                                        td { (worker.version_lag_max) }
+                                        td { (format::nanos(worker.time_lag_p99_nanos as f64)) }
+                                        td { (format::nanos(worker.time_lag_max_nanos as f64)) }
+                                        td { (worker.torn) }
+                                        td { @if serving.datagrams.is_some() { (worker.datagrams_lost) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

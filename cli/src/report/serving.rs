@@ -1,0 +1,110 @@
+//! How parameter serving scales with the number of workers: the results of the scenarios that a list of numbers of workers
+//! stands for, side by side.
+
+use campaign::format;
+use campaign::format::pluralized;
+use campaign::summarize::{CellSummary, Serving};
+
+use super::Report;
+
+/// Results of one arm at one size for several numbers of workers.
+pub struct Curve<'a> {
+    /// Name of the scenario in the spec.
+    pub name: &'a str,
+    /// Size of the parameters, in bytes.
+    pub size_bytes: u64,
+    /// Index of the arm in the plan.
+    pub arm: usize,
+    /// One element for each number of workers, in the order of the spec.
+    pub points: Vec<Point<'a>>,
+}
+
+/// Results with one number of workers.
+pub struct Point<'a> {
+    /// Number of workers.
+    pub workers: u32,
+    /// Results of the arm.
+    pub cell: &'a CellSummary,
+    /// Staleness; `None` without a valid case.
+    pub serving: Option<&'a Serving>,
+}
+
+impl Point<'_> {
+    /// Mean version lag.
+    pub fn lag(&self) -> String {
+        let lag = self.serving.map(|serving| serving.mean_version_lag);
+        lag.map_or_else(|| "no valid case".to_owned(), |lag| format!("{lag:.2} versions"))
+    }
+
+    /// Median time from the publication of a version to its use.
+    pub fn latency(&self) -> Option<String> {
+        self.cell
+            .latency
+            .quantile(0.5)
+            .map(|nanos| format::nanos(nanos as f64))
+    }
+
+    /// Median push time.
+    pub fn push(&self) -> Option<String> {
+        let nanos = self.serving?.pushes.quantile(0.5)?;
+        Some(format::nanos(nanos as f64))
+    }
+
+    /// Delivered bytes per second.
+    pub fn rate(&self) -> Option<String> {
+        self.serving?.push_bytes_per_second.map(format::bytes_per_second)
+    }
+}
+
+impl Curve<'_> {
+    /// The curve as one line of text.
+    pub fn line(&self) -> String {
+        let points = self.points.iter().map(|point| {
+            let mut text = format!("{}: {}", pluralized(point.workers.into(), "worker"), point.lag());
+            let used = point.latency().map(|latency| format!("used after {latency}"));
+            let push = point.push().map(|push| format!("push {push}"));
+            for part in [used, push, point.rate()].into_iter().flatten() {
+                text.push_str(", ");
+                text.push_str(&part);
+            }
+            text
+        });
+        points.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The curves of all scenarios with several numbers of workers, without controls.
+pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
+    let mut curves: Vec<Curve<'a>> = Vec::new();
+    for cell in &report.evaluation.summary.cells {
+        let Some(planned) = report.plan.scenarios.get(cell.scenario) else {
+            continue;
+        };
+        let (Some(name), Some(serving)) = (&planned.several_workers, planned.assignment.workload.serving())
+        else {
+            continue;
+        };
+        let arm = report.plan.arms.get(cell.arm);
+        if arm.is_none_or(|arm| arm.control.is_some()) {
+            continue;
+        }
+        let point = Point {
+            workers: serving.workers,
+            cell,
+            serving: cell.observations.serving.as_ref(),
+        };
+        let same = |curve: &&mut Curve<'_>| {
+            (curve.name, curve.size_bytes, curve.arm) == (name.as_str(), cell.size_bytes, cell.arm)
+        };
+        match curves.iter_mut().find(same) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                name,
+                size_bytes: cell.size_bytes,
+                arm: cell.arm,
+                points: vec![point],
+            }),
+        }
+    }
+    curves
+}

@@ -1,0 +1,128 @@
+//! Parameter serving: one trainer, which is the initiator, and workers, which are threads of the target.
+
+use serde::{Deserialize, Serialize};
+
+use super::memory::SLOT_ALIGNMENT;
+use crate::v1alpha1::TransferOperation;
+
+/// Number of versions whose bytes are in memory at the same time: while one is in use or in flight, the next one is
+/// prepared.
+pub const SERVING_SLOTS: u64 = 2;
+
+/// Parameter serving workload, for one number of workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServingWorkload {
+    /// How the parameters reach the workers.
+    pub delivery: Delivery,
+    /// Number of workers. Each is a thread of the target, with a thread of the initiator as its peer.
+    pub workers: u32,
+    /// Time between the publications of two versions, in nanoseconds.
+    pub push_nanos: u64,
+    /// Time between two attempts to fetch a newer version, in nanoseconds.
+    pub pull_nanos: u64,
+    /// Time between two posts of a worker, in nanoseconds.
+    pub post_nanos: u64,
+    /// Time between two steps of a worker, in nanoseconds.
+    pub step_nanos: u64,
+    /// Number of versions after which the trainer ends.
+    pub max_version: u32,
+    /// Time after which the trainer ends, in nanoseconds.
+    pub max_time_nanos: u64,
+}
+
+/// How the parameters reach the workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Delivery {
+    /// The trainer writes a file, and each worker reads it.
+    Filesystem {
+        /// Directory of the file.
+        directory: String,
+    },
+    /// The trainer sends datagrams to a multicast group.
+    Multicast(MulticastDelivery),
+    /// The trainer writes into the memory of each worker.
+    Push,
+    /// Each worker reads from the memory of the trainer.
+    Pull,
+}
+
+/// Addresses and datagrams of a multicast group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MulticastDelivery {
+    /// IPv4 address and port of the group.
+    pub group: String,
+    /// IPv4 address and port to which the trainer sends: the group, or a relay that forwards to it.
+    pub destination: String,
+    /// IPv4 address of the interface. If unset, the routing table chooses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// Maximum payload of a datagram, in bytes.
+    pub datagram_bytes: u32,
+    /// Maximum payload per second, in bytes. If unset, the rate is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u64>,
+}
+
+impl Delivery {
+    /// Whether the parameters are transferred over the fabric.
+    pub fn uses_fabric(&self) -> bool {
+        matches!(self, Self::Push | Self::Pull)
+    }
+
+    /// Name of the mode in the spec.
+    pub fn mode(&self) -> &'static str {
+        match self {
+            Self::Filesystem { .. } => "Filesystem",
+            Self::Multicast(_) => "Multicast",
+            Self::Push => "Push",
+            Self::Pull => "Pull",
+        }
+    }
+}
+
+impl ServingWorkload {
+    /// Operation that transfers the parameters or, in modes that do not use the fabric, the publication times.
+    pub fn operation(&self) -> TransferOperation {
+        match self.delivery {
+            Delivery::Pull => TransferOperation::Read,
+            Delivery::Filesystem { .. } | Delivery::Multicast(_) | Delivery::Push => TransferOperation::Write,
+        }
+    }
+
+    /// Maximum number of posts of one worker.
+    pub fn max_posts(&self) -> u64 {
+        self.max_time_nanos / self.post_nanos.max(1) + 2
+    }
+
+    /// Time after which the trainer ends if no publication is late, in nanoseconds.
+    pub fn nominal_nanos(&self) -> u64 {
+        self.max_time_nanos
+            .min(self.push_nanos.saturating_mul(self.max_version.into()))
+    }
+
+    /// Offset of the slot of `version` in an area, for parameters of `size` bytes.
+    pub fn slot_offset(version: u64, size: u64) -> u64 {
+        version % SERVING_SLOTS * size.next_multiple_of(SLOT_ALIGNMENT)
+    }
+
+    /// Offset of the table in an area whose slots hold `size` bytes each.
+    pub fn table_offset(size: u64) -> u64 {
+        SERVING_SLOTS * size.next_multiple_of(SLOT_ALIGNMENT)
+    }
+
+    /// Maximum number of 64-bit words in the table: a head of 16 words, publication times and receipts of posts.
+    pub fn table_words(&self) -> u64 {
+        16 + u64::from(self.max_version) + self.max_posts()
+    }
+
+    /// Size of an area in bytes, for parameters of `size` bytes.
+    pub fn area_bytes(&self, size: u64) -> u64 {
+        Self::table_offset(size) + (self.table_words() * 8).next_multiple_of(SLOT_ALIGNMENT)
+    }
+}

@@ -1,0 +1,105 @@
+//! Staleness of the parameters that the workers of a parameter serving case used.
+
+use serde::{Deserialize, Serialize};
+
+use super::Durations;
+use crate::histogram::Histogram;
+
+/// Staleness in one case, as reported by the target. Steps before the first version of a worker are excluded from all
+/// distributions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServingReport {
+    /// Number of versions that the trainer published.
+    pub published: u64,
+    /// Workers, by number.
+    pub workers: Vec<WorkerReport>,
+    /// Version lag at every step of every worker: the number of versions that were newer than the version in use. The
+    /// values are numbers of versions, not nanoseconds; up to 2047, they are exact.
+    pub version_lag: Histogram,
+    /// Largest version lag.
+    pub max_version_lag: u64,
+    /// Time lag at every step of every worker: the time since a newer version was published, or 0 if the version in use
+    /// was the latest.
+    pub time_lag: Durations,
+    /// Durations of fetches that returned a newer version, in modes Filesystem and Pull.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull: Option<Durations>,
+    /// Whether the trainer and the workers read the same clock.
+    pub same_clock: bool,
+    /// Maximum error of times that were measured on two clocks, in nanoseconds: 0 with the same clock.
+    pub clock_bound_nanos: u64,
+}
+
+/// Staleness of one worker.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerReport {
+    /// Number of versions that the worker used.
+    pub versions: u64,
+    /// Number of steps with a version.
+    pub steps: u64,
+    /// Number of steps before the first version.
+    pub cold_steps: u64,
+    /// Time from the start to the first version, in nanoseconds.
+    pub cold_nanos: u64,
+    /// Sum of the version lags at all steps.
+    pub version_lag_sum: u64,
+    /// Median version lag.
+    pub version_lag_p50: u64,
+    /// 99th percentile of the version lag.
+    pub version_lag_p99: u64,
+    /// Largest version lag.
+    pub version_lag_max: u64,
+    /// Median time lag, in nanoseconds.
+    pub time_lag_p50_nanos: u64,
+    /// 99th percentile of the time lag, in nanoseconds.
+    pub time_lag_p99_nanos: u64,
+    /// Largest time lag, in nanoseconds.
+    pub time_lag_max_nanos: u64,
+    /// Number of posts that the trainer received.
+    pub posts: u64,
+    /// Staleness that the trainer computes from the posts. Unset without posts after the first version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<PostedStaleness>,
+    /// Number of fetched or received versions whose bytes belonged to several versions, and which were not used.
+    pub torn: u64,
+    /// Datagrams of mode Multicast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramReport>,
+}
+
+/// Staleness that the trainer computes from the posts of a worker, in versions. All values are means over the posts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PostedStaleness {
+    /// Store lag: the mean version lag at the steps that a post covers.
+    pub store_versions: f64,
+    /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at these steps.
+    pub post_versions: f64,
+    /// The value that the original benchmark reports: the sum of both lags, with version -1 at steps before the first
+    /// version.
+    pub original_versions: f64,
+}
+
+/// Datagrams of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DatagramReport {
+    /// Number of datagrams that the trainer sent.
+    pub sent: u64,
+    /// Number of different datagrams that arrived.
+    pub received: u64,
+    /// Number of datagrams that arrived again.
+    pub duplicates: u64,
+    /// Number of datagrams that did not arrive: `sent` minus `received`.
+    pub lost: u64,
+    /// Number of versions that were not used because datagrams were lost or late.
+    pub incomplete_versions: u64,
+    /// Size of the receive buffer that the kernel granted, in bytes.
+    pub receive_buffer_bytes: u64,
+}

@@ -1,0 +1,150 @@
+//! The scenario of the Parameter Serving Benchmark: one trainer publishes versions of its parameters, and workers fetch
+//! them while they compute.
+
+use std::time;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Duration, Size};
+
+/// One trainer, which is the initiator, publishes versions of its parameters at a fixed period. The workers, which are
+/// threads of the target, use the latest version that they have. The result is how stale that version is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
+#[cfg_attr(feature = "crd", x_kube(
+    validation = kube::core::Rule::new("(self.mode == 'Filesystem') == has(self.directory)").message("directory must be set for mode Filesystem, and only for it").field_path(".directory"),
+    validation = kube::core::Rule::new("self.mode == 'Multicast' || !has(self.multicast)").message("multicast applies only to mode Multicast").field_path(".multicast"),
+    validation = kube::core::Rule::new("self.workers.all(one, self.workers.exists_one(other, other == one))").message("the numbers of workers must be unique").field_path(".workers"),
+))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ParameterServing {
+    /// How the parameters reach the workers.
+    pub mode: ServingMode,
+    /// Sizes of the parameters, such as 10M. Each must be at least 4Ki. Defaults to 10M.
+    #[serde(default = "default_sizes")]
+    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
+    pub sizes: Vec<Size>,
+    /// Time between the publications of two versions. Defaults to 200ms.
+    #[serde(default = "default_exchange_period")]
+    pub push_period: Duration,
+    /// Time between two attempts of a worker to fetch a newer version, in modes Filesystem and Pull. Defaults to 200ms.
+    #[serde(default = "default_exchange_period")]
+    pub pull_period: Duration,
+    /// Time between two posts, in which a worker reports the mean version of its steps to the trainer. Defaults to 2s.
+    #[serde(default = "default_post_period")]
+    pub post_period: Duration,
+    /// Time between two steps of a worker. Staleness is evaluated at each step. Defaults to 5ms.
+    #[serde(default = "default_step_period")]
+    pub step_period: Duration,
+    /// Number of versions after which the trainer ends. Defaults to 500.
+    #[serde(default = "default_max_version")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 30_000)))]
+    pub max_version: u32,
+    /// Time after which the trainer ends, even if there are fewer versions. Defaults to 60s.
+    #[serde(default = "default_max_time")]
+    pub max_time: Duration,
+    /// Numbers of workers. With several numbers, each becomes a scenario of its own with the name NAME-WORKERS, so that
+    /// the results show how the mode scales. Defaults to 4.
+    #[serde(default = "default_workers")]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 8), inner(range(min = 1, max = 16)))
+    )]
+    pub workers: Vec<u32>,
+    /// Directory that holds the latest version in mode Filesystem. It must be the same file system for the trainer and
+    /// the workers. Must be set for this mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 1024)))]
+    pub directory: Option<String>,
+    /// Addresses and datagrams of mode Multicast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<Multicast>,
+}
+
+/// How the parameters reach the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum ServingMode {
+    /// The trainer writes a file, and each worker reads it.
+    Filesystem,
+    /// The trainer sends datagrams to a multicast group, which every worker receives. Lost datagrams are not sent again.
+    Multicast,
+    /// The trainer writes into the memory of each worker over the fabric.
+    Push,
+    /// Each worker reads from the memory of the trainer over the fabric.
+    Pull,
+}
+
+/// Addresses and datagrams of mode Multicast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Multicast {
+    /// IPv4 address of the group. Must be a multicast address. Defaults to 239.255.7.7.
+    #[cfg_attr(feature = "crd", schemars(length(max = 15)))]
+    pub group: String,
+    /// UDP port of the group. Defaults to 17771.
+    #[cfg_attr(feature = "crd", schemars(range(min = 1024)))]
+    pub port: u16,
+    /// IPv4 address of the interface that sends and receives the datagrams, on both sides. By default, the routing table
+    /// chooses the interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 15)))]
+    pub interface: Option<String>,
+    /// Address and port, such as 10.0.0.5:17772, of a relay that forwards the datagrams of the trainer to the group. By
+    /// default, the trainer sends to the group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 21)))]
+    pub relay: Option<String>,
+    /// Maximum payload of a datagram. Must be between 512 and 60000 bytes. Defaults to 8Ki.
+    pub datagram: Size,
+    /// Maximum number of payload bytes that the trainer sends per second, such as 300M. By default, it sends as fast as
+    /// the socket accepts datagrams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Size>,
+}
+
+impl Default for Multicast {
+    fn default() -> Self {
+        Self {
+            group: "239.255.7.7".to_owned(),
+            port: 17_771,
+            interface: None,
+            relay: None,
+            datagram: Size(8 << 10),
+            rate: None,
+        }
+    }
+}
+
+fn default_sizes() -> Vec<Size> {
+    vec![Size(10_000_000)]
+}
+
+fn millis(count: u64) -> Duration {
+    Duration(time::Duration::from_millis(count))
+}
+
+fn default_exchange_period() -> Duration {
+    millis(200)
+}
+
+fn default_post_period() -> Duration {
+    millis(2000)
+}
+
+fn default_step_period() -> Duration {
+    millis(5)
+}
+
+fn default_max_version() -> u32 {
+    500
+}
+
+fn default_max_time() -> Duration {
+    millis(60_000)
+}
+
+fn default_workers() -> Vec<u32> {
+    vec![4]
+}

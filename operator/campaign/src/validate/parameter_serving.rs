@@ -1,0 +1,233 @@
+//! Validates parameter serving, and replaces a scenario with several numbers of workers by one scenario for each.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use crds::assignment::{Delivery, MulticastDelivery, ServingWorkload, Workload};
+use crds::units;
+use crds::v1alpha1::{Multicast, ParameterServing, Scenario, ServingMode};
+
+use super::problem::Reporter;
+use super::sweep::MAX_SCENARIO_NAME;
+use super::{ProblemKind, ValidatedScenario, is_label};
+
+/// Minimum size of the parameters, in bytes.
+pub(super) const MIN_SIZE_BYTES: u64 = 4096;
+/// Minimum period of steps.
+const MIN_STEP: Duration = Duration::from_micros(100);
+/// Minimum of all other periods.
+const MIN_PERIOD: Duration = Duration::from_millis(1);
+/// Maximum number of steps of one worker. Their lags are in memory when they are evaluated.
+const MAX_STEPS: u128 = 500_000;
+/// Maximum number of posts of one worker, which is sent in 15 bits.
+const MAX_POSTS: u32 = 30_000;
+/// Bounds of the payload of a datagram, in bytes. The upper bound leaves room for headers in a UDP datagram.
+const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 512..=60_000;
+/// Maximum number of datagrams in a case. A worker has one bit for each.
+const MAX_DATAGRAMS: u64 = 1 << 26;
+
+/// Reports a problem of a field below `parameterServing`.
+pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
+
+/// The workload with the first number of workers.
+pub(super) fn workload(
+    given: &ParameterServing,
+    case_deadline: Duration,
+    report: &mut Report<'_>,
+) -> Workload {
+    check_times(given, case_deadline, report);
+    for (index, size) in given.sizes.iter().enumerate() {
+        if (1..MIN_SIZE_BYTES).contains(&size.bytes()) {
+            let min = units::Size(MIN_SIZE_BYTES);
+            report(
+                &format!("sizes[{index}]"),
+                ProblemKind::ServingSize { size: *size, min },
+            );
+        }
+    }
+    let delivery = match given.mode {
+        ServingMode::Filesystem => {
+            let directory = given.directory.clone().unwrap_or_default();
+            if !directory.starts_with('/') {
+                let directory = directory.clone();
+                report("directory", ProblemKind::RelativeDirectory { directory });
+            }
+            Delivery::Filesystem { directory }
+        }
+        ServingMode::Multicast => {
+            let multicast = given.multicast.clone().unwrap_or_default();
+            Delivery::Multicast(delivery(given, &multicast, report))
+        }
+        ServingMode::Push => Delivery::Push,
+        ServingMode::Pull => Delivery::Pull,
+    };
+    Workload::ParameterServing(ServingWorkload {
+        delivery,
+        workers: given.workers.first().copied().unwrap_or(1),
+        push_nanos: nanos(given.push_period),
+        pull_nanos: nanos(given.pull_period),
+        post_nanos: nanos(given.post_period),
+        step_nanos: nanos(given.step_period),
+        max_version: given.max_version,
+        max_time_nanos: nanos(given.max_time),
+    })
+}
+
+/// A period in nanoseconds. A period of 0 has been reported.
+fn nanos(period: units::Duration) -> u64 {
+    u64::try_from(period.0.as_nanos()).unwrap_or(u64::MAX).max(1)
+}
+
+fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut Report<'_>) {
+    let max_time = given.max_time.0;
+    // Half of the deadline remains for the exchanges before and after the measurement.
+    let longest = case_deadline / 2;
+    let fields = [
+        ("maxTime", given.max_time, MIN_PERIOD, longest),
+        ("pushPeriod", given.push_period, MIN_PERIOD, max_time),
+        ("pullPeriod", given.pull_period, MIN_PERIOD, max_time),
+        (
+            "postPeriod",
+            given.post_period,
+            MIN_PERIOD.max(max_time / MAX_POSTS),
+            longest,
+        ),
+        ("stepPeriod", given.step_period, MIN_STEP, max_time),
+    ];
+    for (field, period, min, max) in fields {
+        // A maximum time outside its bounds has no meaning as a bound of the periods.
+        let max = max.max(min);
+        if !(min..=max).contains(&period.0) {
+            let (given, is_total) = (period, max == longest);
+            let (min, max) = (units::Duration(min), units::Duration(max));
+            let kind = if is_total {
+                ProblemKind::DurationBounds { given, min, max }
+            } else {
+                ProblemKind::PeriodBounds { given, min, max }
+            };
+            report(field, kind);
+        }
+    }
+    let step = given.step_period.0.max(MIN_STEP);
+    let steps = max_time.as_nanos() / step.as_nanos();
+    if steps > MAX_STEPS {
+        report(
+            "stepPeriod",
+            ProblemKind::TooManySteps {
+                steps,
+                max: MAX_STEPS,
+            },
+        );
+    }
+}
+
+fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report<'_>) -> MulticastDelivery {
+    if !multicast
+        .group
+        .parse()
+        .is_ok_and(|group: Ipv4Addr| group.is_multicast())
+    {
+        let value = multicast.group.clone();
+        report("multicast.group", ProblemKind::NotMulticast { value });
+    }
+    if let Some(value) = multicast.interface.clone()
+        && value.parse::<Ipv4Addr>().is_err()
+    {
+        report("multicast.interface", ProblemKind::NotIpv4 { value });
+    }
+    if let Some(value) = multicast.relay.clone()
+        && value.parse::<SocketAddrV4>().is_err()
+    {
+        report("multicast.relay", ProblemKind::NotSocketAddress { value });
+    }
+    let size = multicast.datagram;
+    if !DATAGRAM_BYTES.contains(&size.bytes()) {
+        let (min, max) = (
+            units::Size(*DATAGRAM_BYTES.start()),
+            units::Size(*DATAGRAM_BYTES.end()),
+        );
+        report(
+            "multicast.datagram",
+            ProblemKind::DatagramBounds { size, min, max },
+        );
+    } else {
+        let largest = given.sizes.iter().map(|size| size.bytes()).max().unwrap_or(0);
+        let datagrams = largest.div_ceil(size.bytes()) * u64::from(given.max_version);
+        if datagrams > MAX_DATAGRAMS {
+            let max = MAX_DATAGRAMS;
+            report("maxVersion", ProblemKind::TooManyDatagrams { datagrams, max });
+        }
+    }
+    if multicast.rate.is_some_and(|rate| rate.bytes() == 0) {
+        report("multicast.rate", ProblemKind::ZeroRate);
+    }
+    let group = format!("{}:{}", multicast.group, multicast.port);
+    MulticastDelivery {
+        destination: multicast.relay.clone().unwrap_or_else(|| group.clone()),
+        group,
+        interface: multicast.interface.clone(),
+        datagram_bytes: u32::try_from(size.bytes()).unwrap_or(u32::MAX),
+        bytes_per_second: multicast.rate.map(|rate| rate.bytes()),
+    }
+}
+
+/// Name of the scenario with `workers` workers, if the scenario `name` has several numbers of workers.
+pub(super) fn name_with(name: &str, workers: u32) -> String {
+    format!("{name}-{workers}")
+}
+
+/// Reports a name that is too long for the suffix of the largest number of workers of `given`.
+pub(super) fn check_length(path: &str, name: &str, given: &ParameterServing, report: &mut Reporter) {
+    let largest = given.workers.iter().max().filter(|_| given.workers.len() > 1);
+    let Some(longest) = largest.map(|workers| name_with(name, *workers)) else {
+        return;
+    };
+    if !is_label(&longest, MAX_SCENARIO_NAME) {
+        let max = MAX_SCENARIO_NAME - (longest.len() - name.len());
+        let name = longest;
+        report.add(format!("{path}.name"), ProblemKind::LongServingName { name, max });
+    }
+}
+
+/// Reports two scenarios with the same name, one of which has it because of its number of workers.
+pub(super) fn check_name(
+    one: &ValidatedScenario,
+    other: &ValidatedScenario,
+    spec: &[Scenario],
+    report: &mut Reporter,
+) {
+    let has_suffix = |scenario: &ValidatedScenario| {
+        let given = spec.get(scenario.index);
+        given.is_some_and(|given| given.name != scenario.assignment.name)
+    };
+    // Two scenarios of the spec with the same name have already been reported.
+    let (suffixed, taken) = match (has_suffix(one), has_suffix(other)) {
+        (true, _) => (one, other),
+        (false, true) => (other, one),
+        (false, false) => return,
+    };
+    report.add(
+        format!("spec.scenarios[{}].name", suffixed.index),
+        ProblemKind::ServingNameTaken {
+            name: one.assignment.name.clone(),
+            other: format!("spec.scenarios[{}]", taken.index),
+        },
+    );
+}
+
+/// The scenarios for each number of workers of `given`, in the order of the spec.
+pub(super) fn lower(scenario: ValidatedScenario, given: &ParameterServing) -> Vec<ValidatedScenario> {
+    if given.workers.len() < 2 {
+        return vec![scenario];
+    }
+    let with = |workers: &u32| {
+        let mut lowered = scenario.clone();
+        lowered.several_workers = Some(scenario.assignment.name.clone());
+        lowered.assignment.name = name_with(&scenario.assignment.name, *workers);
+        if let Workload::ParameterServing(serving) = &mut lowered.assignment.workload {
+            serving.workers = *workers;
+        }
+        lowered
+    };
+    given.workers.iter().map(with).collect()
+}

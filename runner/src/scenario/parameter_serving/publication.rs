@@ -1,0 +1,198 @@
+//! The versions that the trainer has published and delivered, shared by the threads of the initiator. Uses only atomics.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crds::assignment::{Delivery, ServingWorkload};
+
+use crate::measure::clock;
+
+/// The versions of one case.
+#[derive(Debug)]
+pub struct Publication {
+    /// Key that distinguishes the versions and datagrams of this case from those of all others.
+    key: u64,
+    /// Number of threads that deliver each version.
+    deliverers: u32,
+    is_ready: AtomicBool,
+    start: AtomicU64,
+    published: AtomicU64,
+    ended: AtomicBool,
+    datagrams: AtomicU64,
+    versions: Box<[Version]>,
+}
+
+#[derive(Debug, Default)]
+struct Version {
+    published_at: AtomicU64,
+    delivered_at: AtomicU64,
+    deliveries: AtomicU32,
+}
+
+impl Publication {
+    /// Creates the state of a case without published versions. `key` should be different for every case.
+    pub fn new(serving: &ServingWorkload, key: u64) -> Self {
+        Self {
+            key,
+            deliverers: match serving.delivery {
+                Delivery::Push => serving.workers,
+                Delivery::Filesystem { .. } | Delivery::Multicast(_) => 1,
+                Delivery::Pull => 0,
+            },
+            is_ready: AtomicBool::new(false),
+            start: AtomicU64::new(0),
+            published: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            datagrams: AtomicU64::new(0),
+            versions: (0..serving.max_version).map(|_| Version::default()).collect(),
+        }
+    }
+
+    /// A key that is different for every case on this machine, and very probably for every case at all.
+    pub fn unique_key(seed: u64) -> u64 {
+        let process = u64::from(std::process::id());
+        (seed ^ clock::now().rotate_left(20)).wrapping_add(process.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// Key of the case.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Number of threads that deliver each version; 0 if the workers fetch them.
+    pub fn deliverers(&self) -> u32 {
+        self.deliverers
+    }
+
+    /// Records that the file or the socket of the versions is open.
+    pub fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::Release);
+    }
+
+    /// Whether the file or the socket of the versions is open.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+
+    /// Starts the publications at time `now`.
+    pub fn begin(&self, now: u64) {
+        self.start.store(now, Ordering::Release);
+    }
+
+    /// Time at which the publications started; `None` before.
+    pub fn start(&self) -> Option<u64> {
+        Some(self.start.load(Ordering::Acquire)).filter(|start| *start > 0)
+    }
+
+    /// Publishes the next version at time `now`.
+    pub fn publish(&self, now: u64) {
+        let version = self.published.load(Ordering::Relaxed);
+        if let Some(next) = self.versions.get(version as usize) {
+            next.published_at.store(now, Ordering::Relaxed);
+            self.published.store(version + 1, Ordering::Release);
+        }
+    }
+
+    /// Number of published versions. The latest has the number below.
+    #[inline]
+    pub fn published(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// Ends the publications.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether no further version will be published.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Records that the calling thread has delivered `version` at time `now`.
+    pub fn record_delivery(&self, version: u64, now: u64) {
+        if let Some(version) = self.versions.get(version as usize) {
+            version.delivered_at.fetch_max(now, Ordering::AcqRel);
+            version.deliveries.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Records sent datagrams.
+    pub fn record_datagrams(&self, count: u64) {
+        self.datagrams.fetch_add(count, Ordering::AcqRel);
+    }
+
+    /// Number of sent datagrams.
+    pub fn datagrams(&self) -> u64 {
+        self.datagrams.load(Ordering::Acquire)
+    }
+
+    /// Publication times of all published versions.
+    pub fn times(&self) -> impl Iterator<Item = u64> + '_ {
+        let published = self.published() as usize;
+        let versions = self.versions.iter().take(published);
+        versions.map(|version| version.published_at.load(Ordering::Acquire))
+    }
+
+    /// Times from the publication to the last delivery, of the versions that every thread has delivered.
+    pub fn delivery_times(&self) -> impl Iterator<Item = u64> + '_ {
+        let published = self.published() as usize;
+        let delivered = self.versions.iter().take(published).filter(|version| {
+            self.deliverers > 0 && version.deliveries.load(Ordering::Acquire) == self.deliverers
+        });
+        delivered.map(|version| {
+            let published_at = version.published_at.load(Ordering::Acquire);
+            version
+                .delivered_at
+                .load(Ordering::Acquire)
+                .saturating_sub(published_at)
+        })
+    }
+
+    /// Number of deliveries by all threads.
+    pub fn deliveries(&self) -> u64 {
+        let versions = self.versions.iter();
+        versions
+            .map(|version| u64::from(version.deliveries.load(Ordering::Acquire)))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serving(delivery: Delivery) -> ServingWorkload {
+        ServingWorkload {
+            delivery,
+            workers: 2,
+            push_nanos: 10,
+            pull_nanos: 10,
+            post_nanos: 100,
+            step_nanos: 1,
+            max_version: 3,
+            max_time_nanos: 1000,
+        }
+    }
+
+    #[test]
+    fn delivery_of_a_version_ends_when_every_worker_has_it() {
+        let publication = Publication::new(&serving(Delivery::Push), 1);
+        for time in [100, 110, 120] {
+            publication.publish(time);
+        }
+        publication.record_delivery(0, 105);
+        publication.record_delivery(1, 112);
+        publication.record_delivery(0, 109);
+        assert_eq!(publication.delivery_times().collect::<Vec<_>>(), [9]);
+        assert_eq!(publication.deliveries(), 3);
+        assert_eq!(publication.times().collect::<Vec<_>>(), [100, 110, 120]);
+    }
+
+    #[test]
+    fn no_version_is_published_beyond_the_maximum() {
+        let publication = Publication::new(&serving(Delivery::Pull), 1);
+        (0..5).for_each(|time| publication.publish(time));
+        assert_eq!(publication.published(), 3);
+        assert_eq!(publication.delivery_times().count(), 0);
+    }
+}

@@ -1,0 +1,116 @@
+//! Builds the report of one side of a parameter serving case. Performs no I/O.
+
+use crds::assignment::{Delivery, Extent};
+use crds::histogram::Histogram;
+use crds::record::{CaseFailure, Durations, ServingReport, SideReport};
+
+use super::clock_offset::Relation;
+use super::publication::Publication;
+use super::staleness::Staleness;
+use crate::measure::recorder::Recorder;
+use crate::posting::counters;
+use crate::scenario::case::{Case, Role};
+use crate::scenario::case_protocol::ThreadReport;
+use crate::scenario::ping::durations;
+use crate::scenario::report;
+
+/// What one worker observed.
+#[derive(Debug)]
+pub struct ServingThread {
+    /// Staleness of the worker.
+    pub(super) staleness: Staleness,
+    /// Number of published versions.
+    pub(super) published: u64,
+    /// Durations of fetches that returned a newer version.
+    pub(super) pulls: Recorder,
+    /// Relation between the clocks of the trainer and this worker.
+    pub(super) relation: Relation,
+}
+
+/// Builds the report of one side from the reports of its threads. The operations of the initiator are the versions that it
+/// delivered; those of the target are the versions that its workers used.
+///
+/// # Errors
+/// Those of [`report::side_report`].
+pub fn side_report(
+    case: &Case<'_>,
+    mut threads: Vec<ThreadReport>,
+    groups: usize,
+    publication: &Publication,
+) -> Result<SideReport, CaseFailure> {
+    let measurements = threads
+        .iter_mut()
+        .filter_map(|thread| thread.measurement.as_mut());
+    let workers: Vec<ServingThread> = measurements
+        .filter_map(|(measurement, _)| measurement.serving.take().map(|serving| *serving))
+        .collect();
+    let mut side = report::side_report(case, threads, groups)?;
+    if case.role == Role::Target {
+        side.serving = Some(Box::new(serving_report(case, workers)));
+        return Ok(side);
+    }
+    if publication.deliverers() == 0 {
+        // The workers fetch the versions, so that the trainer delivers none.
+        side.posted = None;
+    }
+    if let Some(posted) = &mut side.posted {
+        let mut recorder = Recorder::new(Extent::DurationNanos(0));
+        for nanos in publication.delivery_times() {
+            recorder.record(nanos);
+        }
+        posted.operations = publication.deliveries();
+        posted.payload_bytes = posted.operations * case.size_bytes;
+        let latency = Recorder::finish([recorder]);
+        posted.latency = latency.histogram;
+        (posted.min_nanos, posted.max_nanos) = (latency.min_nanos, latency.max_nanos);
+        posted.exclusive_quantiles = None;
+        let uses_fabric = case
+            .scenario
+            .workload
+            .serving()
+            .map(|serving| serving.delivery.uses_fabric());
+        if uses_fabric == Some(false) {
+            // The posts of the publication times are not payload.
+            posted.counters = counters::zeroed(posted.counters.bytes_per_rail.len());
+        }
+    }
+    Ok(side)
+}
+
+fn serving_report(case: &Case<'_>, threads: Vec<ServingThread>) -> ServingReport {
+    let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
+    let has_pulls = matches!(delivery, Some(Delivery::Filesystem { .. } | Delivery::Pull));
+    let mut report = ServingReport {
+        same_clock: true,
+        ..ServingReport::default()
+    };
+    let mut pulls = Vec::new();
+    let mut min_time_lag = None;
+    for thread in threads {
+        let ServingThread {
+            staleness,
+            published,
+            pulls: thread_pulls,
+            relation,
+        } = thread;
+        report.published = report.published.max(published);
+        report.version_lag.merge(&staleness.version_lag);
+        report.max_version_lag = report.max_version_lag.max(staleness.worker.version_lag_max);
+        report.time_lag.histogram.merge(&staleness.time_lag);
+        report.time_lag.max_nanos = report.time_lag.max_nanos.max(staleness.worker.time_lag_max_nanos);
+        if staleness.worker.steps > 0 {
+            let own = staleness.min_time_lag;
+            min_time_lag = Some(min_time_lag.map_or(own, |known: u64| known.min(own)));
+        }
+        report.same_clock &= relation == Relation::Same;
+        report.clock_bound_nanos = report.clock_bound_nanos.max(relation.bound_nanos());
+        pulls.push(thread_pulls);
+        report.workers.push(staleness.worker);
+    }
+    report.time_lag.min_nanos = min_time_lag.unwrap_or(0);
+    report.pull = has_pulls.then(|| durations(pulls)).filter(|pulls: &Durations| {
+        let histogram: &Histogram = &pulls.histogram;
+        histogram.count() > 0
+    });
+    report
+}

@@ -1,0 +1,290 @@
+//! Computes the staleness of one worker from the times at which its version changed. Performs no I/O.
+//!
+//! At each step, the version lag is the number of versions that were published after the version in use, and the time lag
+//! is the time since the first of them was published. Steps before the first version are cold: they are counted and
+//! excluded.
+
+use crds::histogram::Histogram;
+use crds::record::{PostedStaleness, WorkerReport};
+
+/// What a worker observed, on its own clock, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Time of the start. The first step is one period later.
+    pub start: u64,
+    /// Time of the end.
+    pub end: u64,
+    /// Time between two steps; above 0.
+    pub step_nanos: u64,
+    /// Times at which the worker started to use a version, with its number, in ascending order.
+    pub installs: Vec<(u64, u64)>,
+    /// Times of the posts. A post covers the steps since the previous one.
+    pub posts: Vec<u64>,
+}
+
+/// What the trainer did.
+#[derive(Clone, Debug, Default)]
+pub struct Published {
+    /// Publication times on the worker's clock, in nanoseconds.
+    pub times: Vec<u64>,
+    /// Number of published versions when each post arrived.
+    pub receipts: Vec<u64>,
+}
+
+/// Staleness of one worker.
+#[derive(Clone, Debug, Default)]
+pub struct Staleness {
+    /// Summary. Torn versions and datagrams are not filled in.
+    pub worker: WorkerReport,
+    /// Version lags at all steps with a version.
+    pub version_lag: Histogram,
+    /// Time lags at these steps.
+    pub time_lag: Histogram,
+    /// Smallest time lag.
+    pub min_time_lag: u64,
+    /// Time from the publication of each used version to its first use.
+    pub store_lags: Vec<u64>,
+}
+
+/// Sums over the steps that one post covers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Covered {
+    steps: u64,
+    cold_steps: u64,
+    latest: u64,
+    lag: u64,
+    original: i64,
+}
+
+/// Computes the staleness.
+pub fn evaluate(observed: &Observed, published: &Published) -> Staleness {
+    let mut staleness = Staleness::default();
+    let (mut version_lags, mut time_lags) = (Vec::new(), Vec::new());
+    let mut posts = Posts::default();
+    let (mut latest, mut installed) = (0, 0);
+    let mut time = observed.start;
+    loop {
+        time += observed.step_nanos.max(1);
+        if time > observed.end {
+            break;
+        }
+        latest = advance(&published.times, latest, |at| *at <= time);
+        installed = advance(&observed.installs, installed, |(at, _)| *at <= time);
+        posts.close_before(time, observed, published);
+        let held = installed.checked_sub(1).map(|last| observed.installs[last].1);
+        let Some(held) = held else {
+            staleness.worker.cold_steps += 1;
+            posts.add_cold();
+            continue;
+        };
+        // With two clocks, a version can seem to be used before its publication.
+        let lag = (latest as u64).saturating_sub(held + 1);
+        let since = published.times.get(held as usize + 1);
+        let time_lag = since.filter(|_| lag > 0).map_or(0, |at| time.saturating_sub(*at));
+        version_lags.push(lag);
+        time_lags.push(time_lag);
+        posts.add(latest as u64, lag);
+    }
+    posts.close_before(u64::MAX, observed, published);
+    let first = observed.installs.first().map_or(observed.end, |(at, _)| *at);
+    let worker = &mut staleness.worker;
+    worker.versions = observed.installs.len() as u64;
+    worker.steps = version_lags.len() as u64;
+    worker.cold_nanos = first.saturating_sub(observed.start);
+    worker.posts = published.receipts.len() as u64;
+    worker.posted = posts.means();
+    worker.version_lag_sum = version_lags.iter().sum();
+    version_lags.sort_unstable();
+    time_lags.sort_unstable();
+    worker.version_lag_p50 = nearest_rank(&version_lags, 0.5);
+    worker.version_lag_p99 = nearest_rank(&version_lags, 0.99);
+    worker.version_lag_max = version_lags.last().copied().unwrap_or(0);
+    worker.time_lag_p50_nanos = nearest_rank(&time_lags, 0.5);
+    worker.time_lag_p99_nanos = nearest_rank(&time_lags, 0.99);
+    worker.time_lag_max_nanos = time_lags.last().copied().unwrap_or(0);
+    staleness.min_time_lag = time_lags.first().copied().unwrap_or(0);
+    for lag in version_lags {
+        staleness.version_lag.record(lag);
+    }
+    for lag in time_lags {
+        staleness.time_lag.record(lag);
+    }
+    let store_lag = |(at, version): &(u64, u64)| {
+        let published_at = published.times.get(*version as usize)?;
+        Some(at.saturating_sub(*published_at))
+    };
+    staleness.store_lags = observed.installs.iter().filter_map(store_lag).collect();
+    staleness
+}
+
+/// First index from `from` whose element does not satisfy `holds`.
+fn advance<T>(elements: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+    let rest = elements.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|element| holds(element)).count()
+}
+
+/// Smallest of the sorted values such that the fraction `quantile` of them is not larger; 0 without values.
+fn nearest_rank(sorted: &[u64], quantile: f64) -> u64 {
+    let rank = (quantile * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+/// Means over the posts.
+#[derive(Debug, Default)]
+struct Posts {
+    current: Covered,
+    /// Index of the post that covers the next step.
+    next: usize,
+    count: u64,
+    sums: PostedStaleness,
+    original_count: u64,
+}
+
+impl Posts {
+    fn add(&mut self, latest: u64, lag: u64) {
+        self.current.steps += 1;
+        self.current.latest += latest;
+        self.current.lag += lag;
+        self.current.original += latest as i64 - lag as i64;
+    }
+
+    /// Adds a step before the first version, for which the original benchmark records version -1.
+    fn add_cold(&mut self) {
+        self.current.cold_steps += 1;
+    }
+
+    /// Closes the posts that were sent before `time`, which is the time of the next step.
+    fn close_before(&mut self, time: u64, observed: &Observed, published: &Published) {
+        while let (Some(sent_at), Some(receipt)) = (
+            observed.posts.get(self.next),
+            published.receipts.get(self.next).copied(),
+        ) {
+            if *sent_at >= time {
+                return;
+            }
+            let covered = std::mem::take(&mut self.current);
+            self.next += 1;
+            let all = covered.steps + covered.cold_steps;
+            if all > 0 {
+                // Versions are counted from 1 here, so that version -1 of the original is 0.
+                self.original_count += 1;
+                self.sums.original_versions += receipt as f64 - covered.original as f64 / all as f64;
+            }
+            if covered.steps > 0 {
+                let steps = covered.steps as f64;
+                self.count += 1;
+                self.sums.store_versions += covered.lag as f64 / steps;
+                self.sums.post_versions += receipt as f64 - covered.latest as f64 / steps;
+            }
+        }
+    }
+
+    fn means(&self) -> Option<PostedStaleness> {
+        let mean = |sum: f64, count: u64| sum / count as f64;
+        (self.count > 0).then(|| PostedStaleness {
+            store_versions: mean(self.sums.store_versions, self.count),
+            post_versions: mean(self.sums.post_versions, self.count),
+            original_versions: mean(self.sums.original_versions, self.original_count),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Versions 0 to 4 are published every 100 ns, and steps are 10 ns apart.
+    fn published() -> Published {
+        Published {
+            times: vec![1000, 1100, 1200, 1300, 1400],
+            receipts: Vec::new(),
+        }
+    }
+
+    fn observed(installs: &[(u64, u64)]) -> Observed {
+        Observed {
+            start: 1000,
+            end: 1500,
+            step_nanos: 10,
+            installs: installs.to_vec(),
+            posts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn version_that_is_used_at_once_is_never_stale() {
+        let installs: Vec<(u64, u64)> = (0..5).map(|version| (1000 + 100 * version, version)).collect();
+        let found = evaluate(&observed(&installs), &published());
+        let worker = &found.worker;
+        assert_eq!((worker.steps, worker.cold_steps, worker.cold_nanos), (50, 0, 0));
+        assert_eq!((worker.version_lag_sum, worker.time_lag_max_nanos), (0, 0));
+        assert_eq!(found.store_lags, [0; 5]);
+        assert_eq!(found.version_lag.quantile(1.0), Some(0));
+    }
+
+    #[test]
+    fn steps_before_the_first_version_are_counted_and_excluded() {
+        let found = evaluate(&observed(&[(1050, 0)]), &published()).worker;
+        assert_eq!((found.cold_steps, found.steps, found.cold_nanos), (4, 46, 50));
+        let never = evaluate(&observed(&[]), &published()).worker;
+        assert_eq!((never.cold_steps, never.steps, never.cold_nanos), (50, 0, 500));
+        assert_eq!((never.posted, never.version_lag_p99), (None, 0));
+    }
+
+    #[test]
+    fn lag_counts_newer_versions_and_the_time_since_the_first_of_them() {
+        // Version 0 is used until 1450, and then version 3.
+        let found = evaluate(&observed(&[(1000, 0), (1450, 3)]), &published());
+        let worker = &found.worker;
+        // Lag 0 at 9 steps, 1, 2 and 3 at 10 steps each, 4 at 5 steps (1400 to 1440), and 1 at 6 steps (1450 to 1500).
+        assert_eq!(worker.version_lag_sum, 10 + 20 + 30 + 20 + 6);
+        assert_eq!((worker.version_lag_p50, worker.version_lag_max), (1, 4));
+        assert_eq!(worker.time_lag_max_nanos, 340);
+        assert_eq!(found.store_lags, [0, 150]);
+        // At 1500, version 4 has been newer than version 3 for 100 ns.
+        assert_eq!(found.time_lag.count(), 50);
+    }
+
+    #[test]
+    fn post_lag_and_store_lag_add_up_to_the_value_of_the_original() {
+        let observed = Observed {
+            posts: vec![1205, 1405],
+            ..observed(&[(1000, 0), (1250, 2)])
+        };
+        let published = Published {
+            // When the second post arrives, a fifth version has been published.
+            receipts: vec![3, 5],
+            ..published()
+        };
+        let posted = evaluate(&observed, &published).worker.posted.unwrap();
+        // First post: 20 steps to 1200. Latest version (from 1): 9 times 1, 10 times 2 and once 3. Lag: 10 times 1, once 2.
+        let (latest, store) = (32.0 / 20.0, 12.0 / 20.0);
+        // Second post: steps from 1210 to 1400. Latest: 9 times 3, 10 times 4, once 5. Version 1 until 1240, then 3.
+        let (latest_2, store_2) = (72.0 / 20.0, (4.0 * 2.0 + 10.0 + 2.0) / 20.0);
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        near(posted.store_versions, (store + store_2) / 2.0);
+        near(posted.post_versions, (3.0 - latest + 5.0 - latest_2) / 2.0);
+        near(
+            posted.original_versions,
+            posted.store_versions + posted.post_versions,
+        );
+    }
+
+    #[test]
+    fn original_counts_cold_steps_as_version_minus_one() {
+        let observed = Observed {
+            posts: vec![1105],
+            ..observed(&[(1051, 0)])
+        };
+        let published = Published {
+            receipts: vec![2],
+            ..published()
+        };
+        let found = evaluate(&observed, &published).worker;
+        let posted = found.posted.unwrap();
+        // Ten steps: five without a version, five with version 0. The latest version is 1 at the last step.
+        assert!((posted.original_versions - 1.5).abs() < 1e-9, "{posted:?}");
+        assert!((posted.store_versions - 0.2).abs() < 1e-9, "{posted:?}");
+        assert!((posted.post_versions - 0.8).abs() < 1e-9, "{posted:?}");
+    }
+}

@@ -1,0 +1,190 @@
+//! The file that holds the latest version in mode `Filesystem`. The trainer replaces it by renaming a complete file, and
+//! the workers read it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::parameters::{HEADER_BYTES, Parameters, Verified, load_from, store_in};
+
+/// The trainer's side of the store. Removes its files when it is dropped.
+#[derive(Debug)]
+pub struct StoreWriter {
+    path: PathBuf,
+    temporary: PathBuf,
+    prepared: Vec<u8>,
+}
+
+/// A worker's side of the store.
+#[derive(Debug)]
+pub struct StoreReader {
+    path: PathBuf,
+    buffer: Vec<u8>,
+}
+
+/// Result of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// There is no version yet, or it is not newer.
+    NotNewer,
+    /// A newer version, all of whose bytes were verified.
+    Newer(u64),
+    /// The bytes belong to several versions.
+    Torn,
+}
+
+fn path(directory: &Path, key: u64) -> PathBuf {
+    directory.join(format!("fabricbench-parameters-{key:016x}"))
+}
+
+impl StoreWriter {
+    /// Creates an empty file in `directory`, so that workers can check that they see the same directory.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
+        let path = path(directory, key);
+        let writer = Self {
+            temporary: path.with_extension("new"),
+            path,
+            prepared: vec![0; parameters.size()],
+        };
+        File::create_new(&writer.path)?;
+        Ok(writer)
+    }
+
+    /// Creates the bytes of `version` in memory, for [`StoreWriter::publish`].
+    pub fn prepare(&mut self, parameters: &mut Parameters, version: u64) {
+        let Ok(()) = parameters.create(version, store_in(&mut self.prepared));
+    }
+
+    /// Writes the prepared version to a new file, and replaces the latest version by it.
+    ///
+    /// # Errors
+    /// If the file cannot be written or renamed.
+    pub fn publish(&mut self) -> io::Result<()> {
+        let mut file = File::create(&self.temporary)?;
+        file.write_all(&self.prepared)?;
+        drop(file);
+        fs::rename(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for StoreWriter {
+    fn drop(&mut self) {
+        // The temporary file exists only if a publication has failed.
+        let _ = fs::remove_file(&self.temporary);
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the file of the parameters was not removed");
+        }
+    }
+}
+
+impl StoreReader {
+    /// Opens the store that the trainer has created in `directory`.
+    ///
+    /// # Errors
+    /// If the trainer's file is not in the directory.
+    pub fn open(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
+        let path = path(directory, key);
+        fs::metadata(&path)?;
+        Ok(Self {
+            path,
+            buffer: vec![0; parameters.size()],
+        })
+    }
+
+    /// Reads the latest version if it is newer than `held`.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn fetch(&mut self, parameters: &mut Parameters, held: Option<u64>) -> io::Result<Fetched> {
+        let mut file = File::open(&self.path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Fetched::NotNewer);
+        }
+        let mut header = [0; HEADER_BYTES];
+        match file.read_exact(&mut header) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Fetched::Torn),
+            read => read?,
+        }
+        let Some(version) = parameters.version_of(&header) else {
+            return Ok(Fetched::Torn);
+        };
+        if held.is_some_and(|held| version <= held) {
+            return Ok(Fetched::NotNewer);
+        }
+        self.buffer[..HEADER_BYTES].copy_from_slice(&header);
+        match file.read_exact(&mut self.buffer[HEADER_BYTES..]) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Fetched::Torn),
+            read => read?,
+        }
+        let Ok(verified) = parameters.verify(load_from(&self.buffer));
+        Ok(match verified {
+            Verified::Whole(version) => Fetched::Newer(version),
+            Verified::Torn => Fetched::Torn,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: u64 = 99;
+    const SIZE: u64 = 100_000;
+
+    #[test]
+    fn workers_read_each_newer_version_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut parameters = Parameters::new(KEY, SIZE);
+        assert!(StoreReader::open(dir.path(), &parameters, KEY).is_err());
+        let mut writer = StoreWriter::create(dir.path(), &parameters, KEY).unwrap();
+        let mut reader = StoreReader::open(dir.path(), &parameters, KEY).unwrap();
+        assert_eq!(reader.fetch(&mut parameters, None).unwrap(), Fetched::NotNewer);
+        for version in [0, 3] {
+            writer.prepare(&mut parameters, version);
+            writer.publish().unwrap();
+            let held = version.checked_sub(1);
+            assert_eq!(
+                reader.fetch(&mut parameters, held).unwrap(),
+                Fetched::Newer(version)
+            );
+            assert_eq!(
+                reader.fetch(&mut parameters, Some(version)).unwrap(),
+                Fetched::NotNewer
+            );
+        }
+        drop(writer);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn file_that_is_written_in_place_is_torn() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut parameters = Parameters::new(KEY, SIZE);
+        let mut writer = StoreWriter::create(dir.path(), &parameters, KEY).unwrap();
+        let mut reader = StoreReader::open(dir.path(), &parameters, KEY).unwrap();
+        writer.prepare(&mut parameters, 1);
+        writer.publish().unwrap();
+        let old = fs::read(&writer.path).unwrap();
+        writer.prepare(&mut parameters, 2);
+        for length in [1, HEADER_BYTES, 50_000, SIZE as usize - 8] {
+            let mut mixed = old.clone();
+            mixed[..length].copy_from_slice(&writer.prepared[..length]);
+            fs::write(&writer.path, &mixed).unwrap();
+            assert_eq!(
+                reader.fetch(&mut parameters, None).unwrap(),
+                Fetched::Torn,
+                "{length}"
+            );
+            // A file that has not been written to its end is torn too.
+            fs::write(&writer.path, &writer.prepared[..length]).unwrap();
+            assert_eq!(
+                reader.fetch(&mut parameters, None).unwrap(),
+                Fetched::Torn,
+                "{length}"
+            );
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The work of one thread of the trainer: it serves one worker, and thread 0 also publishes the versions.
+
+use std::io;
+use std::path::Path;
+
+use crds::assignment::{Delivery, Extent, ServingWorkload};
+use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::TransferOperation;
+
+use super::clock_offset::{self, EXCHANGES};
+use super::multicast::Sender;
+use super::parameters::Parameters;
+use super::publication::Publication;
+use super::store::StoreWriter;
+use super::table::{self, ClockReading, FinalTable};
+use super::{memory, memory_failure};
+use crate::immediate::Signal;
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::memory::Memory;
+use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::engine::{Engine, Place, failure};
+use crate::transport::Transport;
+
+/// Time between two looks at the publications of thread 0 when the next one is overdue, in nanoseconds.
+const OVERDUE_NANOS: u64 = 100_000;
+
+/// The work of one thread of the trainer. The file of the versions exists until this is dropped, which is after the last
+/// step of all workers.
+pub struct Trainer<'a> {
+    serving: &'a ServingWorkload,
+    publication: &'a Publication,
+    is_publisher: bool,
+    outlet: Outlet,
+    /// Number of published versions when each post of the worker arrived.
+    receipts: Vec<u64>,
+}
+
+/// How this thread delivers versions.
+enum Outlet {
+    /// Another thread delivers them.
+    Other,
+    /// To a file.
+    File(StoreWriter, Parameters),
+    /// To a multicast group.
+    Group(Sender, Parameters),
+    /// Into the memory of the worker. `next` is the first version that has not been sent.
+    Write {
+        parameters: Parameters,
+        prepared: Option<u64>,
+        in_flight: Option<u64>,
+        next: u64,
+    },
+    /// Into the memory of this thread, from which the worker reads. `offered` is the number of versions in it so far.
+    Offer { parameters: Parameters, offered: u64 },
+}
+
+impl<'a> Trainer<'a> {
+    /// Creates the work of thread number `thread`.
+    pub fn new(serving: &'a ServingWorkload, publication: &'a Publication, thread: usize) -> Self {
+        Self {
+            serving,
+            publication,
+            is_publisher: thread == 0,
+            outlet: Outlet::Other,
+            receipts: Vec::with_capacity(serving.max_posts() as usize),
+        }
+    }
+
+    /// Opens the outlet, and creates the bytes of the first version.
+    fn open<T: Transport>(&mut self, engine: &Engine<'_, T>) -> Result<(), CaseFailure> {
+        let (size, key) = (engine.geometry.size, self.publication.key());
+        let mut parameters = Parameters::new(key, size);
+        self.outlet = match &self.serving.delivery {
+            Delivery::Filesystem { directory } if self.is_publisher => {
+                let writer = StoreWriter::create(Path::new(directory), &parameters, key);
+                let mut writer = writer.map_err(|error| store_failure(directory, &error))?;
+                writer.prepare(&mut parameters, 0);
+                Outlet::File(writer, parameters)
+            }
+            Delivery::Multicast(delivery) if self.is_publisher => {
+                let sender = Sender::open(delivery, &parameters, key).map_err(|error| socket_failure(&error));
+                let mut sender = sender?;
+                sender.prepare(&mut parameters, 0);
+                Outlet::Group(sender, parameters)
+            }
+            Delivery::Filesystem { .. } | Delivery::Multicast(_) => Outlet::Other,
+            Delivery::Push => {
+                let memory = memory(engine)?;
+                create_in(&memory, engine, &mut parameters, 0)?;
+                Outlet::Write {
+                    parameters,
+                    prepared: Some(0),
+                    in_flight: None,
+                    next: 0,
+                }
+            }
+            Delivery::Pull => {
+                let memory = memory(engine)?;
+                create_in(&memory, engine, &mut parameters, 0)?;
+                table::write_words(&memory, head(engine), &[0]).map_err(memory_failure)?;
+                Outlet::Offer {
+                    parameters,
+                    offered: 0,
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// Publishes the next version if it is due, or ends the publications.
+    fn publish(&mut self, start: u64, now: u64) -> Result<(), CaseFailure> {
+        if !self.is_publisher || self.publication.has_ended() {
+            return Ok(());
+        }
+        let published = self.publication.published();
+        let is_due = now >= self.due(start, published);
+        let is_complete = published == u64::from(self.serving.max_version) && is_due;
+        if is_complete || now.saturating_sub(start) >= self.serving.max_time_nanos {
+            self.publication.end();
+            return Ok(());
+        }
+        // Versions go to the group one after the other, as to a file.
+        let is_busy = matches!(&self.outlet, Outlet::Group(sender, _) if sender.is_busy());
+        if !is_due || is_busy {
+            return Ok(());
+        }
+        self.publication.publish(now);
+        match &mut self.outlet {
+            Outlet::File(writer, parameters) => {
+                let Delivery::Filesystem { directory } = &self.serving.delivery else {
+                    return Ok(());
+                };
+                writer
+                    .publish()
+                    .map_err(|error| store_failure(directory, &error))?;
+                self.publication.record_delivery(published, clock::now());
+                if published + 1 < u64::from(self.serving.max_version) {
+                    writer.prepare(parameters, published + 1);
+                }
+            }
+            Outlet::Group(sender, _) => sender.start(published, now),
+            Outlet::Other | Outlet::Write { .. } | Outlet::Offer { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Time at which the version with this number is due.
+    fn due(&self, start: u64, version: u64) -> u64 {
+        start.saturating_add(self.serving.push_nanos.saturating_mul(version))
+    }
+
+    /// Continues to deliver versions. Returns whether a delivery is in progress.
+    fn deliver<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        memory: &Memory,
+    ) -> Result<bool, CaseFailure> {
+        let (publication, max_version) = (self.publication, u64::from(self.serving.max_version));
+        match &mut self.outlet {
+            Outlet::Other | Outlet::File(..) => Ok(false),
+            Outlet::Group(sender, parameters) => {
+                let sent = sender
+                    .advance(clock::now())
+                    .map_err(|error| socket_failure(&error))?;
+                publication.record_datagrams(sent.datagrams);
+                if let Some(version) = sent.finished {
+                    publication.record_delivery(version, clock::now());
+                    if version + 1 < max_version {
+                        sender.prepare(parameters, version + 1);
+                    }
+                }
+                Ok(sender.is_busy())
+            }
+            Outlet::Write {
+                parameters,
+                prepared,
+                in_flight,
+                next,
+            } => {
+                if let Some(version) = *in_flight {
+                    if engine.outgoing.in_flight() > 0 {
+                        return Ok(true);
+                    }
+                    publication.record_delivery(version, clock::now());
+                    engine.signal(Signal::Version(version))?;
+                    *in_flight = None;
+                }
+                let published = publication.published();
+                if published > *next && !publication.has_ended() {
+                    // A worker that is still receiving an older version gets the latest one next.
+                    let version = published - 1;
+                    if *prepared != Some(version) {
+                        create_in(memory, engine, parameters, version)?;
+                    }
+                    let slot = ServingWorkload::slot_offset(version, engine.geometry.size);
+                    let landing = engine.geometry.landing_base + slot;
+                    engine.post_at(Place {
+                        source: slot,
+                        landing,
+                    })?;
+                    (*prepared, *in_flight, *next) = (None, Some(version), version + 1);
+                } else if published < max_version && *prepared != Some(published) {
+                    create_in(memory, engine, parameters, published)?;
+                    *prepared = Some(published);
+                }
+                Ok(in_flight.is_some())
+            }
+            Outlet::Offer { parameters, offered } => {
+                let published = publication.published();
+                if published > *offered {
+                    if published > *offered + 1 {
+                        // This thread has missed a publication, so that the latest version is not in memory yet.
+                        create_in(memory, engine, parameters, published - 1)?;
+                    }
+                    table::write_words(memory, head(engine), &[published]).map_err(memory_failure)?;
+                    *offered = published;
+                    if published < max_version {
+                        create_in(memory, engine, parameters, published)?;
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn record_posts<T: Transport>(&mut self, engine: &Engine<'_, T>) {
+        while (self.receipts.len() as u64) < engine.inbox.version_posts {
+            self.receipts.push(self.publication.published());
+        }
+    }
+
+    /// Answers the requests of the worker for readings of this clock, until it has sent `total` of them.
+    fn answer_clock_requests<T: Transport>(
+        &self,
+        engine: &mut Engine<'_, T>,
+        memory: &Memory,
+        total: u64,
+    ) -> Result<(), CaseFailure> {
+        let table = ServingWorkload::table_offset(engine.geometry.size);
+        let boot = clock_offset::boot();
+        for answered in total - EXCHANGES..total {
+            engine.serve_until("waiting for a clock request of the worker", |engine| {
+                engine.inbox.clock_requests > answered
+            })?;
+            let reading = ClockReading {
+                nanos: clock::now(),
+                boot,
+                key: self.publication.key(),
+            };
+            reading.store(memory, table).map_err(memory_failure)?;
+            write_table(engine, table::CLOCK, table::CLOCK_BYTES)?;
+            engine.signal(Signal::ClockReady)?;
+        }
+        Ok(())
+    }
+}
+
+/// Offset of the number of versions that this thread offers.
+fn head<T: Transport>(engine: &Engine<'_, T>) -> u64 {
+    ServingWorkload::table_offset(engine.geometry.size) + table::HEAD
+}
+
+/// Creates the bytes of `version` in its slot of the source area.
+fn create_in<T: Transport>(
+    memory: &Memory,
+    engine: &Engine<'_, T>,
+    parameters: &mut Parameters,
+    version: u64,
+) -> Result<(), CaseFailure> {
+    let slot = ServingWorkload::slot_offset(version, engine.geometry.size) as usize;
+    parameters
+        .create(version, |offset, bytes| memory.write_from(slot + offset, bytes))
+        .map_err(memory_failure)
+}
+
+/// Writes `length` bytes of this side's table, from `offset`, into the table of the worker.
+fn write_table<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    offset: u64,
+    length: u64,
+) -> Result<(), CaseFailure> {
+    let source = ServingWorkload::table_offset(engine.geometry.size) + offset;
+    let landing = engine.geometry.landing_base + source;
+    engine.post_bytes(TransferOperation::Write, Place { source, landing }, length)?;
+    engine.serve_until("waiting for the table to be written", |engine| {
+        engine.outgoing.in_flight() == 0
+    })
+}
+
+fn store_failure(directory: &str, error: &io::Error) -> CaseFailure {
+    failure(
+        FailureReason::OperationRejected,
+        format!(
+            "the parameters cannot be written to {directory} (parameterServing.directory): {error}; use a directory that \
+             the trainer can write and all workers can read"
+        ),
+    )
+}
+
+fn socket_failure(error: &io::Error) -> CaseFailure {
+    failure(
+        FailureReason::OperationRejected,
+        format!(
+            "the datagrams cannot be sent (parameterServing.multicast): {error}; use an interface and a group that the \
+             network of this worker can reach"
+        ),
+    )
+}
+
+impl<T: Transport> Work<T> for Trainer<'_> {
+    fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        self.open(engine)?;
+        if self.is_publisher {
+            self.publication.set_ready();
+        }
+        // A worker opens its side of the file as soon as it has read the clock.
+        engine.serve_until("waiting for the file or the socket of the versions", |_| {
+            self.publication.is_ready()
+        })?;
+        let memory = memory(engine)?;
+        self.answer_clock_requests(engine, &memory, EXCHANGES)
+    }
+
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
+        let memory = memory(engine)?;
+        if self.is_publisher {
+            self.publication.begin(clock::now());
+        }
+        engine.serve_until("waiting for the first version", |_| {
+            self.publication.start().is_some()
+        })?;
+        let start = self.publication.start().unwrap_or_default();
+        loop {
+            let polled = engine.poll()?;
+            self.record_posts(engine);
+            self.publish(start, clock::now())?;
+            let delivers = self.deliver(engine, &memory)?;
+            if self.publication.has_ended() && !delivers {
+                break;
+            }
+            if polled {
+                continue;
+            }
+            if delivers {
+                engine.idle("delivering a version")?;
+            } else {
+                let now = clock::now();
+                let next = self.due(start, self.publication.published());
+                let end = start.saturating_add(self.serving.max_time_nanos);
+                engine.idle_until(
+                    "serving parameters",
+                    next.min(end)
+                        .max(now + OVERDUE_NANOS.min(self.serving.push_nanos)),
+                )?;
+            }
+        }
+        engine.signal(Signal::ServingEnd)?;
+        loop {
+            self.record_posts(engine);
+            if engine.inbox.steps_ended == Some(self.receipts.len() as u64) {
+                break;
+            }
+            if !engine.poll()? {
+                engine.idle("waiting for the last post of the worker")?;
+            }
+        }
+        let end = clock::now();
+        self.answer_clock_requests(engine, &memory, 2 * EXCHANGES)?;
+        let table = FinalTable {
+            times: self.publication.times().collect(),
+            receipts: std::mem::take(&mut self.receipts),
+            datagrams: self.publication.datagrams(),
+        };
+        let offset = ServingWorkload::table_offset(engine.geometry.size);
+        let length = table.store(&memory, offset).map_err(memory_failure)?;
+        write_table(engine, table::FINAL, length)?;
+        engine.signal(Signal::TableReady)?;
+        Ok(Some(ThreadMeasurement {
+            operations: 0,
+            first_post: start,
+            last_completion: end,
+            recorder: Recorder::new(Extent::Iterations(0)),
+            open_loop: None,
+            flushes: None,
+            pings: None,
+            read_backs: None,
+            first_burst_nanos: None,
+            calls: None,
+            footprint: None,
+            window: None,
+            serving: None,
+        }))
+    }
+}

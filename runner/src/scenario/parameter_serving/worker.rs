@@ -1,0 +1,444 @@
+//! The work of one worker: it receives or fetches versions, posts to the trainer, and computes its staleness at the end.
+
+use std::io;
+use std::path::Path;
+
+use crds::assignment::{Delivery, Extent, ServingWorkload};
+use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::TransferOperation;
+
+use super::clock_offset::{self, EXCHANGES, Exchange, Relation};
+use super::multicast::Receiver;
+use super::parameters::{Parameters, Verified};
+use super::report::ServingThread;
+use super::staleness::{self, Observed, Published};
+use super::store::{Fetched, StoreReader};
+use super::table::{self, ClockReading, FinalTable};
+use super::{memory, memory_failure};
+use crate::immediate::Signal;
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::memory::Memory;
+use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::engine::{Engine, Place, failure};
+use crate::transport::Transport;
+
+/// Longest time between two polls of a socket, in nanoseconds.
+const SOCKET_NANOS: u64 = 200_000;
+/// Time without a datagram after which all missing datagrams of a finished trainer are lost, in nanoseconds.
+const DRAIN_NANOS: u64 = 100_000_000;
+
+/// The work of one worker.
+pub struct Worker<'a> {
+    serving: &'a ServingWorkload,
+    inlet: Option<Inlet>,
+    /// Best clock exchange before the measurement, and boot ID of the trainer.
+    clock: Option<(Exchange, u64)>,
+    observed: Observed,
+    torn: u64,
+    pulls: Recorder,
+    next_pull: u64,
+}
+
+/// How versions reach the worker.
+enum Inlet {
+    /// From a file.
+    File(StoreReader, Parameters),
+    /// From a multicast group.
+    Group(Receiver, Parameters),
+    /// From this worker's memory. `seen` is the number of the last version that was verified.
+    Memory {
+        parameters: Parameters,
+        seen: Option<u64>,
+    },
+    /// From the memory of the trainer.
+    Read { parameters: Parameters, state: Reading },
+}
+
+/// State of the reads in mode `Pull`.
+#[derive(Clone, Copy, Debug)]
+enum Reading {
+    /// No read is in flight.
+    Idle,
+    /// The number of the latest version is being read.
+    Head { started_at: u64 },
+    /// A version is being read.
+    Version { version: u64, started_at: u64 },
+}
+
+impl<'a> Worker<'a> {
+    /// Creates the work of a worker.
+    pub fn new(serving: &'a ServingWorkload) -> Self {
+        Self {
+            serving,
+            inlet: None,
+            clock: None,
+            observed: Observed {
+                step_nanos: serving.step_nanos,
+                installs: Vec::with_capacity(serving.max_version as usize),
+                posts: Vec::with_capacity(serving.max_posts() as usize),
+                ..Observed::default()
+            },
+            torn: 0,
+            pulls: Recorder::new(Extent::DurationNanos(serving.max_time_nanos)),
+            next_pull: 0,
+        }
+    }
+
+    fn held(&self) -> Option<u64> {
+        self.observed.installs.last().map(|(_, version)| *version)
+    }
+
+    /// Uses `version`, whose bytes have been verified, from now on. An older version is ignored.
+    fn install(&mut self, version: u64) {
+        if self.held().is_none_or(|held| version > held) {
+            self.observed.installs.push((clock::now(), version));
+        }
+    }
+
+    fn open<T: Transport>(&self, engine: &Engine<'_, T>, key: u64) -> Result<Inlet, CaseFailure> {
+        let parameters = Parameters::new(key, engine.geometry.size);
+        Ok(match &self.serving.delivery {
+            Delivery::Filesystem { directory } => {
+                let reader = StoreReader::open(Path::new(directory), &parameters, key);
+                let reader = reader.map_err(|error| store_failure(directory, &error))?;
+                Inlet::File(reader, parameters)
+            }
+            Delivery::Multicast(delivery) => {
+                let receiver = Receiver::open(delivery, &parameters, key, self.serving.max_version);
+                Inlet::Group(receiver.map_err(|error| socket_failure(&error))?, parameters)
+            }
+            Delivery::Push => Inlet::Memory {
+                parameters,
+                seen: None,
+            },
+            Delivery::Pull => Inlet::Read {
+                parameters,
+                state: Reading::Idle,
+            },
+        })
+    }
+
+    /// Whether a pull is due. The next one is then due after one period, or later if pulls take longer than the period.
+    fn pulls_now(&mut self, now: u64) -> bool {
+        if now < self.next_pull {
+            return false;
+        }
+        let period = self.serving.pull_nanos;
+        self.next_pull += ((now - self.next_pull) / period + 1) * period;
+        true
+    }
+
+    /// Receives or fetches a version if possible. Returns whether the worker should continue at once.
+    fn receive<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        memory: &Memory,
+    ) -> Result<bool, CaseFailure> {
+        let Some(mut inlet) = self.inlet.take() else {
+            return Ok(false);
+        };
+        let received = match &mut inlet {
+            Inlet::File(reader, parameters) => self.fetch(reader, parameters),
+            Inlet::Group(receiver, parameters) => self.take_datagrams(receiver, parameters),
+            Inlet::Memory { parameters, seen } => self.verify_pushed(engine, memory, parameters, seen),
+            Inlet::Read { parameters, state } => self.read(engine, memory, parameters, state),
+        };
+        self.inlet = Some(inlet);
+        received
+    }
+
+    fn fetch(&mut self, reader: &mut StoreReader, parameters: &mut Parameters) -> Result<bool, CaseFailure> {
+        let started_at = clock::now();
+        if !self.pulls_now(started_at) {
+            return Ok(false);
+        }
+        let fetched = reader.fetch(parameters, self.held());
+        let Delivery::Filesystem { directory } = &self.serving.delivery else {
+            return Ok(false);
+        };
+        match fetched.map_err(|error| store_failure(directory, &error))? {
+            Fetched::NotNewer => {}
+            Fetched::Torn => {
+                self.torn += 1;
+                self.next_pull = started_at;
+            }
+            Fetched::Newer(version) => {
+                self.install(version);
+                self.pulls.record(clock::now() - started_at);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_datagrams(
+        &mut self,
+        receiver: &mut Receiver,
+        parameters: &mut Parameters,
+    ) -> Result<bool, CaseFailure> {
+        let mut idle = false;
+        let received = receiver.receive(parameters, &mut idle);
+        match received.map_err(|error| socket_failure(&error))? {
+            Some(Verified::Whole(version)) => self.install(version),
+            Some(Verified::Torn) => self.torn += 1,
+            None => {}
+        }
+        Ok(!idle)
+    }
+
+    fn verify_pushed<T: Transport>(
+        &mut self,
+        engine: &Engine<'_, T>,
+        memory: &Memory,
+        parameters: &mut Parameters,
+        seen: &mut Option<u64>,
+    ) -> Result<bool, CaseFailure> {
+        let Some(version) = engine.inbox.version.filter(|_| engine.inbox.version > *seen) else {
+            return Ok(false);
+        };
+        *seen = Some(version);
+        let slot = ServingWorkload::slot_offset(version, engine.geometry.size);
+        self.verify_landing(engine, memory, parameters, slot, version)?;
+        Ok(true)
+    }
+
+    /// Verifies `version` in this worker's memory, and uses it. Returns whether it is whole.
+    fn verify_landing<T: Transport>(
+        &mut self,
+        engine: &Engine<'_, T>,
+        memory: &Memory,
+        parameters: &mut Parameters,
+        slot: u64,
+        version: u64,
+    ) -> Result<bool, CaseFailure> {
+        let base = (engine.geometry.landing_base + slot) as usize;
+        let verified = parameters
+            .verify(|offset, bytes| memory.read_into(base + offset, bytes))
+            .map_err(memory_failure)?;
+        let is_whole = verified == Verified::Whole(version);
+        if is_whole {
+            self.install(version);
+        } else {
+            self.torn += 1;
+        }
+        Ok(is_whole)
+    }
+
+    fn read<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        memory: &Memory,
+        parameters: &mut Parameters,
+        state: &mut Reading,
+    ) -> Result<bool, CaseFailure> {
+        let size = engine.geometry.size;
+        let head = ServingWorkload::table_offset(size) + table::HEAD;
+        if engine.outgoing.in_flight() > 0 {
+            return Ok(false);
+        }
+        match *state {
+            Reading::Idle => {
+                let started_at = clock::now();
+                if engine.inbox.serving_ended || !self.pulls_now(started_at) {
+                    return Ok(false);
+                }
+                let place = Place {
+                    source: head,
+                    landing: engine.geometry.landing_base + head,
+                };
+                engine.post_bytes(TransferOperation::Read, place, 8)?;
+                *state = Reading::Head { started_at };
+            }
+            Reading::Head { started_at } => {
+                let words = table::read_words(memory, engine.geometry.landing_base + head, 1);
+                let offered = words.map_err(memory_failure)?.first().copied().unwrap_or(0);
+                let latest = offered.checked_sub(1);
+                *state = Reading::Idle;
+                if let Some(version) = latest.filter(|_| latest > self.held()) {
+                    let source = ServingWorkload::slot_offset(version, size);
+                    let landing = engine.geometry.landing_base;
+                    engine.post_at(Place { source, landing })?;
+                    *state = Reading::Version { version, started_at };
+                }
+            }
+            Reading::Version { version, started_at } => {
+                *state = Reading::Idle;
+                if self.verify_landing(engine, memory, parameters, 0, version)? {
+                    self.pulls.record(clock::now() - started_at);
+                } else {
+                    // The trainer has replaced the version while it was read.
+                    self.next_pull = clock::now();
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Receives the datagrams that are still on their way.
+    fn drain<T: Transport>(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        memory: &Memory,
+    ) -> Result<(), CaseFailure> {
+        if !matches!(self.inlet, Some(Inlet::Group(..))) {
+            return engine.wait_for_local_completions();
+        }
+        let mut quiet_since = clock::now();
+        loop {
+            let now = clock::now();
+            if self.receive(engine, memory)? {
+                quiet_since = now;
+            } else if now.saturating_sub(quiet_since) >= DRAIN_NANOS {
+                return Ok(());
+            } else if !engine.poll()? {
+                engine.idle_until("waiting for the last datagrams", now + SOCKET_NANOS)?;
+            }
+        }
+    }
+
+    /// Time until which nothing is due.
+    fn next_due(&self, now: u64, next_post: u64) -> u64 {
+        match &self.inlet {
+            Some(Inlet::Group(..)) => next_post.min(now + SOCKET_NANOS),
+            Some(Inlet::File(..) | Inlet::Read { .. }) => next_post.min(self.next_pull),
+            Some(Inlet::Memory { .. }) | None => next_post,
+        }
+    }
+}
+
+/// Determines the relation of this clock to that of the trainer. Returns the best exchange and the last reading.
+fn exchange_clocks<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    memory: &Memory,
+) -> Result<(Exchange, ClockReading), CaseFailure> {
+    let table = engine.geometry.landing_base + ServingWorkload::table_offset(engine.geometry.size);
+    let mut exchanges = Vec::with_capacity(EXCHANGES as usize);
+    let mut reading = ClockReading::default();
+    for _ in 0..EXCHANGES {
+        let received = engine.inbox.clock_readings;
+        let before = clock::now();
+        engine.signal(Signal::ClockRequest)?;
+        engine.serve_until("waiting for a reading of the trainer's clock", |engine| {
+            engine.inbox.clock_readings > received
+        })?;
+        let after = clock::now();
+        reading = ClockReading::load(memory, table).map_err(memory_failure)?;
+        exchanges.push(Exchange {
+            before,
+            trainer: reading.nanos,
+            after,
+        });
+    }
+    let best = clock_offset::best(exchanges).ok_or_else(|| {
+        let message = "no clock was read; this is a bug in fabricbench".to_owned();
+        failure(FailureReason::Internal, message)
+    })?;
+    Ok((best, reading))
+}
+
+fn store_failure(directory: &str, error: &io::Error) -> CaseFailure {
+    failure(
+        FailureReason::OperationRejected,
+        format!(
+            "the parameters cannot be read from {directory} (parameterServing.directory): {error}; use a directory that is \
+             on the same file system for the trainer and the workers"
+        ),
+    )
+}
+
+fn socket_failure(error: &io::Error) -> CaseFailure {
+    failure(
+        FailureReason::OperationRejected,
+        format!(
+            "the datagrams cannot be received (parameterServing.multicast): {error}; use an interface and a group that this \
+             worker can join"
+        ),
+    )
+}
+
+impl<T: Transport> Work<T> for Worker<'_> {
+    fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let memory = memory(engine)?;
+        let (exchange, reading) = exchange_clocks(engine, &memory)?;
+        self.clock = Some((exchange, reading.boot));
+        self.inlet = Some(self.open(engine, reading.key)?);
+        Ok(())
+    }
+
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
+        let memory = memory(engine)?;
+        let start = clock::now();
+        self.observed.start = start;
+        self.next_pull = start;
+        let mut next_post = start + self.serving.post_nanos;
+        while !engine.inbox.serving_ended {
+            let polled = engine.poll()?;
+            let now = clock::now();
+            if now >= next_post {
+                engine.signal(Signal::VersionPost)?;
+                self.observed.posts.push(now);
+                next_post += self.serving.post_nanos;
+            }
+            let received = self.receive(engine, &memory)?;
+            if polled || received {
+                continue;
+            }
+            if engine.outgoing.in_flight() > 0 {
+                engine.idle("fetching a version")?;
+            } else {
+                engine.idle_until("waiting for parameters", self.next_due(now, next_post))?;
+            }
+        }
+        let end = clock::now();
+        self.observed.end = end;
+        self.drain(engine, &memory)?;
+        engine.signal(Signal::StepsEnd(self.observed.posts.len() as u64))?;
+        let (last, _) = exchange_clocks(engine, &memory)?;
+        engine.serve_until("waiting for the publication times", |engine| {
+            engine.inbox.table_ready
+        })?;
+        let base = engine.geometry.landing_base + ServingWorkload::table_offset(engine.geometry.size);
+        let table = FinalTable::load(&memory, base).map_err(memory_failure)?;
+        let (first, boot) = self.clock.unwrap_or((last, 0));
+        let same_boot = boot != 0 && boot == clock_offset::boot();
+        let relation = Relation::new(same_boot, first, last);
+        let received = self.observed.installs.len() as u64;
+        // Versions that arrived after the last step were not used at any step.
+        self.observed.installs.retain(|(at, _)| *at <= end);
+        let published = Published {
+            times: table.times.iter().map(|time| relation.on_worker(*time)).collect(),
+            receipts: table.receipts,
+        };
+        let mut staleness = staleness::evaluate(&self.observed, &published);
+        staleness.worker.torn = self.torn;
+        if let Some(Inlet::Group(receiver, _)) = &self.inlet {
+            let sent = published.times.len() as u64;
+            staleness.worker.datagrams = Some(receiver.report(table.datagrams, sent, received));
+        }
+        let mut recorder = Recorder::new(Extent::DurationNanos(self.serving.max_time_nanos));
+        for lag in &staleness.store_lags {
+            recorder.record(*lag);
+        }
+        let pulls = std::mem::replace(&mut self.pulls, Recorder::new(Extent::Iterations(0)));
+        Ok(Some(ThreadMeasurement {
+            operations: staleness.worker.versions,
+            first_post: start,
+            last_completion: end,
+            recorder,
+            open_loop: None,
+            flushes: None,
+            pings: None,
+            read_backs: None,
+            first_burst_nanos: None,
+            calls: None,
+            footprint: None,
+            window: None,
+            serving: Some(Box::new(ServingThread {
+                staleness,
+                published: published.times.len() as u64,
+                pulls,
+                relation,
+            })),
+        }))
+    }
+}
