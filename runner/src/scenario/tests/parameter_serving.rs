@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::{Delivery, MulticastDelivery, ServingWorkload, Workload};
-use crds::record::{FailureReason, ServingReport, SideReport};
+use crds::record::{CaseFailure, FailureReason, ServingReport, SideReport};
 
 use super::fixture::{BASELINE, Pair};
 use crate::scenario::Role;
@@ -181,13 +181,14 @@ fn directory_that_does_not_exist_is_named() {
     let (trainer, workers) = pair(serving(delivery)).run(crds::assignment::Pass::Measure, SIZE);
     let (trainer, workers) = (trainer.unwrap_err(), workers.unwrap_err());
     assert_eq!(trainer.reason, FailureReason::OperationRejected);
-    assert!(
-        trainer
-            .message
-            .contains("/does-not-exist (parameterServing.directory)"),
-        "{trainer:?}"
-    );
     assert_eq!(workers.reason, FailureReason::OperationRejected);
+    // The side that fails second may only report that the other side has abandoned the case.
+    let names = |failure: &CaseFailure| {
+        failure
+            .message
+            .contains("/does-not-exist (parameterServing.directory)")
+    };
+    assert!(names(&trainer) || names(&workers), "{trainer:?} {workers:?}");
 }
 
 #[test]
