@@ -4,11 +4,10 @@
 //! The library keeps the payload of a message, or a request of the peer to fetch it (rendezvous), until a receive takes it,
 //! so a message that arrives before its receive is not lost.
 
-use super::callbacks::{RawEvent, completed, fetched};
+use super::callbacks::{RawEvent, fetched};
 use super::completion::Event;
 use super::memory::RegisteredRange;
 use super::rail::{MESSAGE_ID, PostState, Rail, ReceiveState};
-use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -73,8 +72,7 @@ impl Rail {
         let header = self.objects.headers[token as usize].get();
         // SAFETY: no operation reads the header: the previous one with this token has completed.
         unsafe { header.write(immediate.to_le()) };
-        let mut param = self.post_param(&range, token);
-        param.cb.send = Some(completed);
+        let param = self.post_param(&range, token);
         let send = self.objects.library().functions().ucp_am_send_nbx;
         // SAFETY: the endpoint is open, the header belongs to the objects of the worker and is not written before the
         // completion, and the memory and the origin are valid until the completion.
@@ -89,17 +87,7 @@ impl Rail {
                 &param,
             )
         });
-        match state {
-            RequestState::InProgress(_) => Ok(()),
-            RequestState::Completed => {
-                self.complete_post(token);
-                Ok(())
-            }
-            RequestState::Failed(status) => {
-                self.posts[token as usize] = PostState::Idle;
-                Err(post_error(status))
-            }
-        }
+        self.posted(token, state)
     }
 
     /// Posts a receive for one active message from any peer.
@@ -185,7 +173,7 @@ impl Rail {
     fn fetch(&mut self, receive: &PostedReceive, descriptor: NonNull<c_void>, length: usize) {
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
-        let mut param = self.memory_param(receive.handle, self.config.depth + token as usize);
+        let mut param = self.param(receive.handle, self.config.depth + token as usize);
         param.cb.recv_am = Some(fetched);
         let fetch = objects.library().functions().ucp_am_recv_data_nbx;
         // SAFETY: the descriptor came from the callback of this worker and has not been used. The memory has at least

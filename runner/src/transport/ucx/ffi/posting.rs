@@ -60,17 +60,7 @@ impl Rail {
                 &param,
             )
         });
-        match state {
-            RequestState::InProgress(_) => Ok(()),
-            RequestState::Completed => {
-                self.complete_post(token);
-                Ok(())
-            }
-            RequestState::Failed(status) => {
-                self.posts[token as usize] = PostState::Idle;
-                Err(post_error(status))
-            }
-        }
+        self.posted(token, state)
     }
 
     /// Writes, and then sends the immediate data, if any. The completion means that the data is in the target's memory.
@@ -133,17 +123,7 @@ impl Rail {
         // SAFETY: as for the write.
         let state =
             request_state(unsafe { get(endpoint, range.pointer.cast(), range.length, address, key, &param) });
-        match state {
-            RequestState::InProgress(_) => Ok(()),
-            RequestState::Completed => {
-                self.complete_post(token);
-                Ok(())
-            }
-            RequestState::Failed(status) => {
-                self.posts[token as usize] = PostState::Idle;
-                Err(post_error(status))
-            }
-        }
+        self.posted(token, state)
     }
 
     /// Posts a receive for one message with any tag from any peer.
@@ -166,7 +146,7 @@ impl Rail {
             return Err(PostError::Refused(libc::EBUSY));
         }
         *receive = ReceiveState::Posting;
-        let mut param = self.param(&range, self.config.depth + slot);
+        let mut param = self.param(range.handle, self.config.depth + slot);
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
         param.cb.recv = Some(received);
         let objects = Arc::clone(&self.objects);
@@ -200,24 +180,34 @@ impl Rail {
         }
     }
 
+    /// Handles the result of a call that posted a send or get: reports its completion, or releases the token.
+    #[inline]
+    pub(super) fn posted(&mut self, token: u32, state: RequestState) -> Result<(), PostError> {
+        match state {
+            RequestState::InProgress(_) => Ok(()),
+            RequestState::Completed => {
+                self.complete_post(token);
+                Ok(())
+            }
+            RequestState::Failed(status) => {
+                self.posts[token as usize] = PostState::Idle;
+                Err(post_error(status))
+            }
+        }
+    }
+
     /// Parameters of a send, put or get with this token.
     #[inline]
     pub(super) fn post_param(&self, range: &RegisteredRange<'_>, token: u32) -> ucp_request_param_t {
-        let mut param = self.param(range, token as usize);
+        let mut param = self.param(range.handle, token as usize);
         param.cb.send = Some(completed);
         param
     }
 
-    /// Parameters of an operation, without the callback. The datatype is always set, as in ucx_perftest, so that puts
+    /// Parameters of an operation on the memory with this registration, without the callback. The datatype is always set, as in ucx_perftest, so that puts
     /// of all sizes take the same path. The memory type is never set, because its numbers differ between releases.
     #[inline]
-    fn param(&self, range: &RegisteredRange<'_>, origin: usize) -> ucp_request_param_t {
-        self.memory_param(range.handle, origin)
-    }
-
-    /// Like [`Self::param`], for the registration with this handle.
-    #[inline]
-    pub(super) fn memory_param(&self, handle: ucp_mem_h, origin: usize) -> ucp_request_param_t {
+    pub(super) fn param(&self, handle: ucp_mem_h, origin: usize) -> ucp_request_param_t {
         let mut param = empty_param();
         param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK
             | UCP_OP_ATTR_FIELD_USER_DATA
