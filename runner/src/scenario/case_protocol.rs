@@ -81,6 +81,27 @@ pub struct ThreadMeasurement {
     pub first_burst_nanos: Option<u64>,
 }
 
+impl ThreadMeasurement {
+    /// Creates the measurement of `operations` operations, without what only some workloads have.
+    pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
+        Self {
+            operations,
+            first_post,
+            last_completion,
+            recorder,
+            open_loop: None,
+            flushes: None,
+            pings: None,
+            serving: None,
+            calls: None,
+            footprint: None,
+            window: None,
+            read_backs: None,
+            first_burst_nanos: None,
+        }
+    }
+}
+
 /// What only calls have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallMeasurement {

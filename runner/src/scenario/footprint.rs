@@ -171,20 +171,11 @@ impl<T: Transport> Work<T> for Distributor {
         }
         let footprint = started.report(&totals)?;
         let nothing = Recorder::new(crds::assignment::Extent::Iterations(0));
+        let operations = self.recorder.samples().len() as u64;
+        let recorder = std::mem::replace(&mut self.recorder, nothing);
         Ok(Some(ThreadMeasurement {
-            operations: self.recorder.samples().len() as u64,
-            first_post,
-            last_completion,
-            recorder: std::mem::replace(&mut self.recorder, nothing),
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            serving: None,
-            read_backs: None,
-            first_burst_nanos: None,
-            calls: None,
             footprint: Some(footprint),
-            window: None,
+            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }
 

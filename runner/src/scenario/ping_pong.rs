@@ -90,21 +90,10 @@ impl<T: Transport> Work<T> for Initiator {
         let mut recorder = self.recorder.take();
         let (operations, last_completion) =
             Self::run_round_trips(engine, budget, first_post, recorder.as_mut())?;
-        Ok(recorder.map(|recorder| ThreadMeasurement {
-            operations,
-            first_post,
-            last_completion,
-            recorder,
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            calls: None,
-            footprint: None,
-            window: None,
-            read_backs: None,
-            first_burst_nanos: None,
-            serving: None,
-        }))
+        Ok(
+            recorder
+                .map(|recorder| ThreadMeasurement::new(operations, first_post, last_completion, recorder)),
+        )
     }
 }
 

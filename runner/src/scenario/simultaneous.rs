@@ -173,20 +173,11 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
         let before = engine.outgoing.completed();
         let first_post = clock::now();
         let window = self.post(engine)?;
+        let operations = engine.outgoing.completed() - before;
+        let last_completion = engine.outgoing.last_completion();
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
-            operations: engine.outgoing.completed() - before,
-            first_post,
-            last_completion: engine.outgoing.last_completion(),
-            recorder,
-            open_loop: None,
-            flushes: None,
-            calls: None,
-            footprint: None,
-            pings: None,
-            serving: None,
-            read_backs: None,
-            first_burst_nanos: None,
             window: Some(window),
+            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }
 }

@@ -206,20 +206,14 @@ impl<T: Transport> Work<T> for Poster {
         if let Some(pings) = &mut self.pings {
             pings.stop(engine)?;
         }
+        let operations = engine.outgoing.completed() - before;
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
-            operations: engine.outgoing.completed() - before,
-            first_post,
-            last_completion,
-            recorder,
             open_loop,
             flushes: self.flushes.take(),
             pings: self.pings.take(),
-            calls: None,
-            footprint: None,
-            window: None,
             read_backs: self.read_backs.take(),
             first_burst_nanos: self.first_burst_nanos,
-            serving: None,
+            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }
 }

@@ -376,20 +376,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
         let length = table.store(&memory, offset).map_err(memory_failure)?;
         write_table(engine, table::FINAL, length)?;
         engine.signal(Signal::TableReady)?;
-        Ok(Some(ThreadMeasurement {
-            operations: 0,
-            first_post: start,
-            last_completion: end,
-            recorder: Recorder::new(Extent::Iterations(0)),
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            read_backs: None,
-            first_burst_nanos: None,
-            calls: None,
-            footprint: None,
-            window: None,
-            serving: None,
-        }))
+        let nothing = Recorder::new(Extent::Iterations(0));
+        Ok(Some(ThreadMeasurement::new(0, start, end, nothing)))
     }
 }

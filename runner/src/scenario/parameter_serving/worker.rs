@@ -420,25 +420,15 @@ impl<T: Transport> Work<T> for Worker<'_> {
             recorder.record(*lag);
         }
         let pulls = std::mem::replace(&mut self.pulls, Recorder::new(Extent::Iterations(0)));
+        let versions = staleness.worker.versions;
         Ok(Some(ThreadMeasurement {
-            operations: staleness.worker.versions,
-            first_post: start,
-            last_completion: end,
-            recorder,
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            read_backs: None,
-            first_burst_nanos: None,
-            calls: None,
-            footprint: None,
-            window: None,
             serving: Some(Box::new(ServingThread {
                 staleness,
                 published: published.times.len() as u64,
                 pulls,
                 relation,
             })),
+            ..ThreadMeasurement::new(versions, start, end, recorder)
         }))
     }
 }

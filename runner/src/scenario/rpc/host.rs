@@ -222,23 +222,12 @@ impl<T: Transport> Work<T> for Host {
             run_samples(engine, calls, budget, first_post, Some(&mut recorder))?;
         let cpu_after = calls.extension_cpu_nanos()?;
         Ok(Some(ThreadMeasurement {
-            operations,
-            first_post,
-            last_completion,
-            recorder,
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            serving: None,
-            read_backs: None,
-            first_burst_nanos: None,
             calls: Some(CallMeasurement {
                 extension_cpu_nanos: cpu_after.saturating_sub(cpu_before),
                 memory_before_bytes: self.memory_before_bytes,
                 memory_after_bytes: None,
             }),
-            footprint: None,
-            window: None,
+            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }
 

@@ -171,19 +171,8 @@ impl<T: Transport> Work<T> for Caller {
         let (operations, last_completion) =
             self.run_samples(engine, budget, first_post, recorder.as_mut())?;
         Ok(recorder.map(|recorder| ThreadMeasurement {
-            operations,
-            first_post,
-            last_completion,
-            recorder,
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            serving: None,
-            read_backs: None,
-            first_burst_nanos: None,
             calls: Some(CallMeasurement::default()),
-            footprint: None,
-            window: None,
+            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }
 }
