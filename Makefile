@@ -25,6 +25,11 @@ test: ## Run all checks that need neither Go nor a cluster
 	@.ci/setup test
 	@.ci/test
 
+.PHONY: test-verbs
+test-verbs: ## Run the checks of ibverbs in a virtual machine with soft-RoCE (needs Debian on x86-64)
+	@.ci/setup test-verbs
+	@.ci/test-verbs
+
 .PHONY: test-cluster
 test-cluster: ## Run all checks that need a Kubernetes cluster, which is started and removed (needs root and Go)
 	@.ci/setup test-cluster
@@ -39,6 +44,11 @@ fuzz: ## Fuzz the parsers of assignments and record streams for 60 seconds each
 build: ## Build optimized fabricbench and fabricbench-runner binaries for this machine in target/release
 	@.ci/setup build
 	@$(CARGO) build --locked --release $(binaries)
+
+.PHONY: build-verbs
+build-verbs: ## Build an optimized fabricbench-runner-verbs, which links libibverbs, in target/release
+	@.ci/setup build-verbs
+	@$(CARGO) build --locked --release -p fabricbench-runner-verbs --features verbs
 
 .PHONY: binaries
 binaries: ## Build fabricbench and the binaries of the images for glibc 2.17 and newer in target/portable
@@ -65,12 +75,13 @@ truth: build ## Run campaigns with known true effects and count wrong verdicts
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
-bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, Starway, transfer_engine_bench and PyIsolate, and measure the cost of an operation
+bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, NIXL, Starway, transfer_engine_bench and PyIsolate, and measure the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" \
 	    --ucx-library "$$(cat $(cache)/newer-ucx-directory)" $(foreach directory,$(FABTESTS),--fabtests $(directory)) \
 	    --transfer-engine "$$(cat $(cache)/transfer-engine-bench)" --pyisolate "$$(cat $(cache)/pyisolate-python)" \
+	    $(if $(wildcard $(cache)/nixl-directory),--nixl "$$(cat $(cache)/nixl-directory)") \
 	    $(if $(STARWAY),--starway $(STARWAY))
 	$(release)/examples/cost
 

@@ -24,7 +24,7 @@ UNREACHABLE = re.compile(r"refused|unreachable|client error \(Connect\)", re.IGN
 def check(root, all_pages, scratch, programs):
     """Yields the commands that execute one of `programs` and fail. All commands run in the directory `scratch`."""
     (scratch / "kubeconfig").write_text(UNREACHABLE_CLUSTER)
-    for name in ("charts", "examples", "images", "operator", "testbed", "Makefile"):
+    for name in ("charts", "command-output", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
     for page in all_pages:
         for line, command in commands(page):
@@ -96,10 +96,12 @@ def fabricbench(arguments, scratch):
     """Runs a fabricbench command.
 
     Campaigns have only one round: `run` may exit with status 1, and `replay` with status 3, because one round is not enough
-    to compare two runs.
+    to compare two runs. Imported runs cannot be trusted as measured runs, which is status 3.
     """
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
+    if any((scratch / word / "import.json").exists() for word in arguments[2:]):
+        return exits(arguments, scratch, (3,))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")
     runs = [word for word in arguments[2:] if in_cluster.match(word) and not (scratch / word).exists()]
     if arguments[1] == "replay" and not runs:

@@ -27,13 +27,14 @@ def check(root, all_pages):
     categories = variants(operator / "metrics/operator/category.rs", "Category")
     yield from compare_sets("categories", categories, cells(troubleshooting, "Operator errors", 0))
 
-    status = crds / "v1alpha1/status.rs"
-    yield from compare_sets("verdicts", variants(status, "Verdict"), cells(verdicts, "The verdict", 0))
+    status = crds / "v1alpha1/status"
+    comparison = status / "comparison.rs"
+    yield from compare_sets("verdicts", variants(comparison, "Verdict"), cells(verdicts, "The verdict", 0))
     evidence = "Evidence: did the optimization take effect?"
-    yield from compare_sets("evidence", variants(status, "Engagement"), cells(verdicts, evidence, 0))
+    yield from compare_sets("evidence", variants(status / "optimization.rs", "Engagement"), cells(verdicts, evidence, 0))
     proof = "Proof: did the bytes use the requested fabric?"
-    yield from compare_sets("proofs", variants(status, "FabricProof"), cells(verdicts, proof, 0))
-    outcomes = variants(status, "ExpectationOutcome")
+    yield from compare_sets("proofs", variants(status / "environment.rs", "FabricProof"), cells(verdicts, proof, 0))
+    outcomes = variants(comparison, "ExpectationOutcome")
     yield from compare_sets("expectations", outcomes, cells(verdicts, "Expectations", 0))
     yield from alerts(root, troubleshooting)
 

@@ -9,6 +9,9 @@ ZIGLANG=(ziglang 0.15.2)
 MPICH=(mpich 5.0.2)
 # The wheel contains a newer UCX than Debian, without InfiniBand.
 LIBUCX=(libucx-cu12 1.22.0)
+# The wheel contains NIXL with its C interface, its plug-ins and its own copy of UCX. It is unpacked without its
+# dependencies.
+NIXL=(nixl-cu12 1.5.1)
 # The wheel contains transfer_engine_bench, without CUDA.
 TRANSFER_ENGINE=(mooncake-transfer-engine-non-cuda 0.3.13.post1)
 # The benchmark compares calls with this package.

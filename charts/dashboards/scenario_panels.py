@@ -18,7 +18,7 @@ NO_COMPARISON = "No comparisons yet: they require several finished rounds"
 
 
 def build():
-    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), values()]
+    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), values(), sections(), *workload_panels()]
 
 
 def size_column(panel, column):
@@ -162,8 +162,9 @@ def curves():
     return [
         size_chart(
             "Latency",
-            "Selected quantile over all rounds and pairs: one-way latency for ping-pong, and time from post to completion for "
-            "transfers.",
+            "Selected quantile over all rounds and pairs: one-way latency for ping-pong, time from post to completion for "
+            "transfers, from the first call of a sample to its reply for calls, from the message to its confirmation for a "
+            "memory footprint, and from the publication of a version to its use for parameter serving.",
             by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
             steps,
             "s",
@@ -172,7 +173,8 @@ def curves():
         ),
         size_chart(
             "Throughput",
-            "Payload bytes per second, median of the rounds.",
+            "Payload bytes per second, median of the rounds. Calls that move no bytes, as local calls and those with shared memory, "
+            "have none.",
             by_arm("fabricbench_arm_throughput_bytes_per_second"),
             steps,
             "Bps",
@@ -253,53 +255,165 @@ def engagement():
     return size_column(panel.override_by_regexp(EXCEPT_SIZE, colored(words.ENGAGEMENT)), "requested")
 
 
-def values():
-    def of_arm(metric, ref, more=""):
-        return instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})", ref)
-
-    quantiles = {
-        "A": ("0", "smallest"),
-        "B": ("0.5", "p50"),
-        "C": ("0.95", "p95"),
-        "D": ("0.99", "p99"),
-        "E": ("0.999", "p99.9"),
-        "F": ("1", "largest"),
-    }
-    others = {
-        "G": ("fabricbench_arm_throughput_bytes_per_second", "throughput", "Bps"),
-        "H": ("fabricbench_arm_completions_per_second", "completions", "ops"),
-        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time", "suffix:s/GiB"),
-        "J": ("fabricbench_arm_valid_rounds", "valid rounds", "short"),
-        "K": ("fabricbench_arm_valid", "valid", "bool_yes_no"),
-    }
+def values_table(title, description, values, empty_text, height):
+    """Table with a row for each size and arm. Each element of `values` has the metric, further labels, column and unit of a
+    column; without a unit, the unit of the panel applies."""
+    refs = [chr(ord("A") + index) for index in range(len(values))]
     targets = [
-        of_arm("fabricbench_arm_latency_seconds", ref, f', quantile="{quantile}"')
-        for ref, (quantile, _) in quantiles.items()
+        instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more and ', ' + more}}})", ref)
+        for ref, (metric, more, _, _) in zip(refs, values)
     ]
-    targets += [of_arm(metric, ref) for ref, (metric, _, _) in others.items()]
     columns = {"size_bytes": "size", "arm": "arm"}
-    columns |= {f"Value #{ref}": name for ref, (_, name) in quantiles.items()}
-    columns |= {f"Value #{ref}": name for ref, (_, name, _) in others.items()}
-    panel = (
-        parts.table_panel(
-            "Values",
-            "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
-            "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is shown as valid if it has at "
-            "least one valid result.",
-            targets,
-            [
-                transforms.joined(),
-                transforms.as_number("size_bytes"),
-                *transforms.sorted_by("size_bytes", "arm"),
-                transforms.select_columns(columns),
-            ],
-            NO_SIZES,
-            parts.WIDTH,
-            12,
-        )
-        .unit("s")
-        .override_by_name("size", properties(unit="bytes"))
-    )
-    for _, name, unit in others.values():
-        panel = panel.override_by_name(name, properties(unit=unit))
+    columns |= {f"Value #{ref}": name for ref, (_, _, name, _) in zip(refs, values)}
+    panel = parts.table_panel(
+        title,
+        description,
+        targets,
+        [
+            transforms.joined(),
+            transforms.as_number("size_bytes"),
+            *transforms.sorted_by("size_bytes", "arm"),
+            transforms.select_columns(columns),
+        ],
+        empty_text,
+        parts.WIDTH,
+        height,
+    ).override_by_name("size", properties(unit="bytes"))
+    for _, _, name, unit in values:
+        if unit:
+            panel = panel.override_by_name(name, properties(unit=unit))
     return panel
+
+
+def values():
+    quantiles = {"0": "smallest", "0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p99.9", "1": "largest"}
+    latencies = [
+        ("fabricbench_arm_latency_seconds", f'quantile="{quantile}"', name, None) for quantile, name in quantiles.items()
+    ]
+    others = [
+        ("fabricbench_arm_throughput_bytes_per_second", "", "throughput", "Bps"),
+        ("fabricbench_arm_completions_per_second", "", "completions", "ops"),
+        ("fabricbench_arm_cpu_seconds_per_gib", "", "CPU time", "suffix:s/GiB"),
+        ("fabricbench_arm_valid_rounds", "", "valid rounds", "short"),
+        ("fabricbench_arm_valid", "", "valid", "bool_yes_no"),
+    ]
+    return values_table(
+        "Values",
+        "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
+        "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is shown as valid if it has at "
+        "least one valid result.",
+        [*latencies, *others],
+        NO_SIZES,
+        12,
+    ).unit("s")
+
+
+# Values that only some workloads have. For each panel: title, description, and metric, further labels, column and unit of
+# each column.
+WORKLOAD_PANELS = (
+    (
+        "Calls and memory",
+        "Calls: mean, standard deviation, mean of a hop, and growth of the memory of both processes. Memory footprint: "
+        "proportional set sizes (Pss), and their slope from one distribution to the next, which shows a leak.",
+        (
+            ("fabricbench_arm_call_seconds", 'statistic="mean"', "mean of a call", "s"),
+            ("fabricbench_arm_call_seconds", 'statistic="deviation"', "deviation", "s"),
+            ("fabricbench_arm_call_seconds", 'statistic="hop"', "mean of a hop", "s"),
+            ("fabricbench_arm_call_memory_growth_bytes", "", "memory growth", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="baseline"', "host alone", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="own"', "consumer without tensor", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="consumer"', "consumer", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="consumer_rss"', "consumer (Rss)", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="tensor"', "tensor in all processes", "bytes"),
+            ("fabricbench_arm_footprint_bytes", 'memory="saved"', "saved", "bytes"),
+            ("fabricbench_arm_footprint_slope_bytes", "", "slope", "bytes"),
+        ),
+    ),
+    (
+        "Parameter serving",
+        "Staleness of the parameters at the steps of the workers, and what is in no lag: steps before the first version, and "
+        "workers without a version. The push time is that of the versions that all workers received; the number of the others "
+        "is next to it.",
+        (
+            ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
+            ("fabricbench_arm_worst_worker_version_lag_mean", "", "version lag of the worst worker", "short"),
+            ("fabricbench_arm_workers_without_version", "", "workers without a version", "short"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile="0.5"', "time lag p50", "s"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile="0.99"', "time lag p99", "s"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile="1"', "largest time lag", "s"),
+            ("fabricbench_arm_posted_staleness", 'lag="store"', "store lag", "short"),
+            ("fabricbench_arm_posted_staleness", 'lag="post"', "post lag", "short"),
+            ("fabricbench_arm_posted_staleness", 'lag="original"', "staleness of the original", "short"),
+            ("fabricbench_arm_push_seconds", 'quantile="0.5"', "push p50", "s"),
+            ("fabricbench_arm_push_seconds", 'quantile="1"', "longest push", "s"),
+            ("fabricbench_arm_push_bytes_per_second", "", "push rate", "Bps"),
+            ("fabricbench_arm_published_versions", "", "published versions", "short"),
+            ("fabricbench_arm_versions_not_delivered_to_all", "", "not delivered to all", "short"),
+            ("fabricbench_arm_pull_seconds", "", "pull p50", "s"),
+            ("fabricbench_arm_cold_steps", "", "cold steps", "short"),
+            ("fabricbench_arm_cold_seconds", "", "longest cold time", "s"),
+            ("fabricbench_arm_torn_versions", "", "torn versions", "short"),
+            ("fabricbench_arm_sent_datagrams", "", "sent datagrams", "short"),
+            ("fabricbench_arm_lost_datagrams", "", "lost datagrams", "short"),
+            ("fabricbench_arm_clock_bound_seconds", "", "error between clocks", "s"),
+        ),
+    ),
+    (
+        "Flows and directions",
+        "Rates of the flows of the pattern ManyToMany and of their receivers, and their fairness (1 if all are equal). Rates of "
+        "the two directions of a bidirectional transfer.",
+        (
+            ("fabricbench_arm_flow_bytes_per_second", 'flow="slowest"', "slowest flow", "Bps"),
+            ("fabricbench_arm_flow_bytes_per_second", 'flow="median"', "median flow", "Bps"),
+            ("fabricbench_arm_flow_bytes_per_second", 'flow="fastest"', "fastest flow", "Bps"),
+            ("fabricbench_arm_receiver_bytes_per_second", 'receiver="slowest"', "slowest receiver", "Bps"),
+            ("fabricbench_arm_receiver_bytes_per_second", 'receiver="fastest"', "fastest receiver", "Bps"),
+            ("fabricbench_arm_flow_fairness_ratio", "", "fairness", "short"),
+            ("fabricbench_arm_direction_bytes_per_second", 'sender="initiator"', "from the initiator", "Bps"),
+            ("fabricbench_arm_direction_bytes_per_second", 'sender="target"', "from the target", "Bps"),
+        ),
+    ),
+    (
+        "Other values of the workload",
+        "Flushes after messages, pings without and with other messages, reads that follow writes, the first batch of a segment, "
+        "and the values that the tool of a command reports.",
+        (
+            ("fabricbench_arm_flush_seconds", 'quantile="0.5"', "flush p50", "s"),
+            ("fabricbench_arm_flush_seconds", 'quantile="1"', "longest flush", "s"),
+            ("fabricbench_arm_ping_p99_seconds", 'fabric="idle"', "idle ping p99", "s"),
+            ("fabricbench_arm_ping_p99_seconds", 'fabric="loaded"', "loaded ping p99", "s"),
+            ("fabricbench_arm_read_back_seconds", 'quantile="0.5"', "read back p50", "s"),
+            ("fabricbench_arm_read_back_seconds", 'quantile="0.99"', "read back p99", "s"),
+            ("fabricbench_arm_first_batch_seconds", "", "first batch", "s"),
+            ("fabricbench_arm_reported_latency_seconds", "", "reported latency", "s"),
+            ("fabricbench_arm_reported_bytes_per_second", "", "reported bandwidth", "Bps"),
+        ),
+    ),
+)
+
+
+def sections():
+    """Matrix of the sections that contain the calls and footprints, with the cause of failures and skips."""
+    successful = f'fabricbench_arm_section{{{SCENARIO}, cause="None"}}'
+    others = f'fabricbench_arm_section{{{SCENARIO}, cause!="None"}}'
+    panel = parts.table_panel(
+        "Sections of calls and footprints",
+        "Successful: every case is valid. Failed: a case failed or is invalid. Skipped: no case ran, because the machine does "
+        "not have what the calls need. The cause follows.",
+        [
+            instant_query(
+                f'max by (size_bytes, arm, result) (label_replace({successful}, "result", "$1", "section", "(.*)")\n'
+                f'or\nlabel_join({others}, "result", ": ", "section", "cause"))'
+            )
+        ],
+        [*transforms.sorted_by("arm"), *transforms.by_size("arm", "result")],
+        "This workload has no sections, or nothing has been measured yet",
+        parts.WIDTH,
+        6,
+    )
+    return size_column(panel, "arm")
+
+
+def workload_panels():
+    empty_text = "This workload has no such values, or nothing has been measured yet"
+    return [values_table(title, description, values, empty_text, 9) for title, description, values in WORKLOAD_PANELS]

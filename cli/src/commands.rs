@@ -4,6 +4,8 @@
 mod cluster;
 mod compare;
 mod completions;
+mod import;
+mod imported;
 mod input;
 mod logs;
 mod man;
@@ -41,6 +43,7 @@ enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Replay(replay::Replay),
+    Import(import::Import),
     Logs(logs::Logs),
     Metadata(metadata::Metadata),
     #[command(flatten)]
@@ -57,6 +60,7 @@ impl Command {
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),
             Self::Replay(command) => command.execute(),
+            Self::Import(command) => command.execute(),
             Self::Logs(command) => command.execute(),
             Self::Metadata(command) => command.execute(),
             Self::InCluster(command) => command.execute(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod imported;
 mod json_difference;
 pub mod local;
 pub mod report;

@@ -10,6 +10,7 @@ mod gang;
 mod interrupt;
 mod output;
 mod progress;
+mod rail_sources;
 mod run;
 mod runner;
 

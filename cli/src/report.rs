@@ -8,7 +8,9 @@
 pub mod calls;
 mod comparison;
 pub mod csv;
+pub mod factors;
 pub mod html;
+pub mod imported;
 pub mod json;
 pub mod junit;
 pub mod labels;

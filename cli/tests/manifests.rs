@@ -1,5 +1,5 @@
-//! Tests of manifests: the plans of the examples match golden files, and the binary rejects every invalid manifest with
-//! the path of the invalid field.
+//! Tests of manifests: the plans of the examples match golden files, and every invalid manifest is rejected with the path
+//! of the invalid field.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -11,7 +11,9 @@ use campaign::plan::plan;
 use campaign::plan_check::{Severity, check};
 use campaign::validate::validate;
 use crds::assignment::Assignment;
+use fabricbench_cli::commands::Input;
 use fabricbench_cli::report::plan::render;
+use operator::commands::Exit;
 use serde::Deserialize;
 
 fn root() -> &'static Path {
@@ -155,8 +157,16 @@ fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
             .unwrap();
         let (path, part) = (path.trim(), part.trim());
         let name = file.to_str().unwrap();
-        let output = fabricbench(&["plan", name]);
-        let message = String::from_utf8(output.stderr).unwrap();
+        let input = Input {
+            file: file.clone(),
+            overlay: None,
+            rounds: None,
+            seed: None,
+        };
+        let (exit, message) = match input.load() {
+            Ok(_) => (None, String::new()),
+            Err(failure) => (Some(failure.exit), failure.to_string()),
+        };
         let start = if path.is_empty() {
             format!("{name}: ")
         } else {
@@ -168,10 +178,9 @@ fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
         let document = message
             .lines()
             .any(|line| line.starts_with(&format!("{name}: document 2: {path}: ")));
-        if output.status.code() != Some(2) || !(named || document) || !message.contains(part) {
+        if exit != Some(Exit::InvalidInput) || !(named || document) || !message.contains(part) {
             failures.push(format!(
-                "{name}: expected {path}: ... {part}\n  {:?}: {message}",
-                output.status.code()
+                "{name}: expected {path}: ... {part}\n  {exit:?}: {message}"
             ));
         }
         assert!(
@@ -181,6 +190,19 @@ fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
         );
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn plan_prints_why_it_rejects_a_manifest() {
+    let file = "cli/manifest/bad_manifests/rounds-high.yaml";
+    let output = fabricbench(&["plan", file]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.starts_with(&format!("{file}: spec.sampling.rounds: ")),
+        "{message}"
+    );
+    assert!(output.stdout.is_empty());
 }
 
 #[test]

@@ -3,15 +3,17 @@
 //! - [`v1alpha1`]: the `BenchmarkRun` resource;
 //! - [`assignment`]: the work of one leg, read by its workers;
 //! - [`record`]: the record stream written by worker 0;
-//! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules shared by the operator
-//!   and the runner.
+//! - [`histogram`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules
+//!   shared by the operator and the runner.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
 #![forbid(unsafe_code)]
 
 pub mod assignment;
 pub mod histogram;
+pub mod library_copy;
 pub mod names;
+pub mod protocols;
 pub mod quantile;
 pub mod record;
 pub mod striping;

@@ -48,8 +48,14 @@ pub const ENV_SAMPLES_DIRECTORY: &str = "FABRICBENCH_SAMPLES_DIRECTORY";
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.
 pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
-/// Prefixes of the environment variables that configure fabric libraries. All variables with these prefixes are
-/// recorded.
-pub const RECORDED_ENV_PREFIXES: [&str; 3] = ["FI_", "UCX_", "NIXL_"];
+/// Prefixes of the environment variables that configure fabric libraries, including those of benchmark commands. All
+/// variables with these prefixes are recorded.
+pub const RECORDED_ENV_PREFIXES: [&str; 5] = ["FI_", "UCX_", "NIXL_", "NCCL_", "OFI_NCCL_"];
 /// Name prefix of the control arms, which the planner adds. Variant names must not start with this prefix.
 pub const CONTROL_PREFIX: &str = "control";
+/// Directory with the libraries that are copied from other images into worker pods.
+pub const LIBRARIES_DIRECTORY: &str = "/mnt/fabricbench-libraries";
+/// Maximum size of the libraries that are copied from one image, in bytes.
+pub const MAX_LIBRARY_BYTES: u64 = 1 << 30;
+/// Directory at which a worker pod mounts the PersistentVolumeClaim of the run.
+pub const SHARED_DIRECTORY: &str = "/mnt/fabricbench";

@@ -15,9 +15,9 @@ mod serving;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CallReport, CaseFailure, CaseRecord, CaseResult, Durations, ExclusiveQuantiles, FailureReason,
-    FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport,
-    Posted, PostingCounters, SideReport, Simultaneous,
+    CallReport, CaseFailure, CaseRecord, CaseResult, CommandLog, CommandReport, Durations,
+    ExclusiveQuantiles, FailureReason, FootprintReport, IntegrityReport, InterfaceDelta, Measurement,
+    Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport, Simultaneous, SoftwareDevice,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
@@ -25,7 +25,7 @@ pub use environment::{
 };
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
-pub use serving::{DatagramReport, PostedStaleness, ServingReport, WorkerReport};
+pub use serving::{DatagramReport, OriginalStaleness, PostedStaleness, ServingReport, WorkerReport};
 
 use crate::assignment::AttemptIdentity;
 

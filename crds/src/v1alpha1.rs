@@ -4,10 +4,12 @@
 //! the campaign crate checks what the schema cannot express, such as sizes with suffixes and identical variants.
 
 mod answer;
+mod command;
 mod condition_type;
 mod devices;
 mod execution;
 mod expectation;
+mod factors;
 mod footprint;
 mod load;
 mod parameter_serving;
@@ -22,15 +24,18 @@ mod scenario;
 mod segment_transfer;
 mod starway;
 mod status;
+mod step_times;
 mod sweep;
 mod transport;
 mod variant;
 
 pub use answer::Answer;
+pub use command::{Command, CommandPattern, CommandTool, TimeUnit};
 pub use condition_type::ConditionType;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
+pub use factors::{Coalesce, FactorEffectKind, FactorEffectResult, Factors};
 pub use footprint::MemoryFootprint;
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
@@ -57,9 +62,11 @@ pub use status::{
     PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult, State,
     Verdict, WithheldReason,
 };
+pub use step_times::StepTimes;
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
-    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxAllocation,
-    UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting, UcxTransport, Verbs,
+    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, NixlDescriptors, NixlParameter, NixlRequests,
+    TransportSpec, Ucx, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting,
+    UcxTransport, Verbs, VerbsSignaling, unrequested_lane, uses_memory_lane,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

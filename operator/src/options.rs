@@ -45,6 +45,8 @@ pub struct OperatorConfig {
     /// Allowed names of environment variables in a variant. A trailing `*` matches any suffix; an empty list allows any
     /// name.
     pub allowed_env: Vec<String>,
+    /// Whether runs may contain scenarios with `command`.
+    pub commands: CommandPolicy,
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
     /// locked memory. The capability has no effect for non-root users.
     pub ipc_lock: bool,
@@ -63,11 +65,23 @@ impl OperatorConfig {
             image_pull_secrets: Vec::new(),
             allowed_images: Vec::new(),
             allowed_env: Vec::new(),
+            commands: CommandPolicy::Auto,
             ipc_lock: false,
             default_cpus: 2,
             default_memory: Size(2 << 30),
         }
     }
+}
+
+/// Whether runs may contain scenarios with `command`, which execute programs of the image with user-supplied arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CommandPolicy {
+    /// Allowed if any image is allowed, and forbidden if the images are restricted.
+    Auto,
+    /// Allowed.
+    Allow,
+    /// Forbidden.
+    Forbid,
 }
 
 /// Rate limit for requests to the API server. Watches, logs and the Lease are exempt.

@@ -143,9 +143,12 @@ fn every_pod_is_restricted_and_guaranteed() {
                 let security = pod.security_context.as_ref().unwrap();
                 assert_eq!(security.run_as_non_root, Some(true));
                 assert_eq!(security.seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
+                let claim = run.spec.resources.persistent_volume_claim.as_ref();
                 for volume in pod.volumes.iter().flatten() {
+                    let mounted = volume.persistent_volume_claim.as_ref();
+                    let is_claim = mounted.is_some_and(|mounted| Some(&mounted.claim_name) == claim);
                     assert!(
-                        volume.empty_dir.is_some() || volume.config_map.is_some(),
+                        volume.empty_dir.is_some() || volume.config_map.is_some() || is_claim,
                         "{}",
                         volume.name
                     );

@@ -1,6 +1,6 @@
 //! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, to
-//! check that a campaign detects the planted effect. Use it with
-//! `fabricbench run FILE --runner target/release/examples/planted`.
+//! check that a campaign detects the planted effect. It also slows down the combinations of the factors `inject` and
+//! `coalesce`, with an interaction. Use it with `fabricbench run FILE --runner target/release/examples/planted`.
 //!
 //! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
 //! that much longer, regardless of other load. Completions of rank 0's own posts are not delayed, because part of such
@@ -8,6 +8,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crds::record::FabricFacts;
@@ -18,60 +19,75 @@ use fabricbench_runner::transport::select::{
     ArmRank, BuiltInTransports, TransportSelector, TransportVisitor,
 };
 use fabricbench_runner::transport::{
-    Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey,
-    RemoteRegion, Transport, TransportError,
+    CallNames, Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail,
+    RemoteKey, RemoteRegion, Transport, TransportError,
 };
 
 fn main() -> ExitCode {
-    cli::main_with(&Planted)
+    cli::main_with(&PlantedTransports)
 }
 
-struct Planted;
+struct PlantedTransports;
 
-impl TransportSelector for Planted {
+impl TransportSelector for PlantedTransports {
     fn select<W: TransportVisitor>(
         &self,
         at: ArmRank<'_>,
         spec: &TransportSpec,
         work: W,
     ) -> Result<W::Output, TransportError> {
-        match at {
-            ArmRank {
-                rank: 0,
-                arm: "slower-10",
-            } => BuiltInTransports.select(at, spec, Slower::<W, 10>(work)),
-            ArmRank {
-                rank: 0,
-                arm: "slower-25",
-            } => BuiltInTransports.select(at, spec, Slower::<W, 25>(work)),
-            ArmRank {
-                rank: 0,
-                arm: "slower-50",
-            } => BuiltInTransports.select(at, spec, Slower::<W, 50>(work)),
+        match planted_percent(at.arm) {
+            percent if percent > 0 && at.rank == 0 => {
+                BuiltInTransports.select(at, spec, Slower { work, percent })
+            }
             _ => BuiltInTransports.select(at, spec, work),
         }
     }
 }
 
-struct Slower<W, const PERCENT: u32>(W);
-
-impl<W: TransportVisitor, const PERCENT: u32> TransportVisitor for Slower<W, PERCENT> {
-    type Output = W::Output;
-
-    fn visit<T: Transport + 'static>(self) -> W::Output {
-        self.0.visit::<SlowerTransport<T, PERCENT>>()
+/// Percentage by which an arm is slowed down: the number in its name, or the planted effect of its factors.
+fn planted_percent(arm: &str) -> u32 {
+    match arm {
+        "slower-10" | "coalesce" => 10,
+        "slower-25" => 25,
+        "slower-50" => 50,
+        "inject" => 20,
+        // With both factors, operations take 1.2 * 1.1 * 1.5 times as long.
+        "inject-coalesce" => 98,
+        _ => 0,
     }
 }
 
-struct SlowerTransport<T, const PERCENT: u32> {
+/// Percentage by which the endpoints that are being opened are slowed down. The arms of a process are opened one after
+/// another, but in separate threads.
+static PERCENT: AtomicU32 = AtomicU32::new(0);
+
+struct Slower<W> {
+    work: W,
+    percent: u32,
+}
+
+impl<W: TransportVisitor> TransportVisitor for Slower<W> {
+    type Output = W::Output;
+
+    fn visit<T: Transport + 'static>(self) -> W::Output {
+        PERCENT.store(self.percent, Ordering::Relaxed);
+        self.work.visit::<SlowerTransport<T>>()
+    }
+}
+
+struct SlowerTransport<T> {
     inner: T,
+    percent: u32,
     last_message: Instant,
 }
 
-impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT> {
+impl<T: Transport> Transport for SlowerTransport<T> {
     type Region = T::Region;
 
     const SUPPORTS_MORE: bool = T::SUPPORTS_MORE;
+
+    const CALL_NAMES: CallNames = T::CALL_NAMES;
 
     fn load(config: &OpenConfig) -> Result<(), TransportError> {
         T::load(config)
@@ -80,6 +96,7 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         Ok(Self {
             inner: T::open(config)?,
+            percent: PERCENT.load(Ordering::Relaxed),
             last_message: Instant::now(),
         })
     }
@@ -104,8 +121,8 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         self.inner.import(peer, region)
     }
 
-    fn check_operation(&self, operation: TransferOperation) -> Result<(), TransportError> {
-        self.inner.check_operation(operation)
+    fn check_operation(&self, peer: Peer, operation: TransferOperation) -> Result<(), TransportError> {
+        self.inner.check_operation(peer, operation)
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<T::Region, TransportError> {
@@ -145,7 +162,7 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
             let elapsed = now
                 .saturating_duration_since(self.last_message)
                 .min(Duration::from_millis(10));
-            self.last_message = now + elapsed * PERCENT / 100;
+            self.last_message = now + elapsed * self.percent / 100;
             while Instant::now() < self.last_message {
                 std::hint::spin_loop();
             }

@@ -1,10 +1,10 @@
 //! The endpoints and memory of one arm on one worker. Each measuring thread has its own endpoints, whereas all arms of
 //! the process share the memory.
 //!
-//! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, and this for each flow of
-//! the worker, each on a separate pinned thread, and records the setup costs. Two workers exchange addresses with [`ArmEndpoints::offer`] and
-//! [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of memory cannot be allocated or
-//! registered, only the scenarios that use that kind fail.
+//! [`ArmEndpoints::open`] opens, for each flow of the worker, as many transports as the scenario with the most threads
+//! has threads, each on a separate pinned thread, and records the setup costs. Two workers exchange addresses with
+//! [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of memory
+//! cannot be allocated or registered, only the scenarios that use that kind fail.
 
 mod buffers;
 mod cpus;
@@ -33,11 +33,11 @@ use open::Binding;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
 use crate::topology::{Location, SystemRoots};
-use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
+use crate::transport::{OpenConfig, Preparation, Region, RemoteRegion, Transport, TransportError};
 
 /// The endpoints and memory of one arm on one worker.
 pub struct ArmEndpoints<T: Transport> {
-    /// The threads of the first flow, then those of the second, and so on.
+    /// The threads of the first flow, then the threads of the second flow, and so on.
     pub(crate) threads: Vec<EndpointThread<T>>,
     /// Number of threads of each flow.
     pub(crate) threads_per_flow: usize,
@@ -79,6 +79,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
             .iter()
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
         location: assignment.devices.numa_node.map(Location::NumaNode),
+        rank,
         // Each flow of the many-to-many pattern has its own endpoints.
         peers: match assignment.many_to_many {
             Some(_) => 1,
@@ -259,11 +260,12 @@ impl<T: Transport> ArmEndpoints<T> {
             }
         });
         ArmOffer {
+            host: String::new(),
             threads: threads.collect(),
         }
     }
 
-    /// Connects the endpoints to those of worker `rank`, which has as many threads as this worker.
+    /// Connects the endpoints to the endpoints of worker `rank`, which has as many threads as this worker.
     ///
     /// # Errors
     /// If `offer` does not match the local layout, or the library rejects an address.
@@ -333,6 +335,8 @@ impl<T: Transport> ArmEndpoints<T> {
         for (group, thread) in self.threads[own].iter().take(self.groups).enumerate() {
             facts::update_connected(&mut self.facts, group, thread.transport.facts());
         }
+        let connected = self.threads.iter().filter(|thread| !thread.peers.is_empty());
+        facts::set_emulation(&mut self.facts, connected.map(|thread| thread.transport.facts()));
         self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
         Ok(())
     }
@@ -365,8 +369,15 @@ impl<T: Transport> ArmEndpoints<T> {
 
     /// Setup costs of this arm. The caller sets `round` and `rank`.
     pub fn cold(&self) -> ColdRecord {
+        let preparations = self
+            .threads
+            .iter()
+            .filter_map(|thread| thread.transport.preparation());
+        let preparation = preparations.reduce(Preparation::and);
         ColdRecord {
             first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),
+            prepared_requests: preparation.map(|preparation| preparation.requests),
+            preparation_nanos: preparation.map(|preparation| preparation.nanos),
             ..self.cold.clone()
         }
     }

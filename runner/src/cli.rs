@@ -16,7 +16,7 @@ use crate::direct::serve::{ServeFlags, serve};
 use crate::extension::{self, ExtensionOptions};
 use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
-use crate::{ffi, install, instrument, probe};
+use crate::{command, copy_library, ffi, install, instrument, probe};
 
 /// Runs on each node of a benchmark, transfers data over the fabric, and reports measurements.
 #[derive(Debug, Parser)]
@@ -49,21 +49,21 @@ enum Command {
     /// Accepts one client, and exits with status 0 when the client has finished, or when SIGINT or SIGTERM arrives
     /// before a client. A client can choose the transport, the scenarios of `connect`, message sizes up to --max-bytes,
     /// numbers of operations up to 1000000 and the kind of memory. It cannot choose files, libraries, environment
-    /// variables or devices of this machine. Anything else on the port is refused, and the server continues to wait.
-    /// There is no authentication and no encryption: listen only on a network whose machines you trust.
+    /// variables or devices of this machine. Any other connection to the port is rejected, and the server continues to
+    /// wait. There is no authentication and no encryption: listen only on a network whose machines you trust.
     Serve(Box<ServeFlags>),
-    /// Measure scenarios of the Starway benchmark suite with a `serve` on another machine, and print the results.
+    /// Measure scenarios of the Starway benchmark suite with a `serve` process on another machine, and print the results.
     Connect(Box<ConnectFlags>),
     /// Measure scenarios of the Starway benchmark suite between two processes on this machine, and print the results.
     Loopback(Box<LoopbackFlags>),
-    /// Offer a segment to the `initiator` of another machine: register memory, print its name and the command of the
-    /// initiator, and serve initiators one after the other until SIGINT or SIGTERM arrives.
+    /// Offer a segment to an `initiator` on another machine: register memory, print the name of the segment and the
+    /// command of the initiator, and serve one initiator after another until SIGINT or SIGTERM arrives.
     ///
     /// There is no authentication and no encryption: listen only on a network whose machines you trust.
     #[command(args_override_self = true)]
     Target(Box<TargetFlags>),
-    /// Read from or write to the segment of a `target` with the workloads of the Transfer Engine Benchmark, and print the
-    /// results.
+    /// Read from or write to the segment of a `target` process with the workloads of the Transfer Engine Benchmark, and
+    /// print the results.
     #[command(args_override_self = true)]
     Initiator(Box<InitiatorFlags>),
     /// Run an instrument process. Workers start this command.
@@ -83,6 +83,9 @@ enum Command {
         #[arg(long)]
         tcp: bool,
     },
+    /// Supervise an external command. Instruments start this command.
+    #[command(hide = true)]
+    Supervise,
     /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
     Attempt {
@@ -93,6 +96,13 @@ enum Command {
     Install {
         /// Target directory.
         directory: PathBuf,
+    },
+    /// Copy a directory with libraries to a volume, for pods that load libraries from several images.
+    CopyLibrary {
+        /// Directory with the libraries.
+        from: PathBuf,
+        /// Existing directory to which the libraries are copied.
+        to: PathBuf,
     },
     /// Show which transports, providers, devices and memory kinds are available on this machine, and why others are
     /// not.
@@ -154,12 +164,20 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
+        Command::Supervise => match command::run() {
+            Ok(()) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
         Command::Attempt { target } => match print_attempt(selector, &target) {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
         },
         Command::Install { directory } => match install::install(&directory) {
             Ok(_) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
+        Command::CopyLibrary { from, to } => match copy_library::copy_library(&from, &to) {
+            Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
         Command::Probe { format } => match print_probe(format) {

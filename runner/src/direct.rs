@@ -3,9 +3,9 @@
 //! the roles of the Transfer Engine Benchmark.
 //!
 //! The client sends a [`request`](request::Request) over a TCP connection that it opens. Each side builds the same
-//! [assignment](assignment) from the request and becomes a worker of it: the client is rank 0, which coordinates and
-//! posts first, and the server is rank 1. From then on, the connection is the link between the two workers, and the
-//! client turns the [records](records) into [figures].
+//! [assignment](assignment) from the request and becomes a worker in this assignment: the client is rank 0, which
+//! coordinates and posts first, and the server is rank 1. From then on, the connection is the link between the two
+//! workers, and the client turns the [records](records) into [figures].
 //!
 //! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
 //! not.
@@ -23,6 +23,7 @@ pub mod request;
 pub mod segment;
 pub mod serve;
 mod session;
+mod software;
 pub mod text;
 pub mod trace;
 
@@ -31,6 +32,7 @@ use std::net::{IpAddr, TcpStream};
 use std::path::PathBuf;
 
 use crds::record::CaseFailure;
+use crds::v1alpha1::TransportSpec;
 use snafu::Snafu;
 
 use crate::worker::WorkerError;
@@ -117,17 +119,17 @@ pub enum DirectError {
     /// A file cannot be written or read.
     #[snafu(display("cannot {action} {}: {source}", path.display()))]
     File {
-        /// What was attempted, as a verb.
+        /// Attempted action, as a verb.
         action: &'static str,
         /// Path of the file.
         path: PathBuf,
         /// Error of the system call.
         source: io::Error,
     },
-    /// An operation of the system failed.
+    /// A system operation failed.
     #[snafu(display("{action} failed: {source}"))]
     System {
-        /// What was attempted.
+        /// Attempted action.
         action: &'static str,
         /// Error of the system call.
         source: io::Error,
@@ -151,11 +153,33 @@ pub const DEFAULT_PORT: u16 = 17777;
 /// connection, so that the data uses the network that the user chose with the address of the server. Empty if the
 /// worker chooses the devices.
 fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
-    let spec = request.transport.spec();
     let address = stream.local_addr().map(|address| address.ip());
+    let device = rails_of_connection(&request.transport.spec(), address.ok());
+    if let Err(reason) = device {
+        // The note is lost if standard error is closed.
+        let _ = writeln!(
+            io::stderr(),
+            "without --device, the devices are not necessarily those of the connection, because {reason}: the results \
+             contain the devices that were used"
+        );
+    }
+    device.unwrap_or_default().into_iter().collect()
+}
+
+/// Device of the only rail, for a side of the connection with this address. `None` if the transport does not use IP.
+///
+/// # Errors
+/// The reason why the worker chooses the devices of an IP transport without the address of the connection.
+fn rails_of_connection(
+    spec: &TransportSpec,
+    address: Option<IpAddr>,
+) -> Result<Option<String>, &'static str> {
     match address {
-        Ok(address @ IpAddr::V4(_)) if spec.uses_ip() && spec.rails() == 1 => vec![address.to_string()],
-        _ => Vec::new(),
+        _ if !spec.uses_ip() => Ok(None),
+        _ if spec.rails() > 1 => Err("there are several rails"),
+        Some(address @ IpAddr::V4(_)) => Ok(Some(address.to_string())),
+        Some(IpAddr::V6(_)) => Err("the connection uses IPv6"),
+        None => Err("the address of the connection is unknown"),
     }
 }
 
@@ -184,4 +208,34 @@ fn print(line: &str) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "{line}")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::{Ucx, UcxTransport};
+
+    use super::*;
+
+    #[test]
+    fn the_device_of_the_connection_is_used_or_the_reason_is_given() {
+        let rails = |transport, rails, address: &str| {
+            let spec = TransportSpec::Ucx(Ucx::new(vec![transport], rails));
+            rails_of_connection(&spec, Some(address.parse().unwrap()))
+        };
+        assert_eq!(
+            rails(UcxTransport::Tcp, 1, "192.0.2.1"),
+            Ok(Some("192.0.2.1".into()))
+        );
+        assert_eq!(rails(UcxTransport::Rc, 2, "2001:db8::1"), Ok(None));
+        assert!(
+            rails(UcxTransport::Tcp, 2, "192.0.2.1")
+                .unwrap_err()
+                .contains("several rails")
+        );
+        assert!(
+            rails(UcxTransport::Tcp, 1, "2001:db8::1")
+                .unwrap_err()
+                .contains("IPv6")
+        );
+    }
 }

@@ -62,7 +62,7 @@ pub fn host_environment(
         shared_memory_free_bytes: memory::shared_free(Path::new(SHARED_MEMORY)),
         image_variant: variable(names::ENV_VARIANT),
         image_digest: variable(names::ENV_IMAGE_DIGEST),
-        rdma_devices: devices::rdma(&roots.sys),
+        rdma_devices: devices::rdma_devices(&roots.sys),
         hardware: hardware::facts(
             roots,
             &LIBRARY_DIRECTORIES.map(Path::new),
@@ -84,12 +84,44 @@ pub fn boot_id(roots: &SystemRoots) -> String {
     read_text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
-/// Reads a small kernel file and trims its content; `None` if the file cannot be read.
-/// Memory in bytes that this process can use without swapping: what the machine has available, or what its cgroup allows if
-/// that is less. `None` if neither is known.
-pub fn available_memory(roots: &SystemRoots) -> Option<u64> {
-    let machine = memory::available(&roots.proc);
-    machine.into_iter().chain(cgroup::available_memory(roots)).min()
+/// Memory that this process can use without swapping: the memory that the machine has available or that its cgroup
+/// allows, whichever is less. `None` if neither is known.
+pub fn available_memory(roots: &SystemRoots) -> Option<AvailableMemory> {
+    let of = |bytes: Option<u64>, source| bytes.map(|bytes| AvailableMemory { bytes, source });
+    let machine = of(memory::available(&roots.proc), MemorySource::Machine);
+    let cgroup = of(cgroup::available_memory(roots), MemorySource::Cgroup);
+    machine
+        .into_iter()
+        .chain(cgroup)
+        .min_by_key(|available| available.bytes)
+}
+
+/// Memory that this process can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AvailableMemory {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Source of this number.
+    pub source: MemorySource,
+}
+
+/// Source of the limit on the memory that a process can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemorySource {
+    /// `MemAvailable` of the machine.
+    Machine,
+    /// The limit of its cgroup, of version 1 or 2, or of one of the ancestors of the cgroup.
+    Cgroup,
+}
+
+impl MemorySource {
+    /// Name for error messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "the machine",
+            Self::Cgroup => "the cgroup",
+        }
+    }
 }
 
 /// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
@@ -103,4 +135,4 @@ fn read_text(path: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,11 +1,12 @@
 //! An extension: a process that this process, its host, starts on the same machine and calls over a UNIX socket or a TCP
 //! connection.
 //!
-//! Calls alternate between the two processes: each call is nested in the one before, and both sides execute the same code
-//! ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared memory that
-//! contains it ([`link`]). An extension that exceeds its time limit is killed, and the host learns whether it timed out, was
-//! killed for lack of memory, or exited ([`process`]).
+//! Calls alternate between the two processes: each call is nested in the previous one, and both sides execute the same
+//! code ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared memory
+//! that contains it ([`link`]). An extension that exceeds its time limit is killed, and the host determines whether it
+//! timed out, was killed for lack of memory, or exited ([`process`]).
 
+mod arguments;
 mod calls;
 mod link;
 mod message;
@@ -20,8 +21,9 @@ use std::os::unix::net::UnixStream;
 use crds::record::{CaseFailure, FailureReason};
 use snafu::Snafu;
 
+pub use arguments::Arguments;
 pub use calls::Payload;
-pub use message::{CallPlan, Passing};
+pub use message::{CallPlan, PayloadPassing};
 pub use process::Extension;
 pub use serve::{ExtensionOptions, run};
 

@@ -96,7 +96,7 @@ impl<S: Read + AsFd> FrameReader<S> {
 
     fn fill(&mut self, deadline: Option<Instant>) -> Result<(), FrameError> {
         if let Some(deadline) = deadline {
-            ensure!(readable(&self.stream, deadline)?, TooSlowSnafu);
+            ensure!(wait_until_readable(&self.stream, deadline)?, TooSlowSnafu);
         }
         let length = self.pending.len();
         self.pending.resize(length + CHUNK_BYTES, 0);
@@ -116,7 +116,7 @@ impl<S: Read + AsFd> FrameReader<S> {
 ///
 /// # Errors
 /// The system cannot poll the stream.
-pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
+pub fn wait_until_readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
         let remaining = Timespec::try_from(remaining.min(Duration::from_secs(3600))).unwrap_or(Timespec {

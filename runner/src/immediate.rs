@@ -80,6 +80,10 @@ pub enum Signal {
     Posted,
     /// The initiator has sampled the idle fabric, so that the warm-up may begin.
     IdleSampled,
+    /// Bidirectional transfer: transfers of all threads of the sender have completed, and it continues to post.
+    Active,
+    /// Bidirectional transfer: the windows of all threads of the sender have closed, and it continues to post.
+    Measured,
     /// Parameter serving: a worker requests a reading of the trainer's clock.
     ClockRequest,
     /// Parameter serving: the reading of the trainer's clock is in the memory of the worker.
@@ -108,7 +112,7 @@ pub struct Immediate {
 }
 
 /// Failure reasons. [`Signal::Abort`] encodes a reason as its index in this array.
-const REASONS: [FailureReason; 20] = [
+const REASONS: [FailureReason; 22] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
     FailureReason::LibraryNotFound,
@@ -129,6 +133,8 @@ const REASONS: [FailureReason; 20] = [
     FailureReason::CompletionFailed,
     FailureReason::Interrupted,
     FailureReason::Internal,
+    FailureReason::CommandFailed,
+    FailureReason::CommandOutput,
 ];
 
 impl Signal {
@@ -154,6 +160,8 @@ impl Signal {
             Self::ServingEnd => (14, 0),
             Self::StepsEnd(posts) => (15, posts),
             Self::TableReady => (16, 0),
+            Self::Active => (17, 0),
+            Self::Measured => (18, 0),
         }
     }
 
@@ -176,6 +184,8 @@ impl Signal {
             14 => Self::ServingEnd,
             15 => Self::StepsEnd(argument),
             16 => Self::TableReady,
+            17 => Self::Active,
+            18 => Self::Measured,
             _ => return None,
         })
     }
@@ -271,6 +281,8 @@ mod tests {
             Signal::ServingEnd,
             Signal::StepsEnd(30),
             Signal::TableReady,
+            Signal::Active,
+            Signal::Measured,
         ];
         let aborts = REASONS.map(Signal::Abort);
         for signal in signals.into_iter().chain(aborts) {

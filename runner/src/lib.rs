@@ -6,6 +6,8 @@
 pub mod arm_endpoints;
 mod attempt;
 pub mod cli;
+pub mod command;
+mod copy_library;
 pub mod direct;
 pub mod environment;
 pub mod extension;

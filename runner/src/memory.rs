@@ -62,7 +62,7 @@ impl Memory {
             MemoryKind::Heap => Backing::Private(pages::ordinary(bytes)?),
             MemoryKind::HugePages => Backing::Private(hugepages::allocate(bytes)?),
             MemoryKind::SharedMemory => {
-                let (mapping, file) = pages::shared(bytes)?;
+                let (mapping, file) = pages::allocate_shared(bytes)?;
                 Backing::Shared(mapping, file)
             }
             MemoryKind::Cuda => Backing::Device(cuda::allocate(bytes, 0)?),
@@ -126,6 +126,18 @@ impl Memory {
         let kind = MemoryKind::Heap;
         ensure!(bytes > 0, EmptySnafu { kind });
         available::check(kind, bytes)
+    }
+
+    /// Makes the CUDA context of GPU memory current on the calling thread. UCX requires this of each thread that transfers
+    /// GPU memory. Does nothing for host memory.
+    ///
+    /// # Errors
+    /// [`MemoryError::Copy`] if the driver fails.
+    pub fn make_current(&self) -> Result<(), MemoryError> {
+        match &self.backing {
+            Backing::Device(memory) => cuda::make_current(memory),
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => Ok(()),
+        }
     }
 
     /// Kind of memory, as requested and verified.

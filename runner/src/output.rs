@@ -41,7 +41,7 @@ pub enum OutputError {
 
 /// Writes the records of one attempt.
 #[derive(Debug)]
-pub struct RecordStream<W> {
+pub struct RecordWriter<W> {
     out: W,
     chain: ChainWriter,
     start: Instant,
@@ -50,7 +50,7 @@ pub struct RecordStream<W> {
     warnings_bytes: usize,
 }
 
-impl<W: Write> RecordStream<W> {
+impl<W: Write> RecordWriter<W> {
     /// Creates a stream whose clock starts now.
     pub fn new(out: W) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl<W: Write> RecordStream<W> {
     /// When the warnings reach their limit, a final warning states that further warnings are omitted.
     ///
     /// # Errors
-    /// See [`RecordStream::write`].
+    /// See [`RecordWriter::write`].
     pub fn warn(
         &mut self,
         rank: Option<u32>,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn truncates_and_marks_long_messages() {
-        let mut stream = RecordStream::new(Vec::new());
+        let mut stream = RecordWriter::new(Vec::new());
         let message = "\u{1}".repeat(100_000);
         let reason = FailureReason::PeerLost;
         stream
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn replaces_a_case_above_the_line_limit_with_an_internal_failure() {
-        let mut stream = RecordStream::new(Vec::new());
+        let mut stream = RecordWriter::new(Vec::new());
         let report = IntegrityReport {
             crc32c_found: "f".repeat(20_000),
             ..IntegrityReport::default()
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn writes_each_warning_once_and_limits_the_total() {
-        let mut stream = RecordStream::new(Vec::new());
+        let mut stream = RecordWriter::new(Vec::new());
         for _ in 0..3 {
             stream.warn(Some(0), WarningReason::Evidence, "the same").unwrap();
         }
@@ -216,7 +216,7 @@ mod tests {
                 Ok(())
             }
         }
-        let error = RecordStream::new(ClosedPipe)
+        let error = RecordWriter::new(ClosedPipe)
             .warn(None, WarningReason::Limit, "")
             .unwrap_err();
         assert!(matches!(error, OutputError::Closed { .. }));

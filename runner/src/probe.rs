@@ -82,17 +82,14 @@ fn targets() -> Vec<Target> {
         UcxTransport::Ud,
     ]
     .map(|transport| TransportSpec::Ucx(Ucx::new(vec![transport], 1)));
-    let others = [
-        TransportSpec::Nixl(Nixl {
-            backend: NixlBackend::Ucx,
-            rails: 1,
-        }),
-        TransportSpec::Verbs(Verbs { rails: 1 }),
-    ];
+    let nixl =
+        [NixlBackend::Ucx, NixlBackend::Libfabric].map(|backend| TransportSpec::Nixl(Nixl::new(backend, 1)));
+    let others = [TransportSpec::Verbs(Verbs::new(1))];
     let transports = [TransportSpec::Loopback(Loopback { rails: 1 })]
         .into_iter()
         .chain(libfabric)
         .chain(ucx)
+        .chain(nixl)
         .chain(others);
     let kinds = [
         MemoryKind::Heap,
@@ -126,6 +123,7 @@ fn name(target: &Target) -> String {
             let transports: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
             format!("ucx {}", transports.join(","))
         }
+        Target::Transport(TransportSpec::Nixl(spec)) => format!("nixl {}", spec.backend.name()),
         Target::Transport(spec) => spec.library().into(),
         Target::TransportWithCuda(spec) => {
             format!("{} with GPU memory", name(&Target::Transport(spec.clone())))
@@ -158,7 +156,7 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
             ATTEMPT_TIMEOUT.as_secs()
         ))));
     };
-    let output = output.map(process::Collected::finish).unwrap_or_default();
+    let output = output.map(process::StreamCollector::finish).unwrap_or_default();
     // The last line contains the result. Libraries may have printed other lines before it.
     let line = output.lines().last().unwrap_or_default();
     Ok(serde_json::from_str(line).unwrap_or_else(|_| {

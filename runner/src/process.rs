@@ -92,13 +92,13 @@ pub fn describe(status: ExitStatus) -> String {
 
 /// Handle to the first bytes of a stream that a separate thread is reading.
 #[derive(Debug)]
-pub struct Collected(Receiver<Vec<u8>>);
+pub struct StreamCollector(Receiver<Vec<u8>>);
 
 /// Collects the first `max` bytes of `stream` in a separate thread.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Collected> {
+pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<StreamCollector> {
     let (sender, receiver) = sync_channel(1);
     let collect = move || {
         let mut bytes = Vec::new();
@@ -107,10 +107,10 @@ pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Col
         let _ = sender.send(bytes);
     };
     thread::Builder::new().name("output".into()).spawn(collect)?;
-    Ok(Collected(receiver))
+    Ok(StreamCollector(receiver))
 }
 
-impl Collected {
+impl StreamCollector {
     /// Returns the collected output. Call this function after the process has exited.
     pub fn finish(self) -> String {
         let bytes = self.0.recv_timeout(END_TIMEOUT).unwrap_or_default();

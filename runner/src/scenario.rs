@@ -23,6 +23,7 @@
 mod case;
 mod case_protocol;
 mod check;
+mod command;
 mod conductor;
 pub(crate) mod engine;
 mod flushed;
@@ -31,6 +32,7 @@ mod gate;
 mod geometry;
 mod inbox;
 mod incoming;
+mod isolated;
 mod open_loop;
 mod outgoing;
 mod parameter_serving;
@@ -49,6 +51,7 @@ pub mod transfer;
 mod waiting;
 
 pub use case::{Case, CaseReport, Role, SideOutcome};
+pub use command::CommandSite;
 pub use conductor::Conductor;
 pub use probe::probe;
 pub use run::{run_case, run_flows};

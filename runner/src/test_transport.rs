@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::record::{FabricFacts, InjectLimits, RailFacts};
 
@@ -39,6 +39,53 @@ pub struct Faults {
     pub flush_polls: Option<u64>,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
+    /// Link that the local completions of this side's payload share with those of the other side, and the index of this
+    /// side.
+    pub link: Option<(Arc<Mutex<SharedLink>>, usize)>,
+}
+
+/// A link that two sides share unequally while both of them have payload to transmit. A side that is alone has all of it.
+#[derive(Debug)]
+pub struct SharedLink {
+    /// Shares of the two sides.
+    pub shares: [u64; 2],
+    /// Time that the link needs for a payload post.
+    pub cost: Duration,
+    free_at: Instant,
+    is_waiting: [bool; 2],
+    served: [u64; 2],
+}
+
+impl SharedLink {
+    /// Creates an idle link.
+    pub fn new(shares: [u64; 2], cost: Duration) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            shares,
+            cost,
+            free_at: Instant::now(),
+            is_waiting: [false; 2],
+            served: [0; 2],
+        }))
+    }
+
+    /// Whether a post of `side`, which has `queued` posts, is transmitted now.
+    fn transmit(&mut self, side: usize, queued: usize) -> bool {
+        let (other, now) = (1 - side, Instant::now());
+        self.is_waiting[side] = queued > 0;
+        if !self.is_waiting[other] {
+            // Time in which a side is alone is not made up for later.
+            self.served = [0; 2];
+        }
+        let is_next = !self.is_waiting[other]
+            || self.served[side] * self.shares[other] <= self.served[other] * self.shares[side];
+        if queued == 0 || !is_next || now < self.free_at {
+            return false;
+        }
+        self.served[side] += 1;
+        self.is_waiting[side] = queued > 1;
+        self.free_at = now + self.cost;
+        true
+    }
 }
 
 /// Payload post that was accepted.
@@ -90,6 +137,8 @@ pub struct TestTransport {
     pending: Vec<VecDeque<PendingPost>>,
     in_flight: Vec<Vec<bool>>,
     delayed: VecDeque<(u64, Completion)>,
+    /// Completions of payload that a shared link has not transmitted yet.
+    queued: VecDeque<Completion>,
     offered: u64,
     delivered: u64,
     polls: u64,
@@ -245,7 +294,10 @@ impl TestTransport {
         if post.injected.is_none() {
             let kind = CompletionKind::Posted { token: post.token };
             let due = self.polls + self.faults.delay_polls;
-            self.delayed.push_back((due, Completion { rail, kind }));
+            match self.faults.link.is_some() && post.is_payload {
+                true => self.queued.push_back(Completion { rail, kind }),
+                false => self.delayed.push_back((due, Completion { rail, kind })),
+            }
         }
     }
 }
@@ -289,6 +341,7 @@ impl Transport for TestTransport {
             pending: (0..rails).map(|_| VecDeque::new()).collect(),
             in_flight: vec![vec![false; config.depth]; rails],
             delayed: VecDeque::new(),
+            queued: VecDeque::new(),
             offered: 0,
             delivered: 0,
             polls: 0,
@@ -424,7 +477,17 @@ impl Transport for TestTransport {
         self.polls += 1;
         self.flushes_due.retain(|due| *due > self.polls);
         let mut count = 0;
-        while count < completions.len() && self.delayed.front().is_some_and(|(due, _)| *due <= self.polls) {
+        if let Some((link, side)) = &self.faults.link
+            && lock(link).transmit(*side, self.queued.len())
+            && let Some(completion) = self.queued.pop_front()
+        {
+            self.delayed.push_back((0, completion));
+        }
+        // Local completions must not starve the messages of the other side.
+        let reserved = usize::from(!lock(&self.own).completions.is_empty());
+        while count + reserved < completions.len()
+            && self.delayed.front().is_some_and(|(due, _)| *due <= self.polls)
+        {
             let Some((_, completion)) = self.delayed.pop_front() else {
                 break;
             };

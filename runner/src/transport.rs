@@ -9,12 +9,14 @@
 //! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
-mod descriptors;
+pub mod descriptors;
 pub mod libfabric;
 pub mod loopback;
+pub mod nixl;
 pub mod select;
-#[cfg(test)]
-mod test_pair;
+#[cfg(any(test, feature = "test-pair"))]
+pub mod test_pair;
+pub mod turns;
 pub mod ucx;
 
 use std::path::PathBuf;
@@ -55,6 +57,8 @@ pub struct OpenConfig {
     pub device_memory: bool,
     /// Location of the memory that the rails should be close to; `None` if it is unknown.
     pub location: Option<Location>,
+    /// Rank of this worker.
+    pub rank: u32,
     /// Number of peers that will be connected.
     pub peers: usize,
     /// Whether the library counts the protocols that it uses, if it can. Counting makes posts slower.
@@ -219,6 +223,14 @@ pub enum PostError {
     Failed(i32),
 }
 
+/// Failure reason of a post that failed with `errno`.
+pub fn failed_post_reason(errno: i32) -> FailureReason {
+    match errno {
+        libc::ECONNRESET | libc::ENOTCONN | libc::ETIMEDOUT | libc::EHOSTUNREACH => FailureReason::PeerLost,
+        _ => FailureReason::PostFailed,
+    }
+}
+
 /// Kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
@@ -274,6 +286,26 @@ impl From<MemoryError> for TransportError {
     }
 }
 
+/// Requests that were prepared, and the time that it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Preparation {
+    /// Number of requests.
+    pub requests: u64,
+    /// Time in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Preparation {
+    /// Returns the sum of both preparations.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            nanos: self.nanos + other.nanos,
+        }
+    }
+}
+
 /// Memory that is registered on every rail of a transport. While the region exists, the memory stays allocated and the
 /// domains stay open.
 pub trait Region: Send {
@@ -285,6 +317,15 @@ pub trait Region: Send {
     fn registration_method(&self) -> &'static str;
 }
 
+/// Names of the calls in evidence lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallNames {
+    /// Calls of libfabric, named as the test procedures specify.
+    Libfabric,
+    /// Calls and flags of ibverbs.
+    Verbs,
+}
+
 /// Endpoints of one arm on one worker.
 pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
@@ -293,6 +334,9 @@ pub trait Transport: Sized + Send {
     /// Whether posts may set [`Post::more`]. Otherwise, an arm that batches doorbells posts like the baseline, and the
     /// plan states that the optimization is not applicable.
     const SUPPORTS_MORE: bool = true;
+
+    /// Names of the library's calls in evidence lines.
+    const CALL_NAMES: CallNames = CallNames::Libfabric;
 
     /// Loads the library and initializes its providers, so that opening arms does not include this time.
     ///
@@ -339,12 +383,12 @@ pub trait Transport: Sized + Send {
         region.rails.iter().map(RemoteKey::try_from).collect()
     }
 
-    /// Checks that the endpoints perform `operation` as the spec requires. Called after the peers are connected, before
-    /// the posts of a case.
+    /// Checks that the endpoint to `peer` performs `operation` as the spec requires. Called after the peer is connected,
+    /// before the posts of a case.
     ///
     /// # Errors
     /// `OperationRejected`, if the library would substitute another operation that the spec does not allow.
-    fn check_operation(&self, _operation: TransferOperation) -> Result<(), TransportError> {
+    fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
         Ok(())
     }
 
@@ -371,6 +415,22 @@ pub trait Transport: Sized + Send {
     /// See [`PostError`]; after `Again` the same post may be retried.
     fn post(&mut self, post: &Post<'_, Self::Region>) -> Result<(), PostError>;
 
+    /// Prepares the requests that the library needs to post `post` repeatedly, with up to `at_once` posts in flight, so
+    /// that the posts do not include this time. A post also works without preparation. Called before the posts of a case;
+    /// `post.token` is not used.
+    ///
+    /// # Errors
+    /// `OperationRejected` if the library refuses, or `ProviderMismatch` if it would use a different provider than
+    /// requested.
+    fn prepare(&mut self, _post: &Post<'_, Self::Region>, _at_once: u32) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    /// Requests that were prepared since the transport was opened; `None` if the library does not prepare requests.
+    fn preparation(&self) -> Option<Preparation> {
+        None
+    }
+
     /// Posts a receive on `rail` for one message from any peer.
     ///
     /// # Errors
@@ -385,7 +445,7 @@ pub trait Transport: Sized + Send {
     ) -> Result<(), PostError>;
 
     /// Posts a flush of the endpoint to `peer` on every rail, which completes when all earlier operations have completed
-    /// at the peer. Returns false, without a flush, if the library has none.
+    /// at the peer. Returns false if the library has no flush.
     ///
     /// # Errors
     /// See [`PostError`].

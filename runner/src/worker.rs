@@ -13,6 +13,7 @@ pub(crate) mod signals;
 mod start;
 mod tail;
 mod termination;
+mod working_directory;
 
 use std::fs::File;
 use std::io::{self, Read};

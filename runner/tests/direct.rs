@@ -71,6 +71,32 @@ mod errors {
         assert!(!error.contains("measured"), "{error}");
     }
 
+    /// UCX reads `ucx.conf` from the working directory and from the home directory, but each instrument has a separate
+    /// working directory.
+    #[test]
+    fn a_configuration_file_in_the_working_directory_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("ucx.conf"), "UCX_RNDV_THRESH=many\n").unwrap();
+        let empty = tempfile::tempdir().unwrap();
+        let small = [
+            "loopback",
+            "--tls",
+            "sm",
+            "--scenarios",
+            "pingpong-flag",
+            "--flag-iterations",
+            "10",
+        ];
+        let run = |working: &std::path::Path, home: &std::path::Path| {
+            finish(runner().args(small).current_dir(working).env("HOME", home))
+        };
+        let output = run(directory.path(), empty.path());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        // UCX would reject this file.
+        let output = run(empty.path(), directory.path());
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+    }
+
     #[test]
     fn a_port_without_a_server_is_reported_with_the_remedy() {
         let free = TcpListener::bind("127.0.0.1:0")
@@ -110,7 +136,7 @@ mod errors {
         });
         let error = error_of(&["connect", "--tls", "tcp", "--port", &port], 3);
         assert!(
-            error.contains("did not answer as fabricbench-runner does"),
+            error.contains("did not send a valid answer of fabricbench-runner"),
             "{error}"
         );
         assert!(
@@ -146,10 +172,10 @@ mod errors {
     }
 
     #[test]
-    fn refused_clients_do_not_end_the_server() {
+    fn rejected_clients_do_not_end_the_server() {
         let server = Server::start(&["--tls", "tcp", "--max-bytes", "1Mi"]);
         assert!(answer_to(&server, b"GET / HTTP/1.1\n").contains("\"Garbage\""));
-        // A line that never ends is refused at the size limit.
+        // A line that never ends is rejected at the size limit.
         assert!(answer_to(&server, &vec![b'x'; 200_000]).contains("exceeds the limit"));
         let other =
             b"{\"program\":\"fabricbench-runner\",\"version\":\"99.1\",\"protocol\":9,\"request\":{}}\n";
@@ -158,7 +184,7 @@ mod errors {
             answer.contains("\"OtherVersion\"") && answer.contains("99.1"),
             "{answer}"
         );
-        // A client that disconnects without a request.
+        // A client that disconnects without sending a request.
         drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap());
 
         let port = server.port.to_string();

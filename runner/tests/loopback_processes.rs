@@ -22,7 +22,7 @@ use fabricbench_runner::transport::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Environment variable that tells the peer process the address on which its parent is listening.
+/// Environment variable with the address on which the parent of the peer process listens.
 const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUFFER_BYTES: usize = 300_000;
@@ -62,6 +62,7 @@ impl Side {
             uses_wait: true,
             device_memory: false,
             location: None,
+            rank: 0,
             peers: 1,
             counts_protocols: false,
         })

@@ -1,5 +1,5 @@
 //! Tests that the measured window does not allocate: a case with many operations allocates exactly as often as a case
-//! with few operations.
+//! with few operations. Only allocations of this project count, because the libraries use another allocator.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
@@ -8,6 +8,8 @@
 mod pair;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::env;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crds::assignment::{
@@ -16,10 +18,12 @@ use crds::assignment::{
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
     Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferBuffers,
-    TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
+    TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxErrorHandling, UcxMessages,
+    UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::loopback::Loopback;
+use fabricbench_runner::transport::select::required_environment;
 use fabricbench_runner::transport::ucx::Ucx;
 use pair::{Pair, arm, scenario};
 
@@ -91,7 +95,7 @@ fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignmen
 }
 
 /// One message at a time, each followed by a flush where the library has flushes.
-fn flushed(iterations: u32) -> ScenarioAssignment {
+fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         (transfer.window, transfer.batch, transfer.flush) = (1, 1, true);
@@ -117,39 +121,108 @@ fn read_back(iterations: u32) -> ScenarioAssignment {
     scenario
 }
 
-/// This must be the only test in the binary, because the allocations of the whole process are counted.
+/// Variable with the directory of the only UCX to test; unset in the process that tests all libraries.
+const LIBRARY: &str = "FABRICBENCH_TEST_UCX_LIBRARY";
+
+/// This must be the only test in the binary, because the allocations of the whole process are counted. A process can load
+/// only one UCX, so each one is tested in a separate process.
 #[test]
 fn additional_operations_do_not_allocate() {
-    let scenarios = |iterations| {
-        let ping_pongs = [PingPongOperation::Send, PingPongOperation::WriteImmediate]
-            .map(|operation| ping_pong(operation, iterations));
-        let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
-        let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
-        let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
-        let all = all.chain([flushed(iterations), with_pings(iterations), read_back(iterations)]);
-        all.collect::<Vec<_>>()
-    };
+    if let Some(library) = env::var_os(LIBRARY) {
+        let library = library.into_string().unwrap();
+        return check_ucx(&Some(library).filter(|library| !library.is_empty()));
+    }
     let (few, many) = (scenarios(200), scenarios(1200));
-    for arm in [arm(None, None), arm(Some(256), Some(16))] {
+    for arm in arms() {
         let loopback = TransportSpec::Loopback(LoopbackSpec { rails: 2 });
-        check::<Loopback>(arm.clone(), &few, &many, loopback);
-        let ucx = TransportSpec::Ucx(UcxSpec {
-            emulation: UcxEmulation::Allow,
-            ..UcxSpec::new(vec![UcxTransport::Sm], 2)
-        });
-        check::<Ucx>(arm, &few, &many, ucx);
+        check::<Loopback>("loopback", arm, [&few, &many], &loopback, &None);
+    }
+    let newer = env::var("FABRICBENCH_TEST_UCX_2").unwrap_or_else(|_| {
+        panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it")
+    });
+    // The empty name stands for the system's UCX.
+    for library in [String::new(), newer] {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command
+            .args(["--exact", "additional_operations_do_not_allocate"])
+            .env(LIBRARY, &library);
+        command.envs(required_environment(
+            &ucx(UcxTransport::Sm, UcxMessages::Tag, None),
+            1,
+        ));
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "UCX in {library:?}: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
-/// Checks that the cases of `many` allocate as often as those of `few`.
+fn arms() -> [ArmAssignment; 2] {
+    [arm(None, None), arm(Some(256), Some(16))]
+}
+
+fn scenarios(iterations: u32) -> Vec<ScenarioAssignment> {
+    let ping_pongs = [PingPongOperation::Send, PingPongOperation::WriteImmediate]
+        .map(|operation| ping_pong(operation, iterations));
+    let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
+    let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
+    let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
+    let all = all.chain([
+        flushed_scenario(iterations),
+        with_pings(iterations),
+        read_back(iterations),
+    ]);
+    all.collect()
+}
+
+/// UCX with two rails.
+fn ucx(
+    transport: UcxTransport,
+    messages: UcxMessages,
+    error_handling: Option<UcxErrorHandling>,
+) -> TransportSpec {
+    TransportSpec::Ucx(UcxSpec {
+        emulation: UcxEmulation::Allow,
+        messages,
+        error_handling,
+        ..UcxSpec::new(vec![transport], 2)
+    })
+}
+
+/// Checks UCX over shared memory and tcp, with both kinds of messages, and over tcp with both kinds of error handling.
+fn check_ucx(library: &Option<String>) {
+    let (few, many) = (scenarios(200), scenarios(1200));
+    for messages in [UcxMessages::Tag, UcxMessages::ActiveMessage] {
+        for (transport, error_handling) in [
+            (UcxTransport::Sm, None),
+            (UcxTransport::Tcp, None),
+            (UcxTransport::Tcp, Some(UcxErrorHandling::None)),
+        ] {
+            let name = format!("{transport:?}, {messages:?}, {error_handling:?}");
+            let spec = ucx(transport, messages, error_handling);
+            check::<Ucx>(&name, arm(None, None), [&few, &many], &spec, library);
+        }
+    }
+}
+
+/// Checks that the cases with many iterations allocate as often as those with few.
 fn check<T: Transport>(
+    name: &str,
     arm: ArmAssignment,
-    few: &[ScenarioAssignment],
-    many: &[ScenarioAssignment],
-    transport: TransportSpec,
+    [few, many]: [&[ScenarioAssignment]; 2],
+    transport: &TransportSpec,
+    library: &Option<String>,
 ) {
-    let library = transport.library();
-    let mut pair = Pair::<T>::new(arm, few.to_vec(), transport, Polling::Yield);
+    let mut pair = Pair::<T>::new(
+        arm,
+        few.to_vec(),
+        transport.clone(),
+        Polling::Yield,
+        library.clone(),
+    );
     for (few, many) in few.iter().zip(many) {
         for size in [64, 32 * 1024] {
             // The first case is not counted, because it makes allocations that later cases reuse.
@@ -160,7 +233,7 @@ fn check<T: Transport>(
             );
             assert_eq!(
                 few_count, many_count,
-                "{library}: {:?} of {size} bytes",
+                "{name}: {:?} of {size} bytes",
                 many.workload
             );
         }

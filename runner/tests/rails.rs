@@ -42,6 +42,7 @@ fn arm(name: &str, policy: StripingPolicy) -> ArmAssignment {
         inject_max_bytes: None,
         doorbell_max_batch: None,
         channel: crds::v1alpha1::RpcChannel::Transport,
+        arguments: Vec::new(),
         striping: StripingRule {
             policy,
             threshold_bytes: 16 * KIB,

@@ -25,6 +25,7 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
             uses_wait: false,
             device_memory: false,
             location: None,
+            rank: 0,
             peers: 1,
             counts_protocols: false,
         });

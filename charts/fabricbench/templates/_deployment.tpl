@@ -18,6 +18,8 @@
 - name: FABRICBENCH_ALLOWED_ENV
   value: {{ join "," . | quote }}
 {{- end }}
+- name: FABRICBENCH_COMMANDS
+  value: {{ .Values.runner.commands | quote }}
 {{- if .Values.runner.ipcLock }}
 - name: FABRICBENCH_IPC_LOCK
   value: "true"

@@ -131,6 +131,19 @@ def measured(field, scale=1.0):
     return of_arm
 
 
+def observed(group, field, scale=1.0):
+    """A field of a group of values that only some workloads have."""
+
+    def of_arm(run, selection):
+        return rows(
+            row(one[group][field] * scale, size_bytes=size(one), arm=one["arm"])
+            for one in run.results(selection)
+            if field in one.get(group, {})
+        )
+
+    return of_arm
+
+
 def latency(run, selection):
     return measured(QUANTILES[selection["quantile"]], 1e-9)(run, selection)
 
@@ -154,6 +167,78 @@ def engagement(run, selection):
         for one in run.results(selection)
         for optimization in one.get("optimizations", [])
     )
+
+
+def sections(run, selection):
+    """The section of calls and footprints, with its cause."""
+    found = [(one, one.get("call") or one.get("footprint")) for one in run.results(selection)]
+    return rows(
+        row(1, size_bytes=size(one), arm=one["arm"], result=": ".join(filter(None, (of["section"], of.get("cause")))))
+        for one, of in found
+        if of
+    )
+
+
+# The columns of the panels with values that only some workloads have, in their order.
+OF_WORKLOADS = {
+    "Calls and memory": (
+        observed("call", "meanNanos", 1e-9),
+        observed("call", "deviationNanos", 1e-9),
+        observed("call", "hopNanos", 1e-9),
+        observed("call", "memoryGrowthBytes"),
+        observed("footprint", "baselineBytes"),
+        observed("footprint", "ownBytes"),
+        observed("footprint", "consumerBytes"),
+        observed("footprint", "consumerRssBytes"),
+        observed("footprint", "tensorBytes"),
+        observed("footprint", "savedBytes"),
+        observed("footprint", "slopeBytes"),
+    ),
+    "Parameter serving": (
+        observed("serving", "versionLagMeanPpm", 1e-6),
+        observed("serving", "worstWorkerLagPpm", 1e-6),
+        observed("serving", "workersWithoutVersion"),
+        observed("serving", "timeLagP50Nanos", 1e-9),
+        observed("serving", "timeLagP99Nanos", 1e-9),
+        observed("serving", "timeLagMaxNanos", 1e-9),
+        observed("serving", "storeLagPpm", 1e-6),
+        observed("serving", "postLagPpm", 1e-6),
+        observed("serving", "originalStalenessPpm", 1e-6),
+        observed("serving", "pushP50Nanos", 1e-9),
+        observed("serving", "pushMaxNanos", 1e-9),
+        observed("serving", "pushBytesPerSecond"),
+        observed("serving", "published"),
+        observed("serving", "publishedNotDeliveredToAll"),
+        observed("serving", "pullP50Nanos", 1e-9),
+        observed("serving", "coldSteps"),
+        observed("serving", "coldNanos", 1e-9),
+        observed("serving", "torn"),
+        observed("serving", "datagramsSent"),
+        observed("serving", "datagramsLost"),
+        observed("serving", "clockBoundNanos", 1e-9),
+    ),
+    "Flows and directions": (
+        observed("flows", "slowestBytesPerSecond"),
+        observed("flows", "medianBytesPerSecond"),
+        observed("flows", "fastestBytesPerSecond"),
+        observed("flows", "slowestReceiverBytesPerSecond"),
+        observed("flows", "fastestReceiverBytesPerSecond"),
+        observed("flows", "fairnessPpm", 1e-6),
+        observed("directions", "initiatorBytesPerSecond"),
+        observed("directions", "targetBytesPerSecond"),
+    ),
+    "Other values of the workload": (
+        observed("flush", "p50Nanos", 1e-9),
+        observed("flush", "maxNanos", 1e-9),
+        observed("ping", "idleP99Nanos", 1e-9),
+        observed("ping", "loadedP99Nanos", 1e-9),
+        observed("readBack", "p50Nanos", 1e-9),
+        observed("readBack", "p99Nanos", 1e-9),
+        measured("firstBatchNanos", 1e-9),
+        measured("reportedLatencyNanos", 1e-9),
+        measured("reportedBytesPerSecond"),
+    ),
+}
 
 
 CAMPAIGN = {
@@ -193,4 +278,8 @@ CAMPAIGN = {
     ("Values", "I"): measured("cpuNanosPerGib", 1e-9),
     ("Values", "J"): measured("validRounds"),
     ("Values", "K"): valid,
+    ("Sections of calls and footprints", "A"): sections,
+}
+CAMPAIGN |= {
+    (panel, chr(ord("A") + index)): column for panel, columns in OF_WORKLOADS.items() for index, column in enumerate(columns)
 }

@@ -62,9 +62,9 @@ impl Binaries {
             .ok_or("the build directory of this example is unknown")?;
         let stored = directory.with_file_name("truth");
         fs::create_dir_all(&stored)?;
-        let fabricbench = existing(directory.join("fabricbench"))?;
-        let planted = existing(examples.join("planted"))?;
-        let runner = existing(directory.join("fabricbench-runner"))?;
+        let fabricbench = require_existing(directory.join("fabricbench"))?;
+        let planted = require_existing(examples.join("planted"))?;
+        let runner = require_existing(directory.join("fabricbench-runner"))?;
         Ok(Self {
             stored,
             digest: digest_of_files(&[&fabricbench, &runner, &planted])?,
@@ -76,7 +76,7 @@ impl Binaries {
     }
 
     /// Number of results that were reused from earlier executions of the same binaries.
-    pub fn reused(&self) -> u32 {
+    pub fn reused_count(&self) -> u32 {
         self.reused.get()
     }
 
@@ -149,7 +149,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
+fn require_existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
     if path.is_file() {
         Ok(path)
     } else {

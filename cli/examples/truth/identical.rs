@@ -8,8 +8,8 @@ use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 use crate::campaign::{Binaries, Rounds, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
-/// Variants besides the baseline. `same` behaves like the baseline but runs in another process. `batched` runs in the
-/// process of the baseline, so the run also has a control arm in that process. Batching changes how `bulk` posts
+/// Variants in addition to the baseline. `same` behaves like the baseline but runs in another process. `batched` runs in
+/// the process of the baseline, so the run also has a control arm in that process. Batching changes how `bulk` posts
 /// transfers, but does not affect `ping`.
 const VARIANTS: &str = "  \
   - {name: same, env: [{name: UNUSED, value: '1'}]}

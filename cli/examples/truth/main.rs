@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     planted::count(&binaries, with_plants)?;
     println!(
         "{} results were reused from earlier executions of these binaries",
-        binaries.reused()
+        binaries.reused_count()
     );
     Ok(())
 }

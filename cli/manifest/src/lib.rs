@@ -69,13 +69,13 @@ pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
             "the file contains no documents; add a BenchmarkRun, for example the one in examples/demo.yaml",
         )]);
     }
-    let rules = SchemaRules::new().map_err(|defect| vec![defect])?;
+    let rules = SchemaRules::compiled().map_err(|defect| vec![defect])?;
     let has_several_documents = documents.len() > 1;
     let mut runs: Vec<BenchmarkRun> = Vec::new();
     let mut defects = Vec::new();
     for (index, value) in documents.into_iter().enumerate() {
         let number = has_several_documents.then_some(index + 1);
-        match read_document(value, &rules, overlay) {
+        match read_document(value, rules, overlay) {
             Ok(run) => {
                 let name = &run.metadata.name;
                 if runs.iter().any(|earlier| earlier.metadata.name == *name) {

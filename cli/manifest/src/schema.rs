@@ -1,6 +1,8 @@
 //! Validates a run as the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of the
 //! generated CustomResourceDefinition. Performs no I/O.
 
+use std::sync::LazyLock;
+
 use crds::v1alpha1::BenchmarkRun;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError as BoundsError, Validator as Bounds};
@@ -17,8 +19,17 @@ pub(super) struct SchemaRules {
 }
 
 impl SchemaRules {
-    /// Compiles the schema of the `BenchmarkRun` resource.
-    pub(super) fn new() -> Result<Self, Defect> {
+    /// The compiled schema of the `BenchmarkRun` resource. It is compiled only once, because that takes longer than the
+    /// validation of a run.
+    ///
+    /// # Errors
+    /// If the schema is invalid, which is a programming error.
+    pub(super) fn compiled() -> Result<&'static Self, Defect> {
+        static RULES: LazyLock<Result<SchemaRules, Defect>> = LazyLock::new(SchemaRules::compile);
+        RULES.as_ref().map_err(Clone::clone)
+    }
+
+    fn compile() -> Result<Self, Defect> {
         let invalid =
             |error: String| Defect::file(format!("internal error: invalid BenchmarkRun schema: {error}"));
         let definition = BenchmarkRun::crd();

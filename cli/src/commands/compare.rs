@@ -3,11 +3,14 @@
 use std::fs;
 use std::io::Write;
 
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences, unreported};
+use campaign::compare_runs::{
+    Difference, FinishedRun, RunComparison, compare_runs, differences, unreported_properties,
+};
 use clap::{Args, ValueEnum};
 use crds::v1alpha1::Verdict;
 use serde_json::json;
 
+use super::imported;
 use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
@@ -18,7 +21,7 @@ use crate::report::runs;
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
 /// run to cancel out changes in the state of the machines between the runs. To compare two libraries or settings,
-/// define them as variants of one run.
+/// define them as variants of one run. If a run is imported, the values are compared without a verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
@@ -51,6 +54,9 @@ impl Compare {
                 self.first, self.second
             )));
         }
+        if let Some(exit) = imported::compare(&self.first, &self.second, self.format)? {
+            return Ok(exit);
+        }
         let first = StoredRun::load_complete(&self.first)?;
         let second = StoredRun::load_complete(&self.second)?;
         print_comparison(&finished(&first), &finished(&second), self.force, self.format)
@@ -81,7 +87,7 @@ pub(super) fn print_comparison(
         Format::Json => {
             let document = json!({
                 "first": first.plan.run, "second": second.plan.run, "interleaved": false,
-                "differences": different, "unreported": unreported(first, second), "comparisons": comparisons,
+                "differences": different, "unreported": unreported_properties(first, second), "comparisons": comparisons,
             });
             serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
             writeln!(out)?;

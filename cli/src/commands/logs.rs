@@ -123,7 +123,7 @@ impl Logs {
         loop {
             tokio::select! {
                 Some(pod) = pods.next() => {
-                    let Some(pod) = watched(cluster, key, pod)? else { continue };
+                    let Some(pod) = watched_object(cluster, key, pod)? else { continue };
                     let name = pod.name_any();
                     let last = seen.get(&name);
                     match check_started(&pod) {
@@ -141,7 +141,7 @@ impl Logs {
                 }
                 Some(printed) = logs.next() => any |= printed?,
                 Some(run) = runs.next() => {
-                    if watched(cluster, key, run)?.is_some_and(|run| is_finished(run.as_ref())) {
+                    if watched_object(cluster, key, run)?.is_some_and(|run| is_finished(run.as_ref())) {
                         break;
                     }
                 }
@@ -184,7 +184,7 @@ impl Logs {
 
 /// Returns the object of a watch event, or `None` if the watch was interrupted. The watcher restarts an interrupted
 /// watch.
-fn watched<T>(
+fn watched_object<T>(
     cluster: &Cluster,
     key: &RunKey,
     event: Result<T, watcher::Error>,

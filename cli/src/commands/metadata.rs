@@ -1,5 +1,6 @@
 //! `fabricbench metadata`: the HTTP service in which targets of `fabricbench-runner target` publish their segments.
 
+mod bounded;
 mod entries;
 
 use std::env;
@@ -7,7 +8,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Query, State};
@@ -15,21 +16,26 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::get;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bounded::BoundedListener;
 use clap::Args;
 use entries::{Entries, Rejection};
+use futures::FutureExt;
 use futures::channel::oneshot;
 use serde::Deserialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tokio::time::sleep;
 
 use super::{Exit, Failure};
 
 /// Variable with the password that clients must send.
 const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
+/// Time after a signal in which requests in progress may end.
+const GRACE: Duration = Duration::from_secs(5);
 /// Maximum length of an entry, in bytes.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;
 
-/// Serve the entries of segments to `fabricbench-runner target` and `initiator` with --metadata-type http, until SIGINT or
+/// Serve segment entries to `fabricbench-runner target` and `initiator` with --metadata-type http, until SIGINT or
 /// SIGTERM arrives.
 ///
 /// Entries are kept in memory and expire. If the variable FABRICBENCH_METADATA_PASSWORD is set, clients must send this
@@ -64,8 +70,9 @@ type Answer = (StatusCode, String);
 impl Metadata {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Failure::incomplete(format!("the runtime cannot start: {error}")))?;
+        let runtime = runtime.map_err(|error| {
+            Failure::incomplete(format!("the asynchronous runtime cannot be started: {error}"))
+        })?;
         runtime.block_on(self.serve())?;
         Ok(Exit::Complete)
     }
@@ -84,13 +91,20 @@ impl Metadata {
             password: env::var(ENV_PASSWORD).ok().map(Arc::from),
         };
         announce(listener.local_addr().map_err(failed)?).map_err(failed)?;
-        axum::serve(listener, router(service))
-            .with_graceful_shutdown(async move {
+        let stopped = stopped.shared();
+        let grace = stopped.clone();
+        let server =
+            axum::serve(BoundedListener::new(listener), router(service)).with_graceful_shutdown(async move {
                 // The sender is never dropped before it sends.
                 let _ = stopped.await;
-            })
-            .await
-            .map_err(failed)
+            });
+        tokio::select! {
+            result = server => result.map_err(failed),
+            () = async {
+                let _ = grace.await;
+                sleep(GRACE).await;
+            } => Ok(()),
+        }
     }
 }
 
@@ -100,14 +114,19 @@ fn announce(address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Resolves when this process receives SIGINT or SIGTERM.
+/// Resolves when this process receives SIGINT or SIGTERM. A second signal ends the process at once.
 fn signal() -> io::Result<oneshot::Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        signals.forever().next();
+        let mut signals = signals.forever();
+        signals.next();
         // The receiver is dropped if the service has failed.
         let _ = sender.send(());
+        if let Some(signal) = signals.next() {
+            // With the default action of the signal, the process ends.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
     })?;
     Ok(receiver)
 }
@@ -120,7 +139,7 @@ fn router(service: Service) -> Router {
 }
 
 impl Service {
-    /// Whether the request contains the password, if one is needed. Any user is accepted.
+    /// Whether the request contains the password, or no password is required. Any user name is accepted.
     fn is_allowed(&self, headers: &HeaderMap) -> bool {
         let Some(password) = &self.password else {
             return true;
@@ -149,7 +168,7 @@ async fn find(
     headers: HeaderMap,
 ) -> Answer {
     if !service.is_allowed(&headers) {
-        return unauthorized();
+        return unauthorized_answer();
     }
     match service.with(|entries| entries.get(&parameters.key, now())) {
         Some(text) => (StatusCode::OK, text),
@@ -164,7 +183,7 @@ async fn store(
     body: String,
 ) -> Answer {
     if !service.is_allowed(&headers) {
-        return unauthorized();
+        return unauthorized_answer();
     }
     match service.with(|entries| entries.put(&parameters.key, body, now())) {
         Ok(()) => (StatusCode::OK, String::new()),
@@ -183,13 +202,13 @@ async fn remove(
     headers: HeaderMap,
 ) -> Answer {
     if !service.is_allowed(&headers) {
-        return unauthorized();
+        return unauthorized_answer();
     }
     service.with(|entries| entries.remove(&parameters.key, parameters.run.as_deref()));
     (StatusCode::OK, String::new())
 }
 
-fn unauthorized() -> Answer {
+fn unauthorized_answer() -> Answer {
     (StatusCode::UNAUTHORIZED, "a password is required\n".to_owned())
 }
 

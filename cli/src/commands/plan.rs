@@ -35,7 +35,7 @@ enum Format {
 }
 
 impl Plan {
-    fn planned(&self) -> Result<Vec<PlannedRun>, Failure> {
+    fn planned_runs(&self) -> Result<Vec<PlannedRun>, Failure> {
         let named = self.input.file.to_str().and_then(|name| name.parse().ok());
         let Some(Source::Cluster(key)) = named else {
             return self.input.load();
@@ -50,7 +50,7 @@ impl Plan {
     }
 
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let planned = self.planned()?;
+        let planned = self.planned_runs()?;
         let mut out = std::io::stdout().lock();
         match self.format {
             Format::Text => {

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use console::Term;
 
+use super::imported;
 use super::source::Source;
 use super::state_summary::state_summary;
 use super::stored::StoredRun;
@@ -14,7 +15,7 @@ use super::{Exit, Failure};
 use crate::report::text::TextOptions;
 use crate::report::{self, csv, html, json, junit, markdown, openmetrics, text};
 
-/// Show the report of a run, computed from its records.
+/// Show the report of a run, computed from its records or, if it is imported, from its logs.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench report results/demo-tcp --format html --output report.html")]
 pub(super) struct Report {
@@ -30,7 +31,7 @@ pub(super) struct Report {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Human-readable text for a terminal.
     Text,
     /// JSON with all values.
@@ -49,6 +50,11 @@ enum Format {
 
 impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
+        if let Some(run) = imported::load(&self.source)? {
+            let rendered = imported::render(&run, self.format, self.output.is_some())?;
+            write(self.output.as_deref(), &rendered)?;
+            return Ok(Exit::Untrusted);
+        }
         let stored = StoredRun::load(&self.source)?;
         let summary = state_summary(&stored.run);
         let report = report::Report {
@@ -70,15 +76,20 @@ impl Report {
             Format::Markdown => markdown::render(&report),
             Format::Junit => junit::render(&report).map_err(Failure::incomplete)?,
         };
-        match self.output {
-            Some(file) => fs::write(&file, rendered)
-                .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
-            None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
-        }
+        write(self.output.as_deref(), &rendered)?;
         match stored.integrity_warning {
             Some(warning) => Err(Failure::incomplete(warning)),
             None => Ok(stored.evaluation.outcome().into()),
         }
+    }
+}
+
+/// Writes a report to `file`, or to standard output.
+fn write(file: Option<&Path>, rendered: &str) -> Result<(), Failure> {
+    match file {
+        Some(file) => fs::write(file, rendered)
+            .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display()))),
+        None => Ok(std::io::stdout().lock().write_all(rendered.as_bytes())?),
     }
 }
 

@@ -221,6 +221,18 @@ fn directory_name(name: &Option<String>) -> &str {
 
 pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
     let spec = &planned.run.spec;
+    let library = spec
+        .variants
+        .iter()
+        .position(|variant| variant.library_image.is_some());
+    if let Some(index) = library {
+        let variant = format!("spec.variants[{index}]");
+        return Err(Failure::invalid_input(format!(
+            "{}: {variant}.libraryImage: images require a cluster. On a single machine, copy the directory out of the image and \
+             set {variant}.library to the copy",
+            file.display()
+        )));
+    }
     let variant = spec.variants.iter().position(|variant| variant.image.is_some());
     let (field, instead) = match (&spec.image, variant) {
         (Some(_), _) => ("spec.image".to_owned(), "spec.variants".to_owned()),

@@ -14,6 +14,7 @@ use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
 use super::source::Source;
+use crate::imported::directory::is_imported;
 
 /// Run with its evaluation.
 #[derive(Debug)]
@@ -35,6 +36,10 @@ impl StoredRun {
     /// The run is missing or invalid.
     pub fn load(source: &Source) -> Result<Self, Failure> {
         match source {
+            Source::Directory(path) if is_imported(path) => Err(Failure::invalid_input(format!(
+                "{source} is an imported run: it has no plan, no rounds and no verdicts. It can be used only with \
+                 `fabricbench report` and `fabricbench compare`"
+            ))),
             Source::Directory(path) => directory::load(path),
             Source::Cluster(key) => cluster::load(key),
         }

@@ -21,6 +21,7 @@ use super::gang::{Event, Gang, events};
 use super::interrupt::Interrupt;
 use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
+use super::rail_sources::{RDMA_DEVICES, rail_sources};
 
 /// Timeout for the rendezvous of the workers.
 const RENDEZVOUS_SECONDS: u32 = 30;
@@ -167,13 +168,15 @@ fn leg_assignment(
         Some(_) => Vec::new(),
         None => cpus,
     };
-    // Arms over other transports ignore the addresses.
-    let sources = plan.transports().find(|transport| transport.uses_ip());
-    let bindings = bindings(
-        sources.filter(|_| plan.devices.nics.is_empty()),
-        plan.workers,
-        &cpus,
-    );
+    // Arms over shared memory ignore the sources. NICs that the spec names take precedence.
+    let sources = match plan.devices.nics.is_empty() {
+        true => {
+            let transports: Vec<_> = plan.transports().collect();
+            rail_sources(&transports, plan.workers, Path::new(RDMA_DEVICES))
+        }
+        false => Vec::new(),
+    };
+    let bindings = bindings(&sources, plan.workers, &cpus);
     Ok(assignment(
         plan,
         &stopping.reduce(plan, leg),
@@ -249,7 +252,7 @@ impl Attempt<'_> {
     fn follow(&mut self, gang: &mut Gang, deadline: Instant) -> Result<Option<StopReason>, ExecuteError> {
         let mut stopped = None;
         let mut last_worker_deadline = None;
-        while gang.running() {
+        while gang.is_running() {
             let next_deadline = match gang.has_single_worker_left() {
                 true => {
                     let last =

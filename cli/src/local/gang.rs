@@ -102,7 +102,7 @@ impl Gang {
     }
 
     /// Whether any worker is running or the output of worker 0 has not been received completely.
-    pub(super) fn running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
@@ -117,7 +117,7 @@ impl Gang {
         for (signal, timeout) in [(Signal::TERM, EXIT_TIMEOUT), (Signal::KILL, EXIT_TIMEOUT)] {
             self.signal(signal);
             let deadline = Instant::now() + timeout;
-            while self.running() {
+            while self.is_running() {
                 match self.next(deadline) {
                     Some(event) => remaining.push(event),
                     None => break,
@@ -260,7 +260,7 @@ mod tests {
         let (sender, receiver) = events();
         let mut gang = Gang::start(Path::new("/bin/ls"), Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        while gang.running() {
+        while gang.is_running() {
             assert!(gang.next(deadline).is_some(), "the process did not exit");
         }
         assert!(gang.stderr(0).contains("ls:"), "{}", gang.stderr(0));
@@ -286,6 +286,6 @@ mod tests {
             matches!(&remaining[..], [Event::Exited { .. }, Event::Line(line), Event::StreamEnded] if line == "last"),
             "{remaining:?}"
         );
-        assert!(!gang.running());
+        assert!(!gang.is_running());
     }
 }

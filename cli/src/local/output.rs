@@ -56,7 +56,8 @@ pub enum OutputError {
     },
     /// The directory contains records that a new run would overwrite.
     #[snafu(display(
-        "{} already contains measured records: continue with --resume, or choose another directory with --output",
+        "{} already contains measured records: continue with `fabricbench run --resume`, or choose another directory with \
+         --output",
         path.display()
     ))]
     HasRecords {

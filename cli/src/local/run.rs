@@ -201,7 +201,7 @@ impl LocalRun {
         let records = self.records_reference()?;
         let phase = |evaluation: &Evaluation| match evaluation.summary.is_complete() {
             true => Phase::finished(evaluation),
-            false => failed(stopped.as_ref()),
+            false => failed_phase(stopped.as_ref()),
         };
         let evaluation = self.write(&collector, phase, Some(records))?;
         Ok(RunResult { evaluation, stopped })
@@ -283,7 +283,7 @@ fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
     }
 }
 
-fn failed(stopped: Option<&StopReason>) -> Phase {
+fn failed_phase(stopped: Option<&StopReason>) -> Phase {
     let (reason, message) = match stopped {
         Some(StopReason::Interrupted) => (
             Reason::Interrupted,

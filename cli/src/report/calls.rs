@@ -28,7 +28,8 @@ impl CallTest<'_> {
     }
 }
 
-/// Calls of the scenario with index `scenario`, by payload and arm, without controls. Empty if the scenario makes no calls.
+/// Calls of the scenario with index `scenario`, by payload and arm, without control arms. Empty if the scenario makes no
+/// calls.
 pub fn tests<'a>(report: &Report<'a>, scenario: usize) -> Vec<CallTest<'a>> {
     let plan = report.plan;
     let test = |cell: &'a CellSummary| {
@@ -102,7 +103,7 @@ mod tests {
         let calls = [
             call(RpcPayload::LargeBytes, CallSection::Successful, None, Some(2e6)),
             call(RpcPayload::SmallInt, CallSection::Successful, None, Some(900.0)),
-            // The figures of the rounds before the failure do not make it the fastest.
+            // Values from the rounds before the failure must not make it the fastest.
             call(
                 RpcPayload::TinyTensor,
                 CallSection::Failed,

@@ -3,7 +3,8 @@
 use campaign::compare::{Comparison, Withheld};
 use campaign::format;
 use campaign::plan::{PlannedScenario, Role};
-use crds::v1alpha1::Verdict;
+use campaign::summarize::CellSummary;
+use crds::v1alpha1::{Answer, Verdict};
 
 use super::{Report, labels};
 
@@ -93,6 +94,20 @@ impl From<&Comparison> for ComparisonText {
 }
 
 impl ComparisonText {
+    /// Presents `comparison`, with a mark next to the change if the library emulated the operations of the arm, or may have.
+    pub fn marked(report: &Report<'_>, comparison: &Comparison) -> Self {
+        let (scenario, size_bytes) = (comparison.scenario, comparison.size_bytes);
+        let cell = report
+            .evaluation
+            .summary
+            .cell(scenario, size_bytes, comparison.arm);
+        let text = Self::from(comparison);
+        Self {
+            change: text.change.map(|change| with_emulation(change, cell)),
+            ..text
+        }
+    }
+
     /// Formats the label, change and reason in one line.
     pub fn line(&self) -> String {
         use ResultClass::{Improved, Inconclusive, NoChange, NotApplicable, Regressed};
@@ -114,6 +129,16 @@ impl ComparisonText {
     }
 }
 
+/// Appends a mark to `value` if the library emulated the operations of `cell` in software, or may have: the value then does
+/// not describe the device, or may not.
+fn with_emulation(value: String, cell: Option<&CellSummary>) -> String {
+    match cell.and_then(|cell| cell.emulated) {
+        Some(Answer::True) => format!("{value} (emulated)"),
+        Some(Answer::Unknown) => format!("{value} (emulation unknown)"),
+        Some(Answer::False) | None => value,
+    }
+}
+
 /// Formats the change with its interval, if any. Returns `None` if no effect could be estimated.
 pub fn change(comparison: &Comparison) -> Option<String> {
     let effect = format::percent(comparison.effect?.percent);
@@ -123,7 +148,7 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Whether the comparison is that of a variant and neither shows nor rules out a regression: it has no verdict or is
+/// Whether the comparison is for a variant, and neither shows nor rules out a regression: it has no verdict or is
 /// inconclusive.
 pub fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
@@ -146,7 +171,8 @@ impl BaselineText {
         let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
         match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
             (Some(spread), _) => {
-                Self::Measured(labels::value_in(Some(scenario), scenario.primary, spread.median))
+                let value = labels::value_in(Some(scenario), scenario.primary, spread.median);
+                Self::Measured(with_emulation(value, cell))
             }
             (None, Some(cell)) if cell.cases > 0 => Self::Invalid(
                 cell.invalid_reason()

@@ -4,11 +4,11 @@ use campaign::summarize::{CallSummary, CellSummary, FlowsSummary, METRICS};
 use crds::record::ProtocolUse;
 use crds::v1alpha1::Metric;
 
+use super::Report;
 use super::comparison::ComparisonText;
-use super::{Report, labels};
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 66] = [
+const COLUMNS: [&str; 70] = [
     "run",
     "scenario",
     "size_bytes",
@@ -61,6 +61,7 @@ const COLUMNS: [&str; 66] = [
     "footprint_tensor_bytes",
     "footprint_saved_bytes",
     "footprint_slope_bytes",
+    "workers_without_version",
     "version_lag_mean",
     "version_lag_p99",
     "version_lag_max",
@@ -68,6 +69,9 @@ const COLUMNS: [&str; 66] = [
     "time_lag_p99_ns",
     "store_lag_versions",
     "post_lag_versions",
+    "original_staleness_versions",
+    "published",
+    "published_not_delivered_to_all",
     "push_p50_ns",
     "push_bytes_per_second",
     "pull_p50_ns",
@@ -80,8 +84,12 @@ const COLUMNS: [&str; 66] = [
 /// Unit of `metric` in this format and in JSON.
 pub fn unit(metric: Metric) -> &'static str {
     match metric {
-        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => "ns",
-        Metric::Throughput => "bytes/s",
+        Metric::LatencyP50
+        | Metric::LatencyP95
+        | Metric::LatencyP99
+        | Metric::LatencyP999
+        | Metric::ReportedLatency => "ns",
+        Metric::Throughput | Metric::ReportedBandwidth => "bytes/s",
         Metric::CompletionRate => "operations/s",
         Metric::CpuSecondsPerGib => "s/GiB",
         Metric::MemoryPerConsumer => "bytes",
@@ -104,7 +112,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] {
     let footprint = cell.footprint.as_ref().and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
     let scenario = report.plan.scenarios.get(cell.scenario);
@@ -117,7 +125,6 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] 
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let observed = &cell.observations;
     let serving = observed.serving.as_ref();
-    let posted = serving.and_then(|found| found.posted);
     let datagrams = serving.and_then(|found| found.datagrams);
     let nanos = |value: Option<u64>| value.map(|nanos| nanos.to_string()).unwrap_or_default();
     let flow_rates = cell
@@ -126,7 +133,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] 
         .map(FlowsSummary::sorted_rates)
         .unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
-        let optimization = labels::optimization(evidence.optimization);
+        let optimization = evidence.optimization.name();
         format!("{optimization}={:?}", evidence.engagement)
     });
     [
@@ -203,15 +210,19 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] 
         number(footprint.map(|memory| memory.consumer)),
         number(footprint.map(|memory| memory.consumer_rss)),
         number(footprint.map(|memory| memory.tensor)),
-        number(footprint.map(|memory| memory.saved())),
+        number(footprint.map(|memory| memory.saved_bytes())),
         number(footprint.map(|memory| memory.slope)),
-        number(serving.map(|found| found.mean_version_lag)),
+        nanos(serving.map(|found| found.workers_without_version() as u64)),
+        number(serving.and_then(|found| found.mean_version_lag)),
         nanos(serving.and_then(|found| found.version_lag.tail_quantile(0.99))),
         nanos(serving.and_then(|found| found.version_lag.quantile(1.0))),
         nanos(serving.and_then(|found| found.time_lag.quantile(0.5))),
         nanos(serving.and_then(|found| found.time_lag.tail_quantile(0.99))),
-        number(posted.map(|posted| posted.store_versions)),
-        number(posted.map(|posted| posted.post_versions)),
+        number(serving.and_then(|found| found.store_lag)),
+        number(serving.and_then(|found| found.post_lag)),
+        number(serving.and_then(|found| found.original_staleness)),
+        nanos(serving.map(|found| found.published)),
+        nanos(serving.and_then(|found| found.not_delivered_to_all)),
         nanos(serving.and_then(|found| found.pushes.quantile(0.5))),
         number(serving.and_then(|found| found.push_bytes_per_second)),
         nanos(serving.and_then(|found| found.pulls.quantile(0.5))),
@@ -225,8 +236,14 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 66] 
 /// Lists protocols as `description over lanes: count`.
 fn protocols(protocols: &[ProtocolUse]) -> String {
     let each = protocols.iter().map(|protocol| {
+        let steps = protocol.steps.as_ref().map_or_else(String::new, |steps| {
+            format!(
+                " (creation {} ns, post {} ns, completion {} ns, all together)",
+                steps.creation_nanos, steps.post_nanos, steps.completion_nanos
+            )
+        });
         format!(
-            "{} over {}: {}",
+            "{} over {}: {}{steps}",
             protocol.description, protocol.lanes, protocol.count
         )
     });
@@ -234,7 +251,7 @@ fn protocols(protocols: &[ProtocolUse]) -> String {
 }
 
 /// Formats `value` with six significant digits, which exceeds the precision of any measurement.
-fn significant(value: f64) -> String {
+pub(super) fn significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     match magnitude.is_finite() {
         true => {

@@ -2,6 +2,7 @@
 //! escapes all text that comes from a run.
 
 mod environment;
+mod factors;
 mod page;
 mod plot;
 mod result_tables;
@@ -13,6 +14,8 @@ mod verdicts;
 use snafu::Snafu;
 
 use super::Report;
+
+pub(super) use page::STYLE;
 
 /// Reason why a report could not be rendered.
 #[derive(Debug, Snafu)]

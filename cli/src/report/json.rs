@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use campaign::compare::{Comparison, ExpectationAnswer};
+use campaign::compare::{Comparison, ExpectationAnswer, FactorEffect};
 use campaign::summarize::{
     CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, SweepSummary, UpperBound, VarianceSplit,
 };
@@ -33,17 +33,19 @@ struct Document<'a> {
     /// Unit of the values of each metric.
     units: BTreeMap<String, &'static str>,
     fabric: Option<&'a FabricEvidence>,
-    results: Vec<Named<'a, CellSummary>>,
-    /// Results of the load sweeps. Their capacities and completed rates are in transfers per second and thread.
+    results: Vec<NamedItem<'a, CellSummary>>,
+    /// Results of the load sweeps. Their capacities and completed rates are in transfers per second per thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sweeps: Vec<Named<'a, SweepSummary>>,
-    comparisons: Vec<Named<'a, Comparison>>,
+    sweeps: Vec<NamedItem<'a, SweepSummary>>,
+    comparisons: Vec<NamedItem<'a, Comparison>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    factor_effects: Vec<OfScenario<'a, FactorEffect>>,
     expectations: &'a [ExpectationAnswer],
-    cold_starts: Vec<Named<'a, ColdSummary>>,
+    cold_starts: Vec<NamedItem<'a, ColdSummary>>,
     /// Standard deviations of the natural logarithm of the baseline's primary metric.
-    variances: Vec<Named<'a, VarianceSplit>>,
+    variances: Vec<NamedItem<'a, VarianceSplit>>,
     /// Upper bounds on the throughput, with the arm whose devices determine them.
-    upper_bounds: Vec<Named<'a, UpperBound>>,
+    upper_bounds: Vec<NamedItem<'a, UpperBound>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],
     warnings: &'a [String],
@@ -51,10 +53,19 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Named<'a, T> {
+struct NamedItem<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario_name: Option<&'a str>,
     arm_name: &'a str,
+    #[serde(flatten)]
+    item: &'a T,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfScenario<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario_name: Option<&'a str>,
     #[serde(flatten)]
     item: &'a T,
 }
@@ -95,7 +106,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         results: summary
             .cells
             .iter()
-            .map(|cell| Named {
+            .map(|cell| NamedItem {
                 scenario_name: scenario(cell.scenario),
                 arm_name: arm(cell.arm),
                 item: cell,
@@ -104,7 +115,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         sweeps: summary
             .sweeps
             .iter()
-            .map(|sweep| Named {
+            .map(|sweep| NamedItem {
                 scenario_name: None,
                 arm_name: arm(sweep.arm),
                 item: sweep,
@@ -113,17 +124,25 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         comparisons: comparisons
             .all
             .iter()
-            .map(|comparison| Named {
+            .map(|comparison| NamedItem {
                 scenario_name: scenario(comparison.scenario),
                 arm_name: arm(comparison.arm),
                 item: comparison,
+            })
+            .collect(),
+        factor_effects: comparisons
+            .factor_effects
+            .iter()
+            .map(|effect| OfScenario {
+                scenario_name: scenario(effect.scenario),
+                item: effect,
             })
             .collect(),
         expectations: &comparisons.expectations,
         cold_starts: summary
             .cold
             .iter()
-            .map(|cold| Named {
+            .map(|cold| NamedItem {
                 scenario_name: None,
                 arm_name: arm(cold.arm),
                 item: cold,
@@ -132,7 +151,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         variances: summary
             .variances
             .iter()
-            .map(|split| Named {
+            .map(|split| NamedItem {
                 scenario_name: scenario(split.scenario),
                 arm_name: arm(plan.baseline),
                 item: split,
@@ -141,7 +160,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         upper_bounds: summary
             .upper_bounds
             .iter()
-            .map(|bound| Named {
+            .map(|bound| NamedItem {
                 scenario_name: scenario(bound.scenario),
                 arm_name: arm(plan.baseline),
                 item: bound,

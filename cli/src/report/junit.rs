@@ -1,5 +1,6 @@
 //! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
-//! expectation, one for each payload and variant of a scenario with calls, and one for each variant, which fails if the variant regresses.
+//! expectation, one for each payload and variant of a scenario with calls, one for each size and variant of a scenario with
+//! consumers of a tensor, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
 //! undecided result is skipped, with the reason. The test of a variant therefore passes only if the results rule out a
@@ -10,6 +11,7 @@ use campaign::format;
 use campaign::plan::Role;
 use campaign::summarize::FabricEvidence;
 use campaign::{Evaluation, RunOutcome};
+use crds::units::Size;
 use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
@@ -28,6 +30,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let tests = std::iter::once(validity_test_case(report))
         .chain(expectations(report))
         .chain(call_tests(report))
+        .chain(footprint_tests(report))
         .chain(regressions(report));
     suite.add_test_cases(tests.map(|mut test| {
         test.set_classname(run);
@@ -97,19 +100,48 @@ fn call_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + us
     scenarios.flat_map(move |(index, scenario)| {
         let tests = calls::tests(report, index).into_iter();
         tests.map(|test| {
-            let status = match test.call.section {
-                CallSection::Successful => TestCaseStatus::success(),
-                CallSection::Failed => {
-                    unsuccessful(NonSuccessKind::Error, "the calls failed", &test.problem())
-                }
-                CallSection::Skipped => skipped(&test.problem()),
-            };
+            let name = format!("calls: {} {}", scenario.assignment.name, test.name());
             TestCase::new(
-                format!("calls: {} {}", scenario.assignment.name, test.name()),
-                status,
+                name,
+                section(test.call.section, "the calls failed", &test.problem()),
             )
         })
     })
+}
+
+/// A test for each size and variant of every scenario with consumers of a tensor.
+fn footprint_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
+    report.evaluation.summary.cells.iter().filter_map(|cell| {
+        let footprint = cell.footprint.as_ref()?;
+        let arm = report
+            .plan
+            .arms
+            .get(cell.arm)
+            .filter(|arm| arm.control.is_none())?;
+        let scenario = report.plan.scenarios.get(cell.scenario)?;
+        let name = format!(
+            "memory: {} {} over {}",
+            scenario.assignment.name,
+            Size(cell.size_bytes),
+            arm.name
+        );
+        let cause = footprint.cause.map(|cause| format!("{cause:?}"));
+        let problem = cause.into_iter().chain(footprint.message.clone());
+        let problem = problem.collect::<Vec<_>>().join(": ");
+        Some(TestCase::new(
+            name,
+            section(footprint.section, "the memory was not measured", &problem),
+        ))
+    })
+}
+
+/// Status of a test in `section` of the report.
+fn section(section: CallSection, failure: &str, problem: &str) -> TestCaseStatus {
+    match section {
+        CallSection::Successful => TestCaseStatus::success(),
+        CallSection::Failed => unsuccessful(NonSuccessKind::Error, failure, problem),
+        CallSection::Skipped => skipped_status(problem),
+    }
 }
 
 fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
@@ -118,7 +150,7 @@ fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         let status = match answer.outcome {
             ExpectationOutcome::Met => TestCaseStatus::success(),
             ExpectationOutcome::NotMet => unsuccessful(NonSuccessKind::Failure, "not met", &answer.reason),
-            ExpectationOutcome::Inconclusive => skipped(&answer.reason),
+            ExpectationOutcome::Inconclusive => skipped_status(&answer.reason),
         };
         TestCase::new(format!("expectation: {}", answer.text), status)
     })
@@ -141,10 +173,10 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
                 "worse than the baseline",
                 &regressed.join("\n"),
             ),
-            (true, _, 0) => skipped("not applicable at any size"),
+            (true, _, 0) => skipped_status("not applicable at any size"),
             (true, 0, _) => TestCaseStatus::success(),
             (true, count, total) => {
-                let mut status = skipped(&format!("{count} of {total} sizes are undecided"));
+                let mut status = skipped_status(&format!("{count} of {total} sizes are undecided"));
                 status.set_description(undecided.join("\n"));
                 status
             }
@@ -159,7 +191,7 @@ fn unsuccessful(kind: NonSuccessKind, message: &str, description: &str) -> TestC
     status
 }
 
-fn skipped(reason: &str) -> TestCaseStatus {
+fn skipped_status(reason: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
     status.set_message(reason);
     status

@@ -1,7 +1,7 @@
 //! Names and formatted values that the report formats share.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric};
 
 use campaign::compare::{ExpectationAnswer, metric_name};
 use campaign::format;
@@ -10,17 +10,19 @@ use campaign::plan::PlannedScenario;
 /// Formats `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => {
-            format::nanos(value)
-        }
-        Metric::Throughput => format::bytes_per_second(value),
+        Metric::LatencyP50
+        | Metric::LatencyP95
+        | Metric::LatencyP99
+        | Metric::LatencyP999
+        | Metric::ReportedLatency => format::nanos(value),
+        Metric::Throughput | Metric::ReportedBandwidth => format::bytes_per_second(value),
         Metric::CompletionRate => format::per_second(value),
         Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
         Metric::MemoryPerConsumer => format::bytes(value as u64),
     }
 }
 
-/// Formats `value` of `metric` in `scenario` with its unit, which is that of the spec for a throughput if it has one.
+/// Formats `value` of `metric` in `scenario` with its unit. A throughput has the unit in the spec, if one is set.
 pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) -> String {
     match scenario.and_then(|scenario| scenario.rate_format) {
         Some(format) if metric == Metric::Throughput => format.text(value),
@@ -33,7 +35,12 @@ pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) 
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
-        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib | Metric::MemoryPerConsumer
+        Metric::Throughput
+            | Metric::CompletionRate
+            | Metric::CpuSecondsPerGib
+            | Metric::MemoryPerConsumer
+            | Metric::ReportedLatency
+            | Metric::ReportedBandwidth
     );
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
@@ -41,6 +48,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
         Workload::Rpc(_) => "call-to-reply",
         Workload::MemoryFootprint(_) => "distribution",
         Workload::ParameterServing(_) => "publication-to-use",
+        Workload::Command(_) => "reported",
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
         Workload::Transfer(_) => "post-to-completion",
     };
@@ -54,15 +62,6 @@ pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
         ExpectationOutcome::Met => "Met",
         ExpectationOutcome::NotMet => "NotMet",
         ExpectationOutcome::Inconclusive => "Inconclusive",
-    }
-}
-
-/// Name of an optimization.
-pub fn optimization(optimization: Optimization) -> &'static str {
-    match optimization {
-        Optimization::Inject => "inject",
-        Optimization::Doorbell => "doorbell",
-        Optimization::Coalesce => "coalesce",
     }
 }
 

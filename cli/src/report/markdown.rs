@@ -6,7 +6,7 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
-use super::{Report, labels, overview, serving, stopping, sweep};
+use super::{Report, factors, labels, overview, serving, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -16,9 +16,10 @@ pub fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report);
     sweeps(&mut text, report);
-    scaling(&mut text, report);
+    append_scaling(&mut text, report);
     for (index, scenario) in report.plan.scenarios.iter().enumerate() {
         table(&mut text, report, index, scenario);
+        factor_effects(&mut text, report, index, scenario);
     }
     expectations(&mut text, report);
     warnings(&mut text, report);
@@ -26,7 +27,7 @@ pub fn render(report: &Report<'_>) -> String {
 }
 
 /// Appends a line.
-fn line(text: &mut String, line: &str) {
+pub(super) fn line(text: &mut String, line: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{line}");
 }
@@ -37,23 +38,23 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!(
             "### {}: {}\n",
-            escaped(&report.plan.run),
-            escaped(&report.evaluation.comparisons.verdict)
+            escape(&report.plan.run),
+            escape(&report.evaluation.comparisons.verdict)
         ),
     );
     let mut settings = vec![overview::transport(report)];
     settings.extend(overview::settings(report));
-    line(text, &format!("- {}", escaped(&settings.join(" · "))));
+    line(text, &format!("- {}", escape(&settings.join(" · "))));
     line(
         text,
-        &format!("- fabric {}", escaped(&overview::fabric(summary.fabric.as_ref()))),
+        &format!("- fabric {}", escape(&overview::fabric(summary.fabric.as_ref()))),
     );
     line(
         text,
-        &format!("- noise {}", escaped(&overview::noise_floor(report, None))),
+        &format!("- noise {}", escape(&overview::noise_floor(report, None))),
     );
-    if let Some(ended) = stopping::ended(report) {
-        line(text, &format!("- stopping {}", escaped(&ended)));
+    if let Some(ended) = stopping::ended_text(report) {
+        line(text, &format!("- stopping {}", escape(&ended)));
     }
     if !summary.is_complete() {
         line(
@@ -67,7 +68,7 @@ fn head(text: &mut String, report: &Report<'_>) {
 }
 
 /// Appends a table for each sweep with a row for each arm.
-fn scaling(text: &mut String, report: &Report<'_>) {
+fn append_scaling(text: &mut String, report: &Report<'_>) {
     let curves = serving::curves(report);
     if curves.is_empty() {
         return;
@@ -93,13 +94,13 @@ fn scaling(text: &mut String, report: &Report<'_>) {
             .map_or("", |arm| arm.name.as_str());
         for point in &curve.points {
             let cells = [
-                escaped(curve.name),
+                escape(curve.name),
                 format::size(curve.size_bytes),
                 arm.to_owned(),
                 point.workers.to_string(),
                 point.lag(),
                 point.latency().unwrap_or_default(),
-                point.push().unwrap_or_default(),
+                point.push_time().unwrap_or_default(),
                 point.rate().unwrap_or_default(),
             ];
             row(text, cells.into_iter());
@@ -109,7 +110,7 @@ fn scaling(text: &mut String, report: &Report<'_>) {
 
 fn sweeps(text: &mut String, report: &Report<'_>) {
     for sweep in sweep::sweeps(report) {
-        line(text, &format!("\n**{}**: {}\n", escaped(sweep.name), sweep.title));
+        line(text, &format!("\n**{}**: {}\n", escape(sweep.name), sweep.title));
         row(
             text,
             ["arm", "sustained", "capacity"].map(str::to_owned).into_iter(),
@@ -123,6 +124,28 @@ fn sweeps(text: &mut String, report: &Report<'_>) {
     }
 }
 
+/// Appends a table with a row for each effect of the factors in a scenario.
+fn factor_effects(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
+    let mut effects = factors::of_scenario(report, index).peekable();
+    if effects.peek().is_none() {
+        return;
+    }
+    let name = escape(&scenario.assignment.name);
+    line(text, &format!("\n**{name}**: effects of the factors\n"));
+    let heads = ["size", "effect", "change", "verdict"];
+    row(text, heads.map(str::to_owned).into_iter());
+    row(text, ["---"; 4].map(str::to_owned).into_iter());
+    for effect in effects {
+        let cells = [
+            format::size(effect.size_bytes),
+            factors::name(effect),
+            factors::change(effect),
+            escape(&factors::verdict(effect)),
+        ];
+        row(text, cells.into_iter());
+    }
+}
+
 /// Appends a table with a row for each size and a column for each variant.
 fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
     let plan = report.plan;
@@ -132,9 +155,9 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
         text,
         &format!(
             "\n**{}**: {}, change from {} [simultaneous {} % interval], margin {} %\n",
-            escaped(&scenario.assignment.name),
+            escape(&scenario.assignment.name),
             labels::metric_title(&scenario.assignment.workload, scenario.primary),
-            escaped(baseline),
+            escape(baseline),
             plan.sampling.confidence_percent,
             plan.sampling.margin_percent
         ),
@@ -156,7 +179,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
                 .find(index, *size, *arm, scenario.primary);
             comparison.map_or_else(
                 || "not compared".to_owned(),
-                |one| ComparisonText::from(one).line(),
+                |one| ComparisonText::marked(report, one).line(),
             )
         });
         let measured = BaselineText::new(report, index, scenario, *size).line();
@@ -164,8 +187,8 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
     }
 }
 
-fn row(text: &mut String, cells: impl Iterator<Item = String>) {
-    let cells: Vec<String> = cells.map(|cell| escaped(&cell)).collect();
+pub(super) fn row(text: &mut String, cells: impl Iterator<Item = String>) {
+    let cells: Vec<String> = cells.map(|cell| escape(&cell)).collect();
     line(text, &format!("| {} |", cells.join(" | ")));
 }
 
@@ -179,9 +202,9 @@ fn expectations(text: &mut String, report: &Report<'_>) {
             text,
             &format!(
                 "- expectation {}: **{}**: {}",
-                escaped(&answer.text),
+                escape(&answer.text),
                 labels::expectation_outcome(answer),
-                escaped(&answer.reason)
+                escape(&answer.reason)
             ),
         );
     }
@@ -193,7 +216,7 @@ fn warnings(text: &mut String, report: &Report<'_>) {
         line(text, "");
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
-        line(text, &format!("- warning: {}", escaped(warning)));
+        line(text, &format!("- warning: {}", escape(warning)));
     }
     if warnings.len() > MAX_WARNINGS {
         line(
@@ -207,7 +230,7 @@ fn warnings(text: &mut String, report: &Report<'_>) {
 }
 
 /// Converts `text` to one line, escaped so that it contains no markup, mention or link.
-fn escaped(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         // A pipe ends a table cell even inside code, and outside a table, a backslash before it would be visible. Code
         // therefore never contains a pipe.
@@ -258,14 +281,14 @@ fn code(text: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::escaped;
+    use super::escape;
 
     #[test]
     fn escapes_markup_mentions_and_links() {
-        assert_eq!(escaped("a|b\n<img> *c*"), "a\\|b \\<img\\> \\*c\\*");
-        assert_eq!(escaped("ask @org/team, see #12"), "ask `@org/team,` see `#12`");
-        assert_eq!(escaped("`@a`|b ~x~ &lt;"), "`` `@a` ``\\|b \\~x\\~ \\&lt;");
-        assert_eq!(escaped("at https://x.example/a_b"), "at `https://x.example/a_b`");
+        assert_eq!(escape("a|b\n<img> *c*"), "a\\|b \\<img\\> \\*c\\*");
+        assert_eq!(escape("ask @org/team, see #12"), "ask `@org/team,` see `#12`");
+        assert_eq!(escape("`@a`|b ~x~ &lt;"), "`` `@a` ``\\|b \\~x\\~ \\&lt;");
+        assert_eq!(escape("at https://x.example/a_b"), "at `https://x.example/a_b`");
     }
 
     /// Renders `markdown`. Returns the text outside code, and the whole text, both without escapes.
@@ -316,7 +339,7 @@ mod tests {
     proptest! {
         #[test]
         fn escapes_markup_without_losing_text(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
-            let (outside, all) = render(&escaped(&text));
+            let (outside, all) = render(&escape(&text));
             let flat: Vec<&str> = text.split_whitespace().collect();
             prop_assert_eq!(all, flat.join(" "));
             prop_assert!(!outside.contains(['@', '#', '$']), "{}", outside);

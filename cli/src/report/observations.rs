@@ -1,10 +1,10 @@
-//! What was observed besides the metrics: round trips, directions, flushes, pings, flows, reads of written memory, first
-//! batches, calls and memory, as text.
+//! Text for values that are observed in addition to the metrics: round trips, directions, flushes, pings, flows, reads of
+//! written memory, first batches, calls, memory and steps.
 
 use campaign::format;
 use campaign::stats::{Distribution, median_of};
 use campaign::summarize::{CellSummary, Directions, FlowsSummary, Serving};
-use crds::v1alpha1::Metric;
+use crds::v1alpha1::{Metric, StepTimes};
 
 use super::{Report, labels};
 
@@ -19,7 +19,7 @@ pub enum ObservationKind {
     Flows,
     /// Flushes after transfers.
     Flush,
-    /// Pings on the idle fabric and beside transfers.
+    /// Pings on the idle fabric and during transfers.
     Pings,
     /// Reads of memory that was written before.
     ReadBack,
@@ -39,6 +39,10 @@ pub enum ObservationKind {
     Deliveries,
     /// Steps before the first version, torn versions and lost datagrams.
     Excluded,
+    /// Steps of transfers that a library creates, posts and completes in separate calls.
+    Steps,
+    /// Evidence about the settings of the library.
+    Settings,
 }
 
 impl ObservationKind {
@@ -59,6 +63,8 @@ impl ObservationKind {
             Self::Posts => "posts",
             Self::Deliveries => "delivery",
             Self::Excluded => "excluded",
+            Self::Steps => "steps",
+            Self::Settings => "settings",
         }
     }
 }
@@ -101,7 +107,9 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::Staleness, serving.map(staleness)),
         (ObservationKind::Posts, serving.and_then(posts)),
         (ObservationKind::Deliveries, serving.and_then(deliveries)),
-        (ObservationKind::Excluded, serving.map(excluded)),
+        (ObservationKind::Excluded, serving.map(excluded_counts)),
+        (ObservationKind::Steps, steps(cell)),
+        (ObservationKind::Settings, settings(cell)),
     ];
     let texts = texts.into_iter();
     texts
@@ -167,7 +175,7 @@ fn footprint(cell: &CellSummary) -> Option<String> {
         bytes(memory.own),
         bytes(memory.tensor),
         memory.tensor / cell.size_bytes as f64,
-        bytes(memory.saved()),
+        bytes(memory.saved_bytes()),
         100.0 * memory.saved_share(),
         bytes(memory.baseline),
         memory.slope
@@ -179,7 +187,7 @@ fn directions(found: &Directions) -> String {
         "{} from the initiator, {} from the target, ratio {:.2}",
         format::bytes_per_second(found.from_initiator),
         format::bytes_per_second(found.from_target),
-        found.fairness
+        found.rate_ratio
     )
 }
 
@@ -195,7 +203,7 @@ fn flows(found: &FlowsSummary) -> Option<String> {
         ),
     };
     Some(format!(
-        "{} at the same time, {} to {}, median {}, fairness {:.3}{receivers}",
+        "{} at the same time, {} to {}, median {}, fairness (Jain) {:.3}{receivers}",
         format::pluralized(found.flows.len() as u64, "flow"),
         format::bytes_per_second(slowest),
         format::bytes_per_second(fastest),
@@ -235,7 +243,7 @@ fn first_batch(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// CPU time beside the throughput of batches between segments, whose first batch is timed.
+/// CPU time of batches between segments. They are recognized by their first batch, which is timed.
 fn cpu(cell: &CellSummary) -> Option<String> {
     cell.observations.first_batch_nanos?;
     let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
@@ -257,10 +265,10 @@ fn pings(cell: &CellSummary) -> Option<String> {
         None => "unknown (too few samples)".to_owned(),
     };
     let ratio = found
-        .blocking()
+        .blocking_ratio()
         .map_or_else(String::new, |ratio| format!(", {ratio:.1} times as long"));
     Some(format!(
-        "p99 {} idle ({} pings), {} beside the messages ({} pings){ratio}",
+        "p99 {} idle ({} pings), {} during the messages ({} pings){ratio}",
         p99(idle),
         idle.count(),
         p99(loaded),
@@ -268,7 +276,7 @@ fn pings(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// A tail quantile, or the reason why it is unknown.
+/// Formats a tail quantile, or the reason why it is unknown.
 fn tail(distribution: &Distribution, text: impl Fn(u64) -> String) -> String {
     distribution
         .tail_quantile(0.99)
@@ -276,18 +284,27 @@ fn tail(distribution: &Distribution, text: impl Fn(u64) -> String) -> String {
 }
 
 fn staleness(found: &Serving) -> String {
+    let without = match (found.workers_without_version(), found.workers.len()) {
+        (0, _) => String::new(),
+        (without, all) => format!("; {without} of {all} workers had no version in at least one case"),
+    };
+    let Some((mean, worst)) = found.mean_version_lag.zip(found.worst_worker_lag()) else {
+        return format!("no version{without}");
+    };
     let (versions, times) = (&found.version_lag, &found.time_lag);
     let clock = match found.clock_bound_nanos {
         0 => String::new(),
-        bound => format!("; times between the clocks are known to {}", nanos(bound)),
+        bound => format!(
+            "; the offset between the clocks is known to within {}",
+            nanos(bound)
+        ),
     };
     format!(
-        "mean {:.3} versions, p50 {}, p99 {}, max {} (worst worker: mean {:.3}); time p50 {}, p99 {}, max {}{clock}",
-        found.mean_version_lag,
+        "mean {mean:.3} versions, p50 {}, p99 {}, max {} (worst worker: mean {worst:.3}); time p50 {}, p99 {}, max \
+         {}{clock}{without}",
         versions.quantile(0.5).unwrap_or(0),
         tail(versions, |lag| lag.to_string()),
         versions.quantile(1.0).unwrap_or(0),
-        found.worst_worker_lag(),
         nanos(times.quantile(0.5).unwrap_or(0)),
         tail(times, nanos),
         nanos(times.quantile(1.0).unwrap_or(0)),
@@ -295,11 +312,15 @@ fn staleness(found: &Serving) -> String {
 }
 
 fn posts(found: &Serving) -> Option<String> {
-    let posted = found.posted?;
-    Some(format!(
-        "store lag {:.3} versions, post lag {:.3} versions; the original benchmark would report {:.3}",
-        posted.store_versions, posted.post_versions, posted.original_versions
-    ))
+    let lags = found
+        .store_lag
+        .zip(found.post_lag)
+        .map(|(store, post)| format!("store lag {store:.3} versions, post lag {post:.3} versions"));
+    let original = found
+        .original_staleness
+        .map(|versions| format!("the original benchmark would report {versions:.3}"));
+    let parts: Vec<String> = [lags, original].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn deliveries(found: &Serving) -> Option<String> {
@@ -309,15 +330,67 @@ fn deliveries(found: &Serving) -> Option<String> {
         let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
         format!("push p50 {}, max {}{rate}", nanos(median), nanos(max))
     });
+    let complete = found.not_delivered_to_all.map(|missing| {
+        format!(
+            "{} of {} published versions were delivered to all workers",
+            found.published - missing,
+            found.published
+        )
+    });
     let pull = found.pulls.quantile(0.5).map(|median| {
         let max = found.pulls.quantile(1.0).unwrap_or(median);
         format!("pull p50 {}, max {}", nanos(median), nanos(max))
     });
-    let parts: Vec<String> = [push, pull].into_iter().flatten().collect();
+    let parts: Vec<String> = [push, complete, pull].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn excluded(found: &Serving) -> String {
+/// Formats the mean times of the steps of a transfer. They were measured in round 0, so they are evidence and not results.
+fn steps(cell: &CellSummary) -> Option<String> {
+    let mut all = StepTimes::default();
+    for steps in cell
+        .protocols
+        .iter()
+        .filter_map(|protocol| protocol.steps.as_ref())
+    {
+        all.add(steps);
+    }
+    let mean = |nanos: u64, transfers: u64| format::nanos(nanos as f64 / transfers as f64);
+    let transfers = all.transfers;
+    if transfers == 0 {
+        return None;
+    }
+    let created = match all.creation_nanos {
+        0 => "prepared before".to_owned(),
+        nanos => format!("created in {}", mean(nanos, transfers)),
+    };
+    let reported = match all.reported_transfers {
+        0 => "the library reported no times".to_owned(),
+        reported => format!(
+            "the library reports {} from the post to the completion, and {:.1} descriptors for each transfer",
+            mean(1000 * all.reported_transfer_micros, reported),
+            all.reported_descriptors as f64 / reported as f64
+        ),
+    };
+    Some(format!(
+        "{created}, posted in {}, complete after another {} (means of {transfers} transfers in round 0); {reported}",
+        mean(all.post_nanos, transfers),
+        mean(all.completion_nanos, transfers)
+    ))
+}
+
+/// Whether the settings of UCX by which the arm differs from the baseline took effect.
+fn settings(cell: &CellSummary) -> Option<String> {
+    let found = cell.settings.as_ref()?;
+    Some(format!(
+        "{}: {:?}, {}",
+        found.settings.join(", "),
+        found.engagement,
+        found.reason
+    ))
+}
+
+fn excluded_counts(found: &Serving) -> String {
     let mut text = format!(
         "{} steps before the first version (at most {}), {} torn versions",
         found.cold_steps,

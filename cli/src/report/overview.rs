@@ -22,7 +22,7 @@ use super::labels::fabric_proof;
 /// Describes the outcome of a complete run without missed expectations or regressions.
 ///
 /// The class is [`ResultClass::Improved`] only if every comparison and every expectation is decided.
-pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
+pub fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
     let comparisons = &report.evaluation.comparisons;
     let variants = || comparisons.primary().filter(|one| one.role == Role::Variant);
     let expectations = comparisons.expectations.iter();

@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec, UcxAllocation, UcxMessages, UcxPreset};
+use crds::v1alpha1::{
+    Alignment, MemoryKind, NixlRequests, TransportSpec, UcxAllocation, UcxMessages, UcxPreset, VerbsSignaling,
+};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -76,7 +78,23 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
 fn format_transport(transport: &TransportSpec) -> String {
     let library = match transport {
         TransportSpec::Libfabric(libfabric) => format!("libfabric {}", libfabric.provider.name()),
-        TransportSpec::Nixl(nixl) => format!("nixl {:?}", nixl.backend).to_lowercase(),
+        TransportSpec::Nixl(nixl) => {
+            let requests = match nixl.requests {
+                NixlRequests::Prepared => "",
+                NixlRequests::Created => ", requests created for each transfer",
+            };
+            let progress = if nixl.progress_thread {
+                ", progress thread"
+            } else {
+                ""
+            };
+            let descriptors = nixl.descriptors.map(|descriptors| {
+                let merging = if descriptors.merge { ", merged" } else { "" };
+                format!(", descriptors of at most {}{merging}", descriptors.max_bytes)
+            });
+            let descriptors = descriptors.unwrap_or_default();
+            format!("nixl {}{requests}{progress}{descriptors}", nixl.backend.name())
+        }
         TransportSpec::Ucx(ucx) => {
             let transports: Vec<_> = ucx.transports.iter().map(|transport| transport.name()).collect();
             let preset = match ucx.preset {
@@ -100,7 +118,11 @@ fn format_transport(transport: &TransportSpec) -> String {
                 mode.unwrap_or_default()
             )
         }
-        TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
+        TransportSpec::Verbs(verbs) => match verbs.signaling {
+            VerbsSignaling::EveryPost => "verbs".to_owned(),
+            VerbsSignaling::EveryDoorbell => "verbs, one completion per doorbell".to_owned(),
+        },
+        TransportSpec::Loopback(_) => transport.library().to_owned(),
     };
     format!("{library} · {}", pluralized(transport.rails().into(), "rail"))
 }
@@ -167,7 +189,7 @@ fn arms(plan: &Plan) -> Vec<String> {
         table.add_row(vec![
             arm.name.clone(),
             role,
-            format_tuning(arm),
+            format_tuning(plan, index, arm),
             format_process(arm),
         ]);
     }
@@ -196,7 +218,14 @@ fn factor(separation: Separation) -> &'static str {
     }
 }
 
-fn format_tuning(arm: &Arm) -> String {
+fn format_tuning(plan: &Plan, index: usize, arm: &Arm) -> String {
+    if plan
+        .scenarios
+        .iter()
+        .all(|scenario| plan.is_off_fabric(scenario, index))
+    {
+        return "outside the transport".to_owned();
+    }
     let mut parts = Vec::new();
     if let Some(maximum) = arm.inject_max_bytes {
         parts.push(format!("inject up to {}", Size(maximum)));

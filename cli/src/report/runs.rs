@@ -1,6 +1,6 @@
 //! Text report that compares two runs.
 
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported};
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
 use campaign::format;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use crds::v1alpha1::Verdict;
@@ -33,7 +33,7 @@ pub fn text(
             );
         }
     }
-    let unknown = unreported(first, second);
+    let unknown = unreported_properties(first, second);
     if !unknown.is_empty() {
         text += &format!(
             "  Not compared, because at least one host does not report it: {}\n",

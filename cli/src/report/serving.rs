@@ -1,5 +1,5 @@
-//! How parameter serving scales with the number of workers: the results of the scenarios that a list of numbers of workers
-//! stands for, side by side.
+//! Scaling of parameter serving with the number of workers: combines the results of the scenarios that are created from a
+//! list of numbers of workers.
 
 use campaign::format;
 use campaign::format::pluralized;
@@ -32,8 +32,19 @@ pub struct Point<'a> {
 impl Point<'_> {
     /// Mean version lag.
     pub fn lag(&self) -> String {
-        let lag = self.serving.map(|serving| serving.mean_version_lag);
-        lag.map_or_else(|| "no valid case".to_owned(), |lag| format!("{lag:.2} versions"))
+        let Some(serving) = self.serving else {
+            return "no valid case".to_owned();
+        };
+        let lag = serving.mean_version_lag;
+        let mut text = lag.map_or_else(|| "no version".to_owned(), |lag| format!("{lag:.2} versions"));
+        let without = serving.workers_without_version();
+        if without > 0 && lag.is_some() {
+            text.push_str(&format!(
+                " ({without} of {} without a version)",
+                pluralized(serving.workers.len() as u64, "worker")
+            ));
+        }
+        text
     }
 
     /// Median time from the publication of a version to its use.
@@ -44,10 +55,19 @@ impl Point<'_> {
             .map(|nanos| format::nanos(nanos as f64))
     }
 
-    /// Median push time.
-    pub fn push(&self) -> Option<String> {
-        let nanos = self.serving?.pushes.quantile(0.5)?;
-        Some(format::nanos(nanos as f64))
+    /// Median push time, and the number of versions that have one.
+    pub fn push_time(&self) -> Option<String> {
+        let serving = self.serving?;
+        let missing = serving.not_delivered_to_all?;
+        let counts = format!(
+            "{} of {} versions",
+            serving.published - missing,
+            serving.published
+        );
+        Some(match serving.pushes.quantile(0.5) {
+            Some(nanos) => format!("{} ({counts})", format::nanos(nanos as f64)),
+            None => counts,
+        })
     }
 
     /// Delivered bytes per second.
@@ -57,12 +77,12 @@ impl Point<'_> {
 }
 
 impl Curve<'_> {
-    /// The curve as one line of text.
+    /// Formats the curve as one line of text.
     pub fn line(&self) -> String {
         let points = self.points.iter().map(|point| {
             let mut text = format!("{}: {}", pluralized(point.workers.into(), "worker"), point.lag());
             let used = point.latency().map(|latency| format!("used after {latency}"));
-            let push = point.push().map(|push| format!("push {push}"));
+            let push = point.push_time().map(|push| format!("push {push}"));
             for part in [used, push, point.rate()].into_iter().flatten() {
                 text.push_str(", ");
                 text.push_str(&part);
@@ -73,7 +93,7 @@ impl Curve<'_> {
     }
 }
 
-/// The curves of all scenarios with several numbers of workers, without controls.
+/// The curves of all scenarios with several numbers of workers, without control arms.
 pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
     for cell in &report.evaluation.summary.cells {
@@ -89,7 +109,7 @@ pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
             continue;
         }
         let point = Point {
-            workers: serving.workers,
+            workers: serving.workers * report.plan.many_to_many.map_or(1, |pattern| pattern.receivers),
             cell,
             serving: cell.observations.serving.as_ref(),
         };

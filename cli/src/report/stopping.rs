@@ -16,7 +16,7 @@ pub fn analyses(plan: &Plan) -> Option<String> {
 
 /// Describes how many comparisons of variants ended before the last round and what share of the planned cases was not
 /// needed; `None` if the run is analyzed only at its end.
-pub fn ended(report: &Report<'_>) -> Option<String> {
+pub fn ended_text(report: &Report<'_>) -> Option<String> {
     let saved = report.evaluation.summary.saved_percent?;
     let variants = report.evaluation.comparisons.primary();
     let variants: Vec<_> = variants.filter(|one| one.role == Role::Variant).collect();

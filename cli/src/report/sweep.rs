@@ -9,7 +9,7 @@ use super::Report;
 pub struct SweepText<'a> {
     /// Name of the scenario in the spec.
     pub name: &'a str,
-    /// What the lines state, such as `highest sustained rate at 64 KiB, in transfers/s per thread`.
+    /// Heading of the lines, such as `highest sustained rate at 64 KiB, in transfers/s per thread`.
     pub title: String,
     /// Results of the arms, in the order of the plan.
     pub arms: Vec<&'a SweepSummary>,
@@ -62,7 +62,7 @@ pub fn capacity(sweep: &SweepSummary) -> Option<String> {
 pub fn rule() -> String {
     format!(
         "A rate is sustained if its transfers complete at {:.0} % or more of the rate, and if their p99 latency is at most \
-         {MAX_LATENCY_RATIO} times that at the lowest rate, both as medians over the rounds.",
+         {MAX_LATENCY_RATIO} times the value at the lowest rate, both as medians over the rounds.",
         100.0 * MIN_COMPLETED_SHARE
     )
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, calls, labels, overview, serving, stopping, sweep};
+use super::{Report, calls, factors, labels, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -49,7 +49,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report, options.state_summary, width);
     sweeps(&mut text, report, width);
-    scaling(&mut text, report, width);
+    append_scaling(&mut text, report, width);
     for index in 0..report.plan.scenarios.len() {
         scenario(&mut text, report, index, width, options.color);
     }
@@ -83,7 +83,7 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
-    if let Some(ended) = stopping::ended(report) {
+    if let Some(ended) = stopping::ended_text(report) {
         push_line(text, "stopping", &ended, width);
     }
     if !summary.is_complete() {
@@ -106,7 +106,7 @@ fn sweeps(text: &mut String, report: &Report<'_>, width: u16) {
     }
 }
 
-fn scaling(text: &mut String, report: &Report<'_>, width: u16) {
+fn append_scaling(text: &mut String, report: &Report<'_>, width: u16) {
     for curve in serving::curves(report) {
         let arm = report
             .plan
@@ -148,12 +148,15 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     for (heading, line) in calls::lines(&calls::tests(report, index)) {
         push_line(text, heading, &line, width);
     }
+    for effect in factors::of_scenario(report, index).filter(|effect| effect.is_applicable()) {
+        push_line(text, "factor", &factors::line(effect), width);
+    }
     observations(text, report, index, width);
     evidence::render(text, report, index, width);
 }
 
-/// Appends a line for each observation of an arm that is not a control. Round trips are omitted if the scenario has
-/// several sizes, because they are twice the latencies in the table.
+/// Appends a line for each observation, except those of control arms. Round trips are omitted if the scenario has several
+/// sizes, because they are twice the latencies in the table.
 fn observations(text: &mut String, report: &Report<'_>, index: usize, width: u16) {
     let plan = report.plan;
     let has_several_sizes = plan
@@ -205,11 +208,11 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
 }
 
 /// Appends a line with `heading` and `content`, wrapped with a hanging indent.
-fn push_line(text: &mut String, heading: &str, content: &str, width: u16) {
+pub(super) fn push_line(text: &mut String, heading: &str, content: &str, width: u16) {
     push_wrapped(text, &format!("  {heading:<8} "), content, width);
 }
 
-fn push_wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
+pub(super) fn push_wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
     let indent = heading.chars().count();
     let available = usize::from(width).saturating_sub(indent).max(20);
     let mut lines: Vec<String> = vec![String::new()];

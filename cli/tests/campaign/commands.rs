@@ -21,7 +21,7 @@ fn stdout_of(mut command: Command) -> String {
 fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout_of(fabricbench(["completions", shell]));
-        for command in ["run", "plan", "report", "compare", "logs", "operator"] {
+        for command in ["run", "plan", "report", "compare", "import", "logs", "operator"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }
@@ -36,6 +36,7 @@ fn writes_a_manual_page_for_every_command() {
         "fabricbench.1",
         "fabricbench-run.1",
         "fabricbench-report.1",
+        "fabricbench-import.1",
         "fabricbench-logs.1",
     ] {
         let text = fs::read_to_string(man_dir.join(page)).unwrap();

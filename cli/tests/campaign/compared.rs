@@ -9,7 +9,7 @@ use test_support::rederive::rederive_comparison;
 use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, NAME, SHM, SHORT, run};
 use super::rederived::NODE_NAMES;
-use super::rederived::values::{changed, leaves};
+use super::rederived::values::{changed_value, leaves};
 
 #[test]
 fn comparison_of_two_runs_follows_from_their_records() {
@@ -46,7 +46,7 @@ fn comparison_of_two_runs_follows_from_their_records() {
     let mutant = |pointer: &String| {
         let mut mutant = comparison.clone();
         let value = mutant.pointer_mut(pointer).unwrap();
-        *value = changed(value);
+        *value = changed_value(value);
         mutant
     };
     let mutants: Vec<Value> = pointers.iter().map(mutant).collect();

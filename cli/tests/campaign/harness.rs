@@ -286,6 +286,18 @@ impl TestDir {
         self.command(manifest, "--output")
     }
 
+    /// The reports of the run `name` in the formats junit and openmetrics.
+    pub fn machine_reports(&self, name: &str) -> (String, String) {
+        let directory = self.run_dir(name).display().to_string();
+        let report = |format: &str| {
+            let output = fabricbench(["report", &directory, "--format", format])
+                .output()
+                .unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        (report("junit"), report("openmetrics"))
+    }
+
     /// Writes a shell script that consists of the shell code `before`, followed by the command line of the real runner.
     /// Returns the path of the script.
     pub fn runner(&self, before: &str) -> String {

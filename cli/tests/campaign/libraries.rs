@@ -224,7 +224,7 @@ fn compares_two_versions_of_ucx_with_libfabric_in_one_run() {
 }
 
 /// Returns the directory that contains UCX 1.21 or newer.
-fn newer_ucx() -> String {
+pub fn newer_ucx() -> String {
     env::var("FABRICBENCH_TEST_UCX_2").expect("FABRICBENCH_TEST_UCX_2 is set by .ci/test")
 }
 

@@ -16,7 +16,7 @@ const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 10}";
 
 /// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
 /// block of round 1.
-fn measuring(dir: &TestDir, transport: &str) -> RunningCommand {
+fn start_measuring(dir: &TestDir, transport: &str) -> RunningCommand {
     let manifest = run(INJECT_64, transport, LONG, &[ROUNDS, DEADLINE]);
     let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));
     let records = dir.run_dir(NAME).join("records.jsonl");
@@ -39,7 +39,7 @@ fn killed_instrument_leaves_no_shared_memory() {
 
 fn check_killed_instrument(transport: &str) {
     let dir = TestDir::new();
-    let mut running = measuring(&dir, transport);
+    let mut running = start_measuring(&dir, transport);
     kill_process(running.instrument(1).id(), Signal::KILL).unwrap();
     running.wait().expect_code(0);
     let stored = StoredRun::read(&dir.run_dir(NAME));
@@ -63,7 +63,7 @@ fn check_killed_instrument(transport: &str) {
 #[test]
 fn run_with_a_killed_worker_stops_and_can_be_resumed() {
     let dir = TestDir::new();
-    let mut running = measuring(&dir, SHM);
+    let mut running = start_measuring(&dir, SHM);
     kill_process(running.worker(1).id(), Signal::KILL).unwrap();
     let output = running.wait().expect_code(3);
     output.expect_stderr("worker 1 terminated with signal: 9");

@@ -12,9 +12,12 @@
 )]
 
 mod against;
+mod command;
 mod commands;
 mod compared;
+mod factors;
 mod harness;
+mod import;
 mod libraries;
 mod lost_processes;
 mod manifest;
@@ -24,6 +27,7 @@ mod metadata;
 mod mount_namespace;
 mod multiple_runs;
 mod network_namespace;
+mod nixl;
 mod output;
 mod parameter_serving;
 mod procedures;

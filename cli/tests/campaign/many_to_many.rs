@@ -38,11 +38,11 @@ fn flows_of(stored: &StoredRun, arm: &str) -> FlowsResult {
 }
 
 #[test]
-fn rate_of_all_flows_is_that_of_the_shaped_link_within_5_percent() {
+fn rate_of_all_flows_equals_the_rate_of_the_shaped_link_within_5_percent() {
     let dir = TestDir::new();
     // The transfers in flight of all flows take 0.2 s on the link, so that it is busy even if a worker waits for a CPU. The
     // queue holds all of them, so that none is dropped. The workers sleep, so that they do not take CPU time from each
-    // other. The messages of the coordinator share the link, so the windows are much longer than they take.
+    // other. The messages of the coordinator share the link, so the windows are much longer than these messages take.
     let scenarios = "[{name: incast, integrity: false, polling: Wait, \
                      transfer: {sizes: [64Ki], window: 8, duration: 3s, warmup: 4}}]";
     let sampling = "sampling: {rounds: 3, control: false}";
@@ -72,7 +72,7 @@ fn rate_of_all_flows_is_that_of_the_shaped_link_within_5_percent() {
         flows.fastest_receiver_bytes_per_second
     );
     assert!((250_000..=1_000_000).contains(&flows.fairness_ppm), "{flows:?}");
-    // A transfer waits for those of the other flows: 32 transfers of 64 KiB take 168 ms on this link.
+    // A transfer waits for the transfers of the other flows: 32 transfers of 64 KiB take 168 ms on this link.
     assert!(result.p99_nanos.unwrap() > 100_000_000, "{result:?}");
     assert!(
         output.stdout.contains("4 flows at the same time"),
@@ -140,7 +140,7 @@ const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 20}";
 
 /// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
 /// block of round 1.
-fn measuring(dir: &TestDir, manifest: &str) -> RunningCommand {
+fn start_measuring(dir: &TestDir, manifest: &str) -> RunningCommand {
     let mut running = RunningCommand::start(dir.run(&dir.manifest(manifest)));
     let records = dir.run_dir(NAME).join("records.jsonl");
     running.wait_for(|_| {
@@ -154,7 +154,7 @@ fn measuring(dir: &TestDir, manifest: &str) -> RunningCommand {
 fn killed_sender_fails_all_flows_of_its_round_by_name() {
     let dir = TestDir::new();
     let manifest = run(ONE, LOOPBACK, LONG, &[ROUNDS, DEADLINE, TWO_BY_TWO]);
-    let mut running = measuring(&dir, &manifest);
+    let mut running = start_measuring(&dir, &manifest);
     kill_process(running.instrument(1).id(), Signal::KILL).unwrap();
     running.wait();
     let stored = StoredRun::read(&dir.run_dir(NAME));
@@ -184,7 +184,7 @@ fn killed_sender_fails_all_flows_of_its_round_by_name() {
 fn run_with_a_killed_worker_stops_and_measures_the_missing_flows_when_resumed() {
     let dir = TestDir::new();
     let manifest = run(ONE, TCP, LONG, &[ROUNDS, DEADLINE, TWO_BY_TWO]);
-    let mut running = measuring(&dir, &manifest);
+    let mut running = start_measuring(&dir, &manifest);
     kill_process(running.worker(3).id(), Signal::KILL).unwrap();
     let output = running.wait().expect_code(3);
     output.expect_stdout("the many-to-many pattern needs all workers: rank 3 was lost");

@@ -1,11 +1,12 @@
 //! The HTTP service `fabricbench metadata` with targets and initiators of `fabricbench-runner`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -43,16 +44,15 @@ impl Process {
         }
     }
 
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+        assert!(status.success());
+    }
+
     /// Sends a signal, waits for the exit, and returns the status and the standard error.
     fn stop(mut self, signal: &str) -> (Option<i32>, String) {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", signal, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        self.signal(signal);
         let status = self.child.wait().unwrap();
         let mut errors = String::new();
         self.child
@@ -121,7 +121,7 @@ fn errors(output: &Output) -> String {
 }
 
 #[test]
-fn a_segment_is_found_by_name_and_nothing_is_left() {
+fn a_segment_is_found_by_name_and_its_entry_is_removed() {
     let (service, url) = service("0", None);
     assert!(errors(&initiator(&url, None, "here")).contains("has no segment here"));
     let first = target(&url, None, &["--local_segment=here", "--metadata-ttl=3"]);
@@ -144,7 +144,7 @@ fn a_segment_is_found_by_name_and_nothing_is_left() {
 }
 
 #[test]
-fn a_service_that_comes_back_gets_the_entry_again() {
+fn a_restarted_service_gets_the_entry_again() {
     let (first, url) = service("0", None);
     let target = target(&url, None, &["--local_segment=here", "--metadata-ttl=3"]);
     let port = url
@@ -168,6 +168,119 @@ fn a_service_that_comes_back_gets_the_entry_again() {
         assert!(start.elapsed() < TIMEOUT, "the segment is not published again");
     }
     assert_eq!(target.stop("TERM").0, Some(0));
+}
+
+#[test]
+fn a_service_that_is_killed_during_a_session_does_not_end_it() {
+    let (service, url) = service("0", None);
+    let target = target(
+        &url,
+        None,
+        &["--local_segment=here", "--metadata-ttl=3", "--duration=5"],
+    );
+    let running = runner("initiator", &url, None)
+        .args(["--remote_segment=here", "--duration=5"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    target.wait_for_line("initiator 127.0.0.1:");
+    drop(service);
+    let measured = running.wait_with_output().unwrap();
+    assert!(measured.status.success(), "{measured:?}");
+    let lost = initiator(&url, None, "here");
+    assert_eq!(lost.status.code(), Some(3), "{lost:?}");
+    assert!(errors(&lost).contains("does not answer"), "{lost:?}");
+    let (status, stderr) = target.stop("TERM");
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("the entry of segment here cannot be removed"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_stopped_service_is_reported_within_the_timeout_and_its_entry_expires() {
+    let (service, url) = service("0", None);
+    let target = target(&url, None, &["--local_segment=here", "--metadata-ttl=3"]);
+    service.signal("STOP");
+    let start = std::time::Instant::now();
+    let late = initiator(&url, None, "here");
+    assert_eq!(late.status.code(), Some(3), "{late:?}");
+    assert!(errors(&late).contains("does not answer"), "{late:?}");
+    let (status, stderr) = target.stop("TERM");
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("the entry of segment here cannot be removed"),
+        "{stderr}"
+    );
+    service.signal("CONT");
+    let start = std::time::Instant::now();
+    while !errors(&initiator(&url, None, "here")).contains("has no segment here") {
+        assert!(start.elapsed() < TIMEOUT, "the entry does not expire");
+    }
+}
+
+/// A connection to the service that has sent a part of a request.
+fn unfinished_request(url: &str) -> TcpStream {
+    let address = url
+        .trim_start_matches("http://")
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"PUT /metadata?key=a HTTP/1.1\r\nContent-Length: 9\r\n\r\nx")
+        .unwrap();
+    stream
+}
+
+#[test]
+fn an_unfinished_request_does_not_keep_the_service_running() {
+    let (service, url) = service("0", None);
+    let _unfinished = unfinished_request(&url);
+    let start = Instant::now();
+    let (status, stderr) = service.stop("TERM");
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_second_signal_ends_the_service_at_once() {
+    let (service, url) = service("0", None);
+    let _unfinished = unfinished_request(&url);
+    let start = Instant::now();
+    service.signal("TERM");
+    // The first signal has arrived when the service no longer accepts connections.
+    let address = url
+        .trim_start_matches("http://")
+        .split('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    while TcpStream::connect(&address).is_ok() {
+        assert!(start.elapsed() < TIMEOUT, "the service accepts connections");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let second = Instant::now();
+    let (status, _) = service.stop("INT");
+    assert_eq!(status, None, "the signal must end the process");
+    assert!(
+        second.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        second.elapsed()
+    );
+}
+
+#[test]
+fn idle_clients_do_not_keep_others_out() {
+    let (_service, url) = service("0", None);
+    let _idle: Vec<TcpStream> = (0..100).map(|_| unfinished_request(&url)).collect();
+    let start = Instant::now();
+    while !errors(&initiator(&url, None, "here")).contains("has no segment here") {
+        assert!(start.elapsed() < TIMEOUT, "the service does not answer");
+    }
 }
 
 #[test]

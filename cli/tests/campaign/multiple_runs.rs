@@ -137,3 +137,18 @@ fn rejects_an_image_for_the_whole_run() {
     output.expect_stderr("spec.image: images require a cluster");
     assert!(!dir.output_dir().exists());
 }
+
+#[test]
+fn rejects_the_library_of_another_image() {
+    let dir = TestDir::new();
+    let variants = "variants: [{name: a}, {name: b, library: /opt/lib, libraryImage: \"vendor/efa:1\"}]";
+    let manifest = format!(
+        "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: r}}\nspec:\n  baseline: a\n  {variants}\n  \
+         transport: {{libfabric: {{provider: tcp}}}}\n  scenarios: [{{name: s, pingPong: {{sizes: [64]}}}}]\n"
+    );
+    let output = RunningCommand::start(dir.run(&dir.manifest(&manifest)))
+        .wait()
+        .expect_code(2);
+    output.expect_stderr("spec.variants[1].libraryImage: images require a cluster");
+    assert!(!dir.output_dir().exists());
+}

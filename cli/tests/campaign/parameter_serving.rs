@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crds::record::CaseResult;
+use crds::record::{CaseResult, FailureReason};
 use crds::v1alpha1::{ArmResult, FabricProof, ServingResult};
 use rustix::net::sockopt;
 
@@ -50,6 +50,9 @@ fn example_measures_every_mode_over_both_libraries() {
             println!("{scenario} {arm}: {found:?}");
             assert_eq!((found.workers, found.clock_bound_nanos), (4, 0));
             assert_eq!(found.push_p50_nanos.is_some(), scenario != "pull");
+            assert_eq!(found.published_not_delivered_to_all.is_some(), scenario != "pull");
+            assert!(found.published > 0 && found.published_not_delivered_to_all <= Some(found.published));
+            assert_eq!(found.workers_without_version, 0);
             assert_eq!(found.pull_p50_nanos.is_some(), scenario != "push");
             assert_eq!(found.datagrams_sent, None);
             assert!(found.store_lag_ppm.is_some() && found.post_lag_ppm.is_some());
@@ -64,6 +67,25 @@ fn example_measures_every_mode_over_both_libraries() {
             };
             assert_eq!(result.fabric, Some(proof), "{result:?}");
         }
+    }
+    let (junit, metrics) = dir.machine_reports("parameter-serving");
+    assert!(junit.contains("complete and trustworthy"), "{junit}");
+    for metric in [
+        "version_lag_mean",
+        "worst_worker_version_lag_mean",
+        "workers_without_version",
+        "posted_staleness",
+        "push_bytes_per_second",
+        "published_versions",
+        "versions_not_delivered_to_all",
+        "pull_seconds",
+        "cold_steps",
+        "cold_seconds",
+    ] {
+        assert!(
+            metrics.contains(&format!("fabricbench_arm_{metric}{{")),
+            "{metric}: {metrics}"
+        );
     }
     for text in ["stale ", "posts ", "delivery ", "excluded "] {
         assert!(output.stdout.contains(text), "{text}: {output}");
@@ -100,7 +122,7 @@ fn relay(socket: &UdpSocket, group: (Ipv4Addr, u16), ends: &AtomicBool) -> (u64,
 fn datagrams_that_a_relay_drops_are_counted_exactly() {
     let workers = 3;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    // The relay must not lose datagrams by itself.
+    // The relay must not lose additional datagrams.
     sockopt::set_socket_recv_buffer_size_force(&socket, 64 << 20)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, 64 << 20))
         .unwrap();
@@ -145,7 +167,7 @@ fn datagrams_that_a_relay_drops_are_counted_exactly() {
             assert_eq!(datagrams.sent, 49 * report.published);
             assert_eq!(datagrams.received + datagrams.lost, datagrams.sent);
             assert_eq!(datagrams.duplicates, 0);
-            // A version without one of its datagrams is not used.
+            // A version that lacks a datagram is not used.
             assert!(datagrams.incomplete_versions > 0 && datagrams.incomplete_versions <= datagrams.lost);
         }
     }
@@ -168,7 +190,7 @@ fn each_number_of_workers_is_a_scenario_and_all_are_shown_together() {
 }
 
 #[test]
-fn directory_that_the_trainer_cannot_write_is_named() {
+fn directory_that_the_trainer_cannot_write_is_reported_by_name() {
     let scenarios =
         format!("[{{name: file, parameterServing: {{mode: Filesystem, directory: /proc, {SHORT}}}}}]");
     let dir = TestDir::new();
@@ -179,4 +201,122 @@ fn directory_that_the_trainer_cannot_write_is_named() {
         output.stdout.contains("/proc (parameterServing.directory)"),
         "{output}"
     );
+}
+
+#[test]
+fn workers_on_several_nodes_share_the_versions_of_one_trainer() {
+    let scenarios = format!(
+        "[{{name: push, parameterServing: {{mode: Push, {SHORT}, workersPerNode: [1, 2]}}}}, \
+         {{name: pull, parameterServing: {{mode: Pull, {SHORT}, workersPerNode: [2]}}}}, \
+         {{name: file, parameterServing: {{mode: Filesystem, directory: /dev/shm, {SHORT}}}}}, \
+         {{name: group, parameterServing: {{mode: Multicast, {SHORT}, \
+         multicast: {{group: 239.255.7.12, port: 17781, interface: 127.0.0.1, rate: 40M}}}}}}]"
+    );
+    let nodes = "placement: {pattern: ManyToMany, senders: 1, receivers: 2}";
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&run(ONE, TCP, &scenarios, &[SAMPLING, nodes]));
+    let output = RunningCommand::start(dir.run(&manifest)).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    for (scenario, workers) in [
+        ("push-2", 2),
+        ("push-4", 4),
+        ("pull", 4),
+        ("file", 2),
+        ("group", 2),
+    ] {
+        let found = serving(&stored, scenario, "baseline");
+        println!("{scenario}: {found:?}");
+        assert_eq!(found.workers, workers);
+        assert_eq!(found.push_p50_nanos.is_some(), scenario != "pull");
+        assert_eq!(result(&stored, scenario, "baseline").flows, None);
+    }
+    assert!(output.stdout.contains("scaling  2 workers: "), "{output}");
+    let (first, second): (Vec<_>, Vec<_>) = stored.cases().into_iter().partition(|case| case.target == 1);
+    assert_eq!((first.len(), second.len()), (10, 10));
+    for (first, second) in first.iter().zip(&second) {
+        let (CaseResult::Measured(one), CaseResult::Measured(two)) = (&first.result, &second.result) else {
+            panic!("{first:?} {second:?}");
+        };
+        assert_eq!((&first.scenario, first.round), (&second.scenario, second.round));
+        let published = |side: &crds::record::SideReport| side.serving.as_ref().unwrap().published;
+        assert!(published(&one.target) >= 15, "{one:?}");
+        assert_eq!(published(&one.target), published(&two.target));
+        let posted = |side: &crds::record::SideReport| side.posted.clone();
+        match first.scenario.as_str() {
+            // The time until the last worker of all nodes has a version is a time of both flows.
+            "push-2" | "push-4" => {
+                let (one, two) = (posted(&one.initiator).unwrap(), posted(&two.initiator).unwrap());
+                assert!(one.operations > 0 && two.operations > 0);
+                assert!(one.latency.count() > 0 && two.latency.count() == 0);
+            }
+            "pull" => assert_eq!((posted(&one.initiator), posted(&two.initiator)), (None, None)),
+            // One file or group serves both nodes.
+            _ => {
+                assert_eq!(posted(&one.initiator).unwrap().operations, published(&one.target));
+                assert_eq!(posted(&two.initiator), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn trainer_that_cannot_write_fails_the_cases_of_all_nodes() {
+    let scenarios =
+        format!("[{{name: file, parameterServing: {{mode: Filesystem, directory: /proc/self, {SHORT}}}}}]");
+    let nodes = "placement: {pattern: ManyToMany, senders: 1, receivers: 2}";
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&run(ONE, TCP, &scenarios, &[SAMPLING, nodes]));
+    let output = RunningCommand::start(dir.run(&manifest)).wait();
+    assert_eq!(output.status.code(), Some(3), "{output}");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_all_failed(FailureReason::OperationRejected);
+    let (_, failure) = stored.failures()[0];
+    assert!(
+        failure.message.contains("(parameterServing.directory)"),
+        "{failure:?}"
+    );
+}
+
+#[test]
+fn examples_of_the_known_issues_measure_all_their_scenarios() {
+    for (example, runs) in [
+        ("parameter-serving-multicast", vec!["parameter-serving-multicast"]),
+        (
+            "parameter-serving-store",
+            vec!["parameter-serving-one-job", "parameter-serving-three-jobs"],
+        ),
+    ] {
+        let text = std::fs::read_to_string(workspace().join(format!("examples/{example}.yaml"))).unwrap();
+        // Smaller and fewer versions make the test shorter.
+        let shorter = text
+            .replace("maxTime: 5s", "maxTime: 500ms, sizes: [200k]")
+            .replace("workers: [1, 2, 4, 8]", "workers: [1, 2]")
+            .replace(
+                "      maxTime: 500ms, sizes: [200k]\n",
+                "      maxTime: 500ms\n      sizes: [200k]\n",
+            );
+        assert!(!shorter.contains("5s"), "{shorter}");
+        let dir = TestDir::new();
+        let mut command = dir.run(&dir.manifest(&shorter));
+        command.args(["--rounds", "1"]);
+        let output = RunningCommand::start(command).wait();
+        assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+        for name in runs {
+            let stored = StoredRun::read(&dir.run_dir(name));
+            stored.assert_complete();
+            assert_eq!(stored.failures(), Vec::new());
+            let results = &stored.status().results;
+            assert_eq!(results.len(), 4, "{results:?}");
+            for one in results {
+                let found = one.serving.unwrap();
+                assert!(
+                    found.published > 0 && found.version_lag_mean_ppm.is_some(),
+                    "{one:?}"
+                );
+            }
+        }
+    }
 }

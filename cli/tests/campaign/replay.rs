@@ -14,7 +14,7 @@ use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 const ROUNDS: &str = "sampling: {rounds: 3, control: false}";
 
 /// A finished run.
-fn finished() -> TestDir {
+fn finished_run() -> TestDir {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS]));
     RunningCommand::start(dir.run(&manifest)).wait();
@@ -41,13 +41,13 @@ fn cases(directory: &Path) -> Vec<(u32, u64, String, Option<u64>)> {
     cases.collect()
 }
 
-fn stored(directory: &Path) -> Value {
+fn stored_run(directory: &Path) -> Value {
     serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap()
 }
 
 #[test]
 fn measures_the_cases_of_the_finished_run_in_the_same_order_with_the_same_operations() {
-    let (before, after) = (finished(), TestDir::new());
+    let (before, after) = (finished_run(), TestDir::new());
     let mut command = fabricbench(["replay"]);
     command
         .arg(before.run_dir(NAME))
@@ -64,19 +64,19 @@ fn measures_the_cases_of_the_finished_run_in_the_same_order_with_the_same_operat
         !records(&again).contains(is_pilot),
         "the numbers of operations are known"
     );
-    let (first, second) = (stored(&before.run_dir(NAME)), stored(&again));
+    let (first, second) = (stored_run(&before.run_dir(NAME)), stored_run(&again));
     assert_eq!(first["status"]["seed"], second["status"]["seed"]);
     assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
 }
 
 #[test]
 fn prints_a_manifest_of_the_finished_run() {
-    let before = finished();
+    let before = finished_run();
     let mut command = fabricbench(["replay", "--manifest", "again"]);
     command.arg(before.run_dir(NAME));
     let output = RunningCommand::start(command).wait().expect_code(0);
     let printed: Value = serde_json::from_str(&output.stdout).unwrap();
-    let first = stored(&before.run_dir(NAME));
+    let first = stored_run(&before.run_dir(NAME));
     assert_eq!(printed["metadata"]["name"], "again");
     assert_eq!(printed["metadata"].get("uid"), None);
     assert_eq!(printed["spec"]["sampling"]["seed"], first["status"]["seed"]);
@@ -89,7 +89,7 @@ fn prints_a_manifest_of_the_finished_run() {
 
 #[test]
 fn rejects_an_incomplete_run() {
-    let before = finished();
+    let before = finished_run();
     let records = before.run_dir(NAME).join("records.jsonl");
     let text = fs::read_to_string(&records).unwrap();
     let lines: Vec<&str> = text.lines().collect();

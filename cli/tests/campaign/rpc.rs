@@ -11,19 +11,27 @@ use crds::v1alpha1::{ArmResult, CallCause, CallSection, FabricProof};
 use rustix::process::{Signal, kill_process};
 
 use super::harness::{RunningCommand, TestDir, workspace};
+use super::libraries::newer_ucx;
 use super::mount_namespace::with_mounts;
 use super::processes::Process;
 use super::rejected::HIDE_CUDA_DRIVER;
 use super::stored_run::StoredRun;
 use cgroup::Cgroup;
 
-/// How long an extension must live until a test interferes with its calls: longer than the short calls take.
+/// Minimum age of an extension before a test interferes with its calls. Short calls take less time.
 const LONG_CASE: Duration = Duration::from_millis(300);
 
+fn example(name: &str) -> String {
+    std::fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap()
+}
+
 fn measure_example(name: &str, rounds: &str) -> StoredRun {
-    let text = std::fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap();
+    measure(&example(name), name, rounds)
+}
+
+fn measure(text: &str, name: &str, rounds: &str) -> StoredRun {
     let dir = TestDir::new();
-    let mut command = dir.run(&dir.manifest(&text));
+    let mut command = dir.run(&dir.manifest(text));
     command.args(["--rounds", rounds]);
     let output = RunningCommand::start(command).wait();
     // The test does not depend on verdicts or on the noise of this machine.
@@ -31,7 +39,50 @@ fn measure_example(name: &str, rounds: &str) -> StoredRun {
     let stored = StoredRun::read(&dir.run_dir(name));
     stored.assert_complete();
     assert_eq!(stored.failures(), Vec::new());
+    assert_machine_reports(&dir, name, &stored);
     stored
+}
+
+/// JUnit has a test for each payload and variant, and OpenMetrics has their times and sections. Calls that move no bytes have
+/// no throughput.
+fn assert_machine_reports(dir: &TestDir, name: &str, stored: &StoredRun) {
+    let (junit, metrics) = dir.machine_reports(name);
+    let (mut sections, mut means) = (0, 0);
+    for one in &stored.status().results {
+        let call = one.call.unwrap();
+        let labels = format!(
+            "scenario=\"{}\",size_bytes=\"{}\",arm=\"{}\"",
+            one.scenario, one.size_bytes, one.arm
+        );
+        let samples = |metric: &str| {
+            let of_arm = metrics.lines().filter(|line| line.contains(&labels));
+            of_arm
+                .filter(|line| line.starts_with(&format!("{metric}{{")))
+                .count()
+        };
+        sections += samples("fabricbench_arm_section");
+        means += samples("fabricbench_arm_call_seconds");
+        let has_rate = samples("fabricbench_arm_throughput_bytes_per_second") > 0;
+        assert_eq!(has_rate, one.bytes_per_second.is_some(), "{one:?}");
+        let is_echoed = one.size_bytes <= 110;
+        let by_reference = one.arm == "local" || one.arm == "shared-memory" && !is_echoed;
+        assert!(!(by_reference && has_rate), "{one:?}");
+        assert!(
+            call.section != CallSection::Successful || by_reference || has_rate,
+            "{one:?}"
+        );
+        assert!(one.completions_per_second.is_some(), "{one:?}");
+        if !one.arm.starts_with("control") {
+            let test = format!(
+                "\"calls: {} {} over {}\"",
+                one.scenario,
+                call.payload.name(),
+                one.arm
+            );
+            assert!(junit.contains(&test), "{test}: {junit}");
+        }
+    }
+    assert_eq!((sections, means), (stored.status().results.len(), 3 * sections));
 }
 
 fn result(stored: &StoredRun, scenario: &str, size_bytes: u64, arm: &str) -> ArmResult {
@@ -103,19 +154,62 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
     });
     // The array, the bytes and four tensors.
     assert_eq!(shared.count(), 6);
-    // Nothing was sent over the interfaces during local calls, so no bytes prove a fabric.
+    // Nothing was sent over the interfaces during local calls, so there is no proof of the fabric.
     assert_eq!(stored.status().fabric, None);
+}
+
+/// Checks the calls over all transports. `library` is the start of the version of UCX.
+fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
+    for one in &stored.status().results {
+        assert_successful(one);
+        let off_fabric = ["unix-socket", "tcp"].contains(&&*one.arm) || one.arm.starts_with("control");
+        let expected = (!off_fabric).then_some(FabricProof::Verified);
+        assert_eq!(one.fabric, expected, "{one:?}");
+    }
+    // Every byte arrived with every kind of messages.
+    for arm in ["libfabric", "ucx", "ucx-active-messages"] {
+        let checked = stored.cases().into_iter().filter(|case| {
+            let CaseResult::Checked(checked) = &case.result else {
+                return false;
+            };
+            case.arm == arm && checked.bytes > 0 && checked.first_mismatch.is_none()
+        });
+        // Four payloads, and one of them also in a chain.
+        assert_eq!(checked.count(), 5, "{arm}");
+    }
+    let of_ucx = stored
+        .endpoints()
+        .into_iter()
+        .filter(|endpoints| endpoints.arm.starts_with("ucx"));
+    let versions: Vec<String> = of_ucx
+        .map(|endpoints| {
+            let fabric = endpoints.fabric.as_ref().unwrap();
+            fabric.library.as_ref().unwrap().version.clone()
+        })
+        .collect();
+    assert!(!versions.is_empty());
+    assert!(
+        versions.iter().all(|version| version.starts_with(library)),
+        "{versions:?}"
+    );
+}
+
+#[test]
+fn calls_over_active_messages_of_the_newer_ucx_are_messages_on_the_fabric() {
+    let mut manifest: serde_yaml::Value = serde_yaml::from_str(&example("rpc-transports")).unwrap();
+    for variant in manifest["spec"]["variants"].as_sequence_mut().unwrap() {
+        if variant["name"].as_str().unwrap().starts_with("ucx") {
+            variant["library"] = newer_ucx().into();
+        }
+    }
+    let stored = measure(&serde_yaml::to_string(&manifest).unwrap(), "rpc-transports", "2");
+    assert_calls_over_transports(&stored, "1.22");
 }
 
 #[test]
 fn calls_over_transports_are_messages_on_the_fabric() {
     let stored = measure_example("rpc-transports", "2");
-    for one in &stored.status().results {
-        assert_successful(one);
-        let off_fabric = one.arm == "unix-socket" || one.arm.starts_with("control");
-        let expected = (!off_fabric).then_some(FabricProof::Verified);
-        assert_eq!(one.fabric, expected, "{one:?}");
-    }
+    assert_calls_over_transports(&stored, "1.13");
     // A chain posts two requests from the initiator, because the second of its three calls is made by the target.
     let posts = stored.cases().into_iter().filter_map(|case| match &case.result {
         CaseResult::Measured(measured) if case.scenario == "chain" && case.arm == "libfabric" => {
@@ -128,7 +222,8 @@ fn calls_over_transports_are_messages_on_the_fabric() {
     assert_eq!(posts.collect::<Vec<_>>(), [3, 3]);
 }
 
-/// A run with calls that take long, of two payloads, and short calls. `long` contains more fields of the long ones.
+/// Creates a run with long calls with two payloads, and with short calls. `long` contains additional fields of the long
+/// calls.
 fn faulty_run(payloads: &str, long: &str) -> String {
     format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: faulty}}\nspec:\n  baseline: unix\n  \
@@ -220,10 +315,15 @@ fn stopped_extension_is_killed_at_the_time_limit() {
     );
 }
 
+/// Whether the process no longer runs. Its parent may not have read its exit status yet.
+fn has_exited(process: &Process) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
+    status.map_or(true, |status| status.contains("State:\tZ"))
+}
+
 #[test]
-fn extension_that_the_kernel_kills_for_memory_is_reported_as_such() {
+fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
     let Some(cgroup) = Cgroup::new("rpc-killed") else {
-        println!("skipped: the memory cgroups of this machine are not writable");
         return;
     };
     let dir = TestDir::new();
@@ -232,8 +332,8 @@ fn extension_that_the_kernel_kills_for_memory_is_reported_as_such() {
     let mut running = RunningCommand::start(dir.run_with(&runner, &manifest));
     let extension = long_extension(&mut running);
     running.wait_for(|_| (resident_bytes(&extension) > 50_000_000).then_some(()));
-    // Another process in the cgroup needs more memory than is left, until the extension is gone. The kernel may not kill
-    // it.
+    // Another process in the cgroup needs more memory than is left, until the extension has exited. The kernel may not
+    // kill this process.
     let left = 20 << 20;
     cgroup.set_limit(cgroup.usage() + left);
     let hog = format!(
@@ -241,11 +341,15 @@ fn extension_that_the_kernel_kills_for_memory_is_reported_as_such() {
         cgroup.join_command(),
         left + (20 << 20)
     );
-    let status = Command::new("sh")
+    let mut hog = Command::new("sh")
         .args(["-c", &hog])
         .stderr(Stdio::null())
-        .status();
-    assert!(status.unwrap().success());
+        .spawn()
+        .unwrap();
+    running.wait_for(|_| has_exited(&extension).then_some(()));
+    // The case of the next round needs more memory than the limit leaves while the other process still exists.
+    cgroup.set_limit(1 << 40);
+    assert!(hog.wait().unwrap().success());
     running.wait().expect_stdout("OutOfMemory: failed (OutOfMemory)");
     let stored = StoredRun::read(&dir.run_dir("faulty"));
     let message = "its cgroup ran out of memory";
@@ -271,7 +375,6 @@ fn resident_bytes(process: &Process) -> u64 {
 #[test]
 fn calls_that_do_not_fit_into_the_memory_are_skipped() {
     let Some(cgroup) = Cgroup::new("rpc-skipped") else {
-        println!("skipped: the memory cgroups of this machine are not writable");
         return;
     };
     cgroup.set_limit(700 << 20);

@@ -1,4 +1,4 @@
-//! The scenario of the Transfer Engine Benchmark, over UCX and libfabric.
+//! The Transfer Engine Benchmark scenario, over UCX and libfabric.
 
 use crds::record::{CaseRecord, CaseResult, Posted};
 use crds::v1alpha1::{ArmResult, FabricProof};
@@ -6,7 +6,7 @@ use crds::v1alpha1::{ArmResult, FabricProof};
 use super::harness::{RunningCommand, TestDir, workspace};
 use super::stored_run::StoredRun;
 
-/// Runs an example for two rounds with `fields` of its workload in addition, and returns its output and results.
+/// Runs an example for two rounds with the additional `fields` in its workload, and returns its output and results.
 fn run(name: &str, fields: &str) -> (String, StoredRun) {
     let text = std::fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap();
     let shorter = match name {
@@ -23,6 +23,20 @@ fn run(name: &str, fields: &str) -> (String, StoredRun) {
     let stored = StoredRun::read(&dir.run_dir(name));
     stored.assert_complete();
     assert_eq!(stored.failures(), Vec::new());
+    let (junit, metrics) = dir.machine_reports(name);
+    assert!(
+        junit.contains("<testcase name=\"complete and trustworthy\"")
+            && junit.contains(&format!("classname=\"{name}\"")),
+        "{junit}"
+    );
+    for metric in [
+        "fabricbench_arm_first_batch_seconds{",
+        "fabricbench_arm_throughput_bytes_per_second{",
+    ] {
+        assert!(metrics.contains(metric), "{metric}: {metrics}");
+    }
+    let reads = metrics.contains("fabricbench_arm_read_back_seconds{");
+    assert_eq!(reads, name == "segment-transfer-mix", "{metrics}");
     (output.to_string(), stored)
 }
 
@@ -30,7 +44,7 @@ fn results(stored: &StoredRun) -> Vec<ArmResult> {
     stored.status().results.clone()
 }
 
-fn posted(case: &CaseRecord) -> Option<&Posted> {
+fn initiator_posts(case: &CaseRecord) -> Option<&Posted> {
     match &case.result {
         CaseResult::Measured(measured) => measured.initiator.posted.as_ref(),
         _ => None,
@@ -54,7 +68,7 @@ fn threads_read_batches_for_the_given_time() {
         }
         assert!(output.contains(" MiB/s"), "{output}");
         let cases = stored.cases();
-        let measured: Vec<&Posted> = cases.into_iter().filter_map(posted).collect();
+        let measured: Vec<&Posted> = cases.into_iter().filter_map(initiator_posts).collect();
         assert!(!measured.is_empty());
         for posted in measured {
             assert_eq!(posted.latency.count(), posted.operations);
@@ -102,7 +116,7 @@ fn mix_reads_back_what_it_writes_in_shared_memory() {
         assert_eq!(report.bytes, report.transfers * size);
     }
     for case in stored.cases() {
-        if let Some(posted) = posted(case) {
+        if let Some(posted) = initiator_posts(case) {
             let reads = posted.read_back.as_ref().unwrap().histogram.count();
             assert_eq!(2 * reads, posted.operations);
         }

@@ -59,7 +59,7 @@ fn run_that_is_interrupted_in_every_stage_measures_only_what_it_still_needs() {
     }
     let stored = StoredRun::read(&directory);
     stored.assert_complete();
-    let (plan, reports) = planned(&directory);
+    let (plan, reports) = plan_and_reports(&directory);
     let stages: BTreeSet<usize> = stored
         .blocks()
         .iter()
@@ -90,7 +90,7 @@ fn stage_to_interrupt(
     interrupted: &BTreeSet<usize>,
 ) -> Option<usize> {
     let last = streams(&directory.join("records.jsonl")).pop()?;
-    let plan = plan.get_or_insert_with(|| planned(directory).0);
+    let plan = plan.get_or_insert_with(|| plan_and_reports(directory).0);
     let stages = blocks(&last)
         .into_iter()
         .filter_map(|block| stage_of(plan, block));
@@ -109,7 +109,7 @@ fn stage_of(plan: &HashedPlan, block: u32) -> Option<usize> {
 }
 
 /// The plan and the verified records of the run in `directory`.
-fn planned(directory: &Path) -> (HashedPlan, Reports) {
+fn plan_and_reports(directory: &Path) -> (HashedPlan, Reports) {
     let run = stored_run::run(directory);
     let plan = campaign::plan::plan(&validate(&run).unwrap()).unwrap();
     let uid = run.metadata.uid.unwrap();

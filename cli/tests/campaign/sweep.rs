@@ -15,7 +15,7 @@ const SIZE: f64 = 65536.0;
 /// Maximum error of the knee and the capacity.
 const TOLERANCE: f64 = 0.05;
 
-/// Runs a sweep of 64 KiB writes with windows of length `duration` in a namespace of its own, and returns its result and
+/// Runs a sweep of 64 KiB writes with windows of length `duration` in a separate namespace, and returns its result and
 /// the text report.
 fn sweep(shape: &str, duration: &str, sweep: &str, sampling: &str) -> (SweepResult, String) {
     let dir = TestDir::new();

@@ -29,7 +29,7 @@ const MEASURE: &str = "onload = () => {
 }";
 
 /// Returns the result of [`MEASURE`] in a browser that is started with `arguments`.
-fn measured(arguments: &[&str]) -> String {
+fn measure_page(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("report.html"), planted_html()).unwrap();
     let frames: String = WIDTHS
@@ -82,10 +82,10 @@ fn measured(arguments: &[&str]) -> String {
 #[test]
 fn page_fits_phone_and_desktop_and_supports_keyboard_and_dark_mode() {
     let widths = WIDTHS.map(|width| width.to_string()).join(",");
-    let light = measured(&[]);
+    let light = measure_page(&[]);
     let color = light.strip_prefix(&format!("{widths} | 0 | "));
     let color = color.unwrap_or_else(|| panic!("too wide, or elements are unreachable by keyboard: {light}"));
-    let dark = measured(&["--force-dark-mode"]);
+    let dark = measure_page(&["--force-dark-mode"]);
     assert!(dark.starts_with(&format!("{widths} | 0 | ")), "{dark}");
     assert!(!dark.ends_with(color), "not dark: {dark}");
 }

@@ -21,7 +21,7 @@ fn comparison<'a>(
     evaluation.comparisons.find(scenario, size, arm, metric).unwrap()
 }
 
-fn planted() -> Campaign {
+fn planted_campaign() -> Campaign {
     Campaign {
         effects: [
             (("fi-inject", 64), 0.85),
@@ -36,7 +36,7 @@ fn planted() -> Campaign {
 
 #[test]
 fn finds_only_the_planted_effects() {
-    let evaluation = planted().evaluation();
+    let evaluation = planted_campaign().evaluation();
     let primary = |scenario, size, arm| {
         let metric = [Metric::LatencyP50, Metric::Throughput][scenario];
         comparison(&evaluation, scenario, size, arm, metric)
@@ -60,7 +60,7 @@ fn finds_only_the_planted_effects() {
 
 #[test]
 fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
-    let evaluation = planted().evaluation();
+    let evaluation = planted_campaign().evaluation();
     let negative = comparison(&evaluation, 1, 64 * KIB, "coalesce", Metric::Throughput);
     assert_eq!((negative.role, negative.verdict), (Role::NegativeControl, None));
     assert!(negative.interval.is_some());
@@ -77,7 +77,7 @@ fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
 
 #[test]
 fn optimization_that_did_not_engage_has_no_verdict() {
-    let evaluation = planted().evaluation();
+    let evaluation = planted_campaign().evaluation();
     let over = comparison(&evaluation, 0, 256, "fi-inject", Metric::LatencyP50);
     assert_eq!(over.verdict, None);
     assert!(matches!(&over.reason, Some(Withheld::NotEngaged { message, .. }) if message.contains("128 B")));
@@ -85,7 +85,7 @@ fn optimization_that_did_not_engage_has_no_verdict() {
 
 #[test]
 fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
-    let mut campaign = planted();
+    let mut campaign = planted_campaign();
     campaign.effects.insert(("control", 64), 0.9);
     let evaluation = campaign.evaluation();
     let inject = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
@@ -107,7 +107,7 @@ fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
 
 #[test]
 fn violated_negative_control_removes_the_verdicts() {
-    let mut campaign = planted();
+    let mut campaign = planted_campaign();
     campaign.effects.insert(("coalesce", 128 * KIB), 0.9);
     let evaluation = campaign.evaluation();
     let doorbell = comparison(&evaluation, 1, 128 * KIB, "doorbell", Metric::Throughput);
@@ -117,7 +117,7 @@ fn violated_negative_control_removes_the_verdicts() {
 
 #[test]
 fn contradicted_fabric_has_no_verdict() {
-    let mut campaign = planted();
+    let mut campaign = planted_campaign();
     campaign.tweak = |case| {
         if let CaseResult::Measured(measurement) = &mut case.result
             && (case.arm.as_str(), case.size_bytes, case.round) == ("fi-inject", 64, 3)
@@ -135,7 +135,7 @@ fn contradicted_fabric_has_no_verdict() {
 
 #[test]
 fn compares_expectations_with_the_intervals() {
-    let evaluation = planted().evaluation();
+    let evaluation = planted_campaign().evaluation();
     let answers = &evaluation.comparisons.expectations;
     assert_eq!(
         answers[0].text,
@@ -153,7 +153,7 @@ fn compares_expectations_with_the_intervals() {
 
 #[test]
 fn reports_an_incomplete_run() {
-    let campaign = planted();
+    let campaign = planted_campaign();
     let text = campaign.stream(1, &[5]);
     let reports = campaign::collect::collect(&campaign.plan, crate::fixture::UID, text.as_bytes());
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();

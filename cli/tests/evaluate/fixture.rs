@@ -131,11 +131,7 @@ impl Campaign {
                 for (position, leg_arm) in block.order.iter().enumerate() {
                     let arm = leg.arms[*leg_arm as usize].0;
                     let name = &self.plan.arms[arm].name;
-                    let key = (
-                        ARMS.iter().find(|known| *known == name).copied(),
-                        block.size_bytes,
-                    );
-                    let effect = key.0.and_then(|name| self.effects.get(&(name, key.1))).copied();
+                    let effect = self.effects.get(&(name.as_str(), block.size_bytes)).copied();
                     let seed = u64::from(block.block) << 8 | arm as u64;
                     let mut rng = ChaCha8Rng::seed_from_u64(seed);
                     let result = match block.pass {
@@ -277,5 +273,7 @@ fn cold(round: u32, arm: &str) -> ColdRecord {
         registered_bytes: 1 << 20,
         address_insertion_nanos: 15_000,
         first_post_nanos: Some(90_000),
+        prepared_requests: None,
+        preparation_nanos: None,
     }
 }

@@ -10,7 +10,9 @@
 mod browser;
 mod collecting;
 mod comparing;
+mod factors;
 mod fixture;
+mod imported;
 mod openmetrics;
 mod reporting;
 mod runs;

@@ -21,7 +21,7 @@ fn input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<
 }
 
 #[test]
-fn best_throughput_is_that_of_a_variant_even_if_the_control_is_faster() {
+fn best_throughput_excludes_a_faster_control() {
     let size = 128 << 10;
     let campaign = Campaign {
         effects: [(("control", size), 0.5)].into(),
@@ -157,12 +157,12 @@ pub mod formats {
     use crate::fixture::UID;
 
     /// A campaign with known effects and its evaluation.
-    struct Planted {
+    struct PlantedCampaign {
         campaign: Campaign,
         evaluation: Evaluation,
     }
 
-    impl Planted {
+    impl PlantedCampaign {
         fn report(&self) -> Report<'_> {
             Report {
                 plan: &self.campaign.plan,
@@ -171,7 +171,7 @@ pub mod formats {
         }
     }
 
-    static PLANTED: LazyLock<Planted> = LazyLock::new(|| {
+    static PLANTED: LazyLock<PlantedCampaign> = LazyLock::new(|| {
         let effects = [
             (("fi-inject", 64), 0.85),
             (("doorbell", 128 << 10), 1.1),
@@ -182,7 +182,7 @@ pub mod formats {
             effects: effects.into(),
             ..Campaign::default()
         };
-        Planted {
+        PlantedCampaign {
             evaluation: campaign.evaluation(),
             campaign,
         }
@@ -268,7 +268,7 @@ pub mod formats {
         let report = PLANTED.report();
         let text = junit::render(&report).unwrap();
         insta::assert_snapshot!("junit", text.replace(report.plan.hash(), "<plan hash>"));
-        let Planted { campaign, .. } = &*PLANTED;
+        let PlantedCampaign { campaign, .. } = &*PLANTED;
         let lines = campaign.stream(1, &[5]);
         let reports = collect(&campaign.plan, UID, lines.as_bytes());
         let report = Report {
@@ -293,7 +293,7 @@ pub mod formats {
             .into(),
             ..Campaign::default()
         };
-        let mut planted = Planted {
+        let mut planted = PlantedCampaign {
             evaluation: campaign.evaluation(),
             campaign,
         };
@@ -334,7 +334,7 @@ pub mod formats {
             },
             ..Campaign::default()
         };
-        let planted = Planted {
+        let planted = PlantedCampaign {
             evaluation: campaign.evaluation(),
             campaign,
         };
@@ -367,7 +367,7 @@ pub mod formats {
     #[test]
     fn noise_floor_reports_the_sizes_it_covers() {
         let campaign = Campaign::default();
-        let mut planted = Planted {
+        let mut planted = PlantedCampaign {
             evaluation: campaign.evaluation(),
             campaign,
         };

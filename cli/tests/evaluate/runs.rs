@@ -11,14 +11,14 @@ use crate::fixture::{Campaign, plan};
 /// Modifies the evaluation of a run.
 type Change = fn(&mut Evaluation);
 
-fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
+fn finished_run<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
     FinishedRun { plan, evaluation }
 }
 
 /// Compares two runs of the fixture's plan.
-fn compared(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
+fn compare_evaluations(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
     let plan = plan();
-    compare_runs(&finished(&plan, first), &finished(&plan, second)).unwrap()
+    compare_runs(&finished_run(&plan, first), &finished_run(&plan, second)).unwrap()
 }
 
 fn comparison<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComparison {
@@ -57,11 +57,11 @@ fn detects_a_change() {
         effects: [(("fi-inject", 64), 0.7)].into(),
         ..Campaign::default()
     };
-    let all = compared(&before, &after.evaluation());
+    let all = compare_evaluations(&before, &after.evaluation());
     let inject = comparison(&all, "fi-inject", 64);
     assert_eq!(inject.metric, Metric::LatencyP50);
     assert_eq!(inject.verdict, Some(Verdict::Improved));
-    let all = compared(&after.evaluation(), &before);
+    let all = compare_evaluations(&after.evaluation(), &before);
     assert_eq!(
         comparison(&all, "fi-inject", 64).verdict,
         Some(Verdict::Regressed)
@@ -73,7 +73,7 @@ fn change_common_to_all_arms_is_not_attributed_to_an_arm() {
     let before = Campaign::default().evaluation();
     let mut whole = faster(64);
     whole.effects.insert(("control", 64), 0.7);
-    let all = compared(&before, &whole.evaluation());
+    let all = compare_evaluations(&before, &whole.evaluation());
     let baseline = comparison(&all, "baseline", 64);
     assert_eq!(baseline.verdict, None);
     assert!(baseline.interval_percent.unwrap().1 < -20.0, "{baseline:?}");
@@ -98,7 +98,11 @@ fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.baseline = 1;
-    let all = compare_runs(&finished(&first, &evaluation), &finished(&second, &evaluation)).unwrap();
+    let all = compare_runs(
+        &finished_run(&first, &evaluation),
+        &finished_run(&second, &evaluation),
+    )
+    .unwrap();
     assert!(!all.is_empty());
     let baselines = [&first.arms[0].name, &first.arms[1].name];
     assert!(all.iter().all(|one| !baselines.contains(&&one.arm)), "{all:?}");
@@ -109,7 +113,10 @@ fn arms_missing_from_one_run_are_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();
-    let found = differences(&finished(&first, &evaluation), &finished(&second, &evaluation));
+    let found = differences(
+        &finished_run(&first, &evaluation),
+        &finished_run(&second, &evaluation),
+    );
     let what: Vec<&str> = found.iter().map(|one| one.property.as_str()).collect();
     assert_eq!(what, ["arms"]);
 }
@@ -118,7 +125,10 @@ fn arms_missing_from_one_run_are_a_difference() {
 fn violated_control_in_either_run_removes_the_verdict() {
     let before = Campaign::default().evaluation();
     let after = faster(64).evaluation();
-    for all in [compared(&before, &after), compared(&after, &before)] {
+    for all in [
+        compare_evaluations(&before, &after),
+        compare_evaluations(&after, &before),
+    ] {
         assert_withheld(&all, 64, "suspect: the control arm");
     }
 }
@@ -139,7 +149,10 @@ fn arms_compared_with_a_contradicted_baseline_have_no_verdict() {
         ..Campaign::default()
     };
     let after = after.evaluation();
-    for all in [compared(&before, &after), compared(&after, &before)] {
+    for all in [
+        compare_evaluations(&before, &after),
+        compare_evaluations(&after, &before),
+    ] {
         assert_withheld(&all, 64, "fabric contradicted");
         let valid = comparison(&all, "fi-inject", 256);
         assert!(
@@ -157,7 +170,7 @@ fn optimization_that_did_not_engage_has_no_verdict() {
     let before = Campaign::default().evaluation();
     let mut whole = faster(256);
     whole.effects.insert(("control", 256), 0.7);
-    let all = compared(&before, &whole.evaluation());
+    let all = compare_evaluations(&before, &whole.evaluation());
     let inject = comparison(&all, "fi-inject", 256);
     assert!(inject.interval_percent.is_some());
     assert_eq!(inject.verdict, None);
@@ -171,7 +184,7 @@ fn arms_must_run_in_the_same_environment() {
     let different = |change: Change| {
         let mut second = first.clone();
         change(&mut second);
-        let found = differences(&finished(&plan, &first), &finished(&plan, &second));
+        let found = differences(&finished_run(&plan, &first), &finished_run(&plan, &second));
         found.into_iter().map(|one| one.property).collect::<Vec<_>>()
     };
     assert_eq!(different(|_| {}), Vec::<String>::new());

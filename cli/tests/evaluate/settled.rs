@@ -118,7 +118,7 @@ fn baseline_and_controls_are_measured_while_a_comparison_at_their_size_is_open()
             let variants = arms.clone().filter(is_variant);
             let last_of = |arm| {
                 stopping
-                    .ended((scenario, *size, arm))
+                    .early_end((scenario, *size, arm))
                     .map_or(ROUNDS, |ended| ended.rounds)
             };
             for arm in variants.clone() {

@@ -16,7 +16,7 @@ fn cell<'a>(summary: &'a Summary, scenario: usize, size: u64, arm: &str) -> &'a 
     summary.cell(scenario, size, arm).unwrap()
 }
 
-fn measured(case: &mut crds::record::CaseRecord) -> Option<&mut Measurement> {
+fn measurement_mut(case: &mut crds::record::CaseRecord) -> Option<&mut Measurement> {
     match &mut case.result {
         CaseResult::Measured(measurement) => Some(measurement),
         _ => None,
@@ -139,7 +139,7 @@ fn arm_without_a_valid_case_has_no_evidence() {
 fn reports_unavailable_throttling_counters_once() {
     let campaign = Campaign {
         tweak: |case| {
-            if let Some(measured) = measured(case) {
+            if let Some(measured) = measurement_mut(case) {
                 measured.target.throttled_nanos = None;
             }
         },
@@ -165,12 +165,12 @@ fn every_invalid_case_has_a_typed_reason() {
                         message: "no completion in 60 s".into(),
                     });
                 }
-                2 => measured(case).unwrap().target.throttled_nanos = Some(5),
-                3 => measured(case).unwrap().initiator.migrations = 1,
-                4 => measured(case).unwrap().initiator.governor_changed = true,
+                2 => measurement_mut(case).unwrap().target.throttled_nanos = Some(5),
+                3 => measurement_mut(case).unwrap().initiator.migrations = 1,
+                4 => measurement_mut(case).unwrap().initiator.governor_changed = true,
                 5 => {
                     for side in [0, 1] {
-                        let measurement = measured(case).unwrap();
+                        let measurement = measurement_mut(case).unwrap();
                         let side = if side == 0 {
                             &mut measurement.initiator
                         } else {
@@ -180,7 +180,7 @@ fn every_invalid_case_has_a_typed_reason() {
                     }
                 }
                 6 => {
-                    measured(case)
+                    measurement_mut(case)
                         .unwrap()
                         .initiator
                         .posted
@@ -191,10 +191,16 @@ fn every_invalid_case_has_a_typed_reason() {
                 7 => {
                     let mut fast = crds::histogram::Histogram::new();
                     fast.record(30);
-                    measured(case).unwrap().initiator.posted.as_mut().unwrap().latency = fast;
+                    measurement_mut(case)
+                        .unwrap()
+                        .initiator
+                        .posted
+                        .as_mut()
+                        .unwrap()
+                        .latency = fast;
                 }
                 8 => {
-                    measured(case)
+                    measurement_mut(case)
                         .unwrap()
                         .initiator
                         .posted
@@ -279,8 +285,53 @@ fn different_provider_contradicts_the_request() {
     let summary = summary(&campaign);
     let wrong = cell(&summary, 0, 64, "doorbell");
     assert_eq!(wrong.valid_cases, 0);
-    assert!(wrong.contradicted().unwrap().reason.contains("provider shm"));
+    assert!(
+        wrong
+            .contradicting_proof()
+            .unwrap()
+            .reason
+            .contains("provider shm")
+    );
     assert_eq!(cell(&summary, 0, 64, "baseline").valid_cases, 13);
+}
+
+/// Sets the hash of the configuration, and the file that it comes from.
+fn configure(endpoints: &mut crds::record::EndpointsRecord, hash: &str, file: Option<&str>) {
+    let facts = endpoints.fabric.as_mut().unwrap();
+    facts.configuration_sha256 = Some(hash.to_owned());
+    facts.configuration_files = file.map(str::to_owned).into_iter().collect();
+}
+
+#[test]
+fn different_configurations_of_the_two_workers_are_invalid() {
+    let campaign = Campaign {
+        tweak_endpoints: |endpoints| match (endpoints.arm.as_str(), endpoints.rank) {
+            ("doorbell", 1) => configure(endpoints, "b2", Some("/root/ucx.conf")),
+            // Not every library prints its configuration.
+            ("coalesce", 1) => {}
+            _ => configure(endpoints, "a1", None),
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    let wrong = cell(&summary, 0, 64, "doorbell");
+    assert_eq!(wrong.valid_cases, 0);
+    let reason = wrong.invalid_reason().unwrap();
+    assert!(
+        reason.contains("configuration a1 on rank 0, and configuration b2 (with /root/ucx.conf) on rank 1"),
+        "{reason}"
+    );
+    assert!(matches!(
+        wrong.invalid[0].example,
+        Invalid::ConfigurationsDiffer {
+            initiator_rank: 0,
+            target_rank: 1,
+            ..
+        }
+    ));
+    for arm in ["baseline", "coalesce"] {
+        assert_eq!(cell(&summary, 0, 64, arm).valid_cases, 13, "{arm}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl ScenarioAssignment {
     pub fn area_bytes(&self, rails: u64) -> u64 {
         let largest = match &self.workload {
             Workload::Rpc(rpc) => rpc.message_bytes,
-            Workload::MemoryFootprint(_) => 0,
+            Workload::MemoryFootprint(_) | Workload::Command(_) => 0,
             Workload::ParameterServing(serving) => {
                 return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
             }
@@ -56,7 +56,9 @@ impl ScenarioAssignment {
 /// Maximum number of messages or transfers in flight per thread.
 pub fn window(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => PING_PONG_WINDOW,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => {
+            PING_PONG_WINDOW
+        }
         Workload::Transfer(transfer) => transfer.window,
         Workload::ParameterServing(_) => 1,
     }
@@ -70,7 +72,7 @@ pub fn shares_buffers(workload: &Workload) -> bool {
 /// Number of initiator threads. In parameter serving, each worker has one.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => 1,
         Workload::Transfer(transfer) => transfer.threads,
         Workload::ParameterServing(serving) => serving.workers,
     }
@@ -81,7 +83,7 @@ pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
         Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => true,
         Workload::ParameterServing(_) => false,
     }
 }

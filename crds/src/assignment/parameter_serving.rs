@@ -26,9 +26,9 @@ pub struct ServingWorkload {
     pub post_nanos: u64,
     /// Time between two steps of a worker, in nanoseconds.
     pub step_nanos: u64,
-    /// Number of versions after which the trainer ends.
+    /// Number of versions after which the trainer stops.
     pub max_version: u32,
-    /// Time after which the trainer ends, in nanoseconds.
+    /// Time after which the trainer stops, in nanoseconds.
     pub max_time_nanos: u64,
 }
 
@@ -100,7 +100,7 @@ impl ServingWorkload {
         self.max_time_nanos / self.post_nanos.max(1) + 2
     }
 
-    /// Time after which the trainer ends if no publication is late, in nanoseconds.
+    /// Time after which the trainer stops if no publication is late, in nanoseconds.
     pub fn nominal_nanos(&self) -> u64 {
         self.max_time_nanos
             .min(self.push_nanos.saturating_mul(self.max_version.into()))

@@ -1,10 +1,10 @@
-//! Workload of the scenario of the Transfer Engine Benchmark.
+//! Workload of the Transfer Engine Benchmark scenario.
 
 use super::{Extent, TransferWorkload, Workload};
 use crate::v1alpha1::{Direction, SegmentTransfer, SegmentWorkload, TransferBuffers, TransferOperation};
 
 impl SegmentTransfer {
-    /// The workload with the measured extent `measured`.
+    /// Returns the workload with the measured extent `measured`.
     pub fn workload(&self, measured: Extent) -> Workload {
         let (operation, read_back) = match self.workload {
             SegmentWorkload::Read => (TransferOperation::Read, false),

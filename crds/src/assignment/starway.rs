@@ -1,4 +1,4 @@
-//! Workloads of the scenarios of the Starway benchmark suite.
+//! Workloads of the Starway benchmark scenarios.
 
 use super::{Extent, PingPongWorkload, TransferWorkload, Workload};
 use crate::v1alpha1::{
@@ -11,7 +11,7 @@ pub trait CountedWorkload {
     /// Number of measured operations per thread.
     fn iterations(&self) -> u32;
 
-    /// The workload with the measured extent `measured`.
+    /// Returns the workload with the measured extent `measured`.
     fn workload(&self, measured: Extent) -> Workload;
 }
 

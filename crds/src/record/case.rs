@@ -133,14 +133,19 @@ pub struct Posted {
     /// Round-trip times of pings. Unset if this worker sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingReport>,
-    /// Values that only calls have. Unset for other workloads.
+    /// Values that exist only for calls. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallReport>,
-    /// Memory of the host and its consumers. Unset for other workloads.
+    /// Memory of the host and the consumers of a tensor. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<FootprintReport>,
-    /// Transfers of the window in which all flows are active. Latencies are those of these transfers, while the other
-    /// values also include the transfers before and after this window. Only with the many-to-many pattern.
+    /// Values that a command reported. Unset for other workloads. The record of a command contains no latency
+    /// distribution, since its tool reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandReport>,
+    /// Transfers of the window in which all flows of the many-to-many pattern, or both directions of a bidirectional closed
+    /// loop, are active. The latencies include only these transfers, while the other values also include the transfers
+    /// before and after this window. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simultaneous: Option<Simultaneous>,
     /// Latency of the reads of a workload that reads back what it has written. `latency` contains both reads and writes.
@@ -151,6 +156,39 @@ pub struct Posted {
     /// nanoseconds; of all threads, the longest. Unset unless the workload has segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_burst_nanos: Option<u64>,
+}
+
+/// Result of one execution of a command, as its tool printed it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandReport {
+    /// Latency in nanoseconds. Unset if the tool printed none, or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_nanos: Option<f64>,
+    /// Payload bytes per second. Unset if the tool printed none, or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<f64>,
+    /// Lower bound of the payload bytes that the tool transferred in at least one direction. Unset if the output does not
+    /// contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_bytes: Option<u64>,
+    /// Log lines in which a library reports a different path of the data than the requested one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
+}
+
+/// Path of the data as reported by the libraries of a command, in an execution that is not measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandLog {
+    /// UCX lanes or NCCL networks that the libraries selected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<String>,
+    /// Log lines in which a library reports a different path of the data than the requested one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
 }
 
 /// Memory of a host and its consumers, in bytes. Sums over consumers do not include the host.
@@ -172,12 +210,12 @@ pub struct FootprintReport {
     pub consumers_rss_bytes: u64,
     /// Sum of the Pss of the tensor in the host and all consumers.
     pub tensor_pss_bytes: u64,
-    /// Change of the Pss of host and consumers from one distribution to the next, in bytes: the slope of the line of least
-    /// squares.
+    /// Change of the Pss of host and consumers from one distribution to the next, in bytes: the slope of a least-squares
+    /// line.
     pub slope_bytes: f64,
 }
 
-/// Values that only calls between isolated processes have.
+/// Values that exist only for calls between isolated processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -196,21 +234,33 @@ pub struct CallReport {
     pub memory_after_bytes: Option<u64>,
 }
 
-/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active. The flow posts without a
-/// pause from before the window to after it.
+impl Posted {
+    /// Completed operations, their payload bytes, and the time in which they completed, in nanoseconds, from which rates
+    /// are computed: those in `simultaneous`, if it is set.
+    pub fn timed(&self) -> (u64, u64, u64) {
+        match &self.simultaneous {
+            Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
+            None => (self.operations, self.payload_bytes, self.elapsed_nanos),
+        }
+    }
+}
+
+/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active, or of one direction in
+/// the window in which both are. The flow or the direction posts without a pause from before the window to after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Simultaneous {
-    /// Number of transfers that completed in the window.
+    /// Number of transfers that completed in the windows of the threads.
     pub operations: u64,
     /// Payload bytes of these transfers.
     pub payload_bytes: u64,
-    /// Length of the window, from one completion to another, in nanoseconds.
+    /// Length of the window, from one completion to another, in nanoseconds. Every thread has its own window. With several
+    /// threads, this is the mean length with which `payloadBytes / elapsedNanos` is the sum of the rates of the threads.
     pub elapsed_nanos: u64,
-    /// Time from the first post to the start of the window, in nanoseconds.
+    /// Time from the first post to the start of the first window, in nanoseconds.
     pub lead_nanos: u64,
-    /// Time from the end of the window to the last completion, in nanoseconds.
+    /// Time from the end of the last window to the last completion, in nanoseconds.
     pub tail_nanos: u64,
 }
 
@@ -234,7 +284,7 @@ pub struct Durations {
 pub struct PingReport {
     /// Before the transfers, while the fabric is idle.
     pub idle: Durations,
-    /// Beside the transfers.
+    /// During the transfers.
     pub loaded: Durations,
 }
 
@@ -356,10 +406,13 @@ pub struct InterfaceDelta {
     pub name: String,
     /// Indexes of the rails that use the interface.
     pub rails: Vec<u32>,
-    /// Bytes sent.
+    /// Bytes sent. For a software RDMA device, the bytes that the underlying network interface sent.
     pub tx_bytes: u64,
-    /// Bytes received.
+    /// Bytes received. For a software RDMA device, the bytes that the underlying network interface received.
     pub rx_bytes: u64,
+    /// Packets of a software RDMA device, which counts no bytes. Unset for all other interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub software: Option<SoftwareDevice>,
     /// Number of retransmitted packets. Unset if the interface does not count retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
@@ -369,6 +422,22 @@ pub struct InterfaceDelta {
     /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_bits_per_second: Option<u64>,
+}
+
+/// Packet counters of a software RDMA device (soft-RoCE). The device counts no bytes, and the network interface below it
+/// also carries other traffic. Together, they show how many bytes the device can have transferred.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SoftwareDevice {
+    /// Name of the network interface below the device.
+    pub interface: String,
+    /// Maximum number of bytes of a packet of the interface.
+    pub packet_bytes: u64,
+    /// Packets that the device sent.
+    pub tx_packets: u64,
+    /// Packets that the device received.
+    pub rx_packets: u64,
 }
 
 /// Result of an integrity check.
@@ -391,6 +460,9 @@ pub struct IntegrityReport {
     pub torn_chunks: u64,
     /// Number of chunks that arrived more than once.
     pub duplicated_chunks: u64,
+    /// Log lines of the libraries of a command, whose data the runner cannot verify. Unset for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLog>,
 }
 
 /// Mismatching byte.
@@ -443,7 +515,7 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
-    /// A process of the case ran out of memory, or the kernel killed it because its cgroup did.
+    /// A process of the case ran out of memory, or the kernel killed it because its cgroup was out of memory.
     OutOfMemory,
     /// The case was skipped, because the machine or the cgroup has less memory available than it needs.
     NotEnoughMemory,
@@ -465,6 +537,10 @@ pub enum FailureReason {
     PostFailed,
     /// A completion reported an error.
     CompletionFailed,
+    /// A command cannot be executed, exited with an error, printed too much, or left processes behind.
+    CommandFailed,
+    /// The output of a command does not have the format and the units that its tool is known to print.
+    CommandOutput,
     /// The run was interrupted.
     Interrupted,
     /// Internal error of the instrument.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseFailure, HardwareFacts};
-use crate::v1alpha1::{Answer, MemoryKind, Polling};
+use crate::v1alpha1::{Answer, MemoryKind, Polling, StepTimes};
 
 /// Machine and resource limits of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -132,8 +132,10 @@ pub struct FabricFacts {
     /// Settings that the transport applied to the configuration of the library, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// SHA-256 hash of the effective configuration of the first rail, as printed by the library, in hexadecimal. Unset
-    /// for libraries that cannot print it.
+    /// SHA-256 hash of the effective configuration, in hexadecimal: of the configuration that the library printed for
+    /// every rail, the settings that were applied, the library's environment variables, and the contents of the
+    /// configuration files. The devices of the rails, the paths of the files, and values that the library measures are
+    /// excluded, so that the workers and rounds of an arm can be compared. Unset for libraries that cannot print it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_sha256: Option<String>,
     /// Configuration files that the library may have read.
@@ -176,6 +178,13 @@ pub struct ProtocolsRecord {
     pub arm: String,
     /// Protocols that were used at least once.
     pub protocols: Vec<ProtocolUse>,
+    /// Number of used protocols that `protocols` omits to keep the record short. They have the smallest counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Protocol that the library selected for a function and a range of sizes, as reported by the library.
@@ -190,6 +199,10 @@ pub struct ProtocolUse {
     /// Largest message for which the protocol is selected, in bytes. Unset if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_bytes: Option<u64>,
+    /// Kind of the local memory for which the protocol is selected, such as `host` or `cuda`. Unset if the library does not
+    /// report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Description of the protocol, such as `zero-copy` or `software emulation`.
     pub description: String,
     /// Transports and devices that the protocol uses, such as `tcp/lo`.
@@ -197,20 +210,29 @@ pub struct ProtocolUse {
     /// Number of times that the protocol was started. Protocols that split a message are counted once for each fragment,
     /// and some calls for small messages are not counted.
     pub count: u64,
+    /// Times of the steps of the transfers. Unset for libraries with one call for each transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepTimes>,
 }
 
 impl ProtocolUse {
-    /// Adds the count to that of the same protocol in `protocols`, or adds the protocol.
+    /// Adds the count to the entry for the same protocol in `protocols`, or adds the protocol.
     pub fn add_to(self, protocols: &mut Vec<Self>) {
         let same = |known: &&mut Self| {
             let with_count = Self {
                 count: self.count,
+                steps: self.steps.clone(),
                 ..(**known).clone()
             };
             with_count == self
         };
         match protocols.iter_mut().find(same) {
-            Some(known) => known.count = known.count.saturating_add(self.count),
+            Some(known) => {
+                known.count = known.count.saturating_add(self.count);
+                if let Some(steps) = &self.steps {
+                    known.steps.get_or_insert_default().add(steps);
+                }
+            }
             None => protocols.push(self),
         }
     }
@@ -380,4 +402,11 @@ pub struct ColdRecord {
     /// Time from the first post to its completion, in nanoseconds. Unset for a worker that posts no operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_post_nanos: Option<u64>,
+    /// Number of transfer requests that were prepared to be posted several times. Unset for libraries without such
+    /// requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared_requests: Option<u64>,
+    /// Time to prepare these requests, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation_nanos: Option<u64>,
 }

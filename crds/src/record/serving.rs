@@ -18,7 +18,7 @@ pub struct ServingReport {
     /// Version lag at every step of every worker: the number of versions that were newer than the version in use. The
     /// values are numbers of versions, not nanoseconds; up to 2047, they are exact.
     pub version_lag: Histogram,
-    /// Largest version lag.
+    /// Maximum version lag.
     pub max_version_lag: u64,
     /// Time lag at every step of every worker: the time since a newer version was published, or 0 if the version in use
     /// was the latest.
@@ -28,7 +28,7 @@ pub struct ServingReport {
     pub pull: Option<Durations>,
     /// Whether the trainer and the workers read the same clock.
     pub same_clock: bool,
-    /// Maximum error of times that were measured on two clocks, in nanoseconds: 0 with the same clock.
+    /// Largest error bound of times measured across the two clocks, in nanoseconds; 0 if both sides use the same clock.
     pub clock_bound_nanos: u64,
 }
 
@@ -51,38 +51,55 @@ pub struct WorkerReport {
     pub version_lag_p50: u64,
     /// 99th percentile of the version lag.
     pub version_lag_p99: u64,
-    /// Largest version lag.
+    /// Maximum version lag.
     pub version_lag_max: u64,
     /// Median time lag, in nanoseconds.
     pub time_lag_p50_nanos: u64,
     /// 99th percentile of the time lag, in nanoseconds.
     pub time_lag_p99_nanos: u64,
-    /// Largest time lag, in nanoseconds.
+    /// Maximum time lag, in nanoseconds.
     pub time_lag_max_nanos: u64,
     /// Number of posts that the trainer received.
     pub posts: u64,
-    /// Staleness that the trainer computes from the posts. Unset without posts after the first version.
+    /// Staleness that the trainer computes from the posts. Unset if no post arrived after the first version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<PostedStaleness>,
-    /// Number of fetched or received versions whose bytes belonged to several versions, and which were not used.
+    /// Staleness that the original benchmark computes from the posts. Unset without posts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<OriginalStaleness>,
+    /// Number of fetched or received versions that were not used, because their bytes belonged to several versions (torn
+    /// versions).
     pub torn: u64,
     /// Datagrams of mode Multicast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramReport>,
 }
 
-/// Staleness that the trainer computes from the posts of a worker, in versions. All values are means over the posts.
+/// Staleness that the trainer computes from the posts of a worker, in versions. The lags are means over the posts that
+/// cover at least one step with a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PostedStaleness {
+    /// Number of these posts. Records of older runners contain no number and are not summarized.
+    #[serde(default)]
+    pub posts: u64,
     /// Store lag: the mean version lag at the steps that a post covers.
     pub store_versions: f64,
     /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at these steps.
     pub post_versions: f64,
-    /// The value that the original benchmark reports: the sum of both lags, with version -1 at steps before the first
-    /// version.
-    pub original_versions: f64,
+}
+
+/// Staleness as the original benchmark computes it, which also counts the steps before the first version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OriginalStaleness {
+    /// Number of posts that cover at least one step.
+    pub posts: u64,
+    /// The latest version when a post arrived, minus the mean version that the worker used at the steps that the post
+    /// covers, with version -1 at steps before the first version. The mean over the posts.
+    pub versions: f64,
 }
 
 /// Datagrams of one worker.
@@ -92,9 +109,9 @@ pub struct PostedStaleness {
 pub struct DatagramReport {
     /// Number of datagrams that the trainer sent.
     pub sent: u64,
-    /// Number of different datagrams that arrived.
+    /// Number of distinct datagrams that arrived.
     pub received: u64,
-    /// Number of datagrams that arrived again.
+    /// Number of duplicate datagrams that arrived.
     pub duplicates: u64,
     /// Number of datagrams that did not arrive: `sent` minus `received`.
     pub lost: u64,

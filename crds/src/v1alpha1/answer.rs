@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-// The values are those of a condition's status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm read YAML
-// 1.1, in which they are booleans, so the API server would reject them.
+// The values are the same as for the status of a condition in Kubernetes. `Yes` and `No` would not work: kubectl and Helm
+// read YAML 1.1, in which they are booleans, so the API server would reject them.
 /// Whether a statement about the library or the provider is true. Not every library reports an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

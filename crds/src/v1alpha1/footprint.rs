@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Size;
 
-/// Memory of a host and its consumers, to which it distributes a tensor. The channel of each arm
-/// (`spec.variants[].channel`) determines whether the consumers share the tensor (SharedMemory) or have a copy each
+/// Memory of a host and of the consumers to which it distributes a tensor. The channel of each arm
+/// (`spec.variants[].channel`) determines whether the consumers share the tensor (SharedMemory) or have one copy each
 /// (UnixSocket, Tcp).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -17,8 +17,8 @@ pub struct MemoryFootprint {
     /// Sizes of the tensor, such as 1Mi. Defaults to 1Mi and 2Gi.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 16)))]
     pub sizes: Vec<Size>,
-    /// Number of distributions after the first, which is for warm-up. Each replaces the tensor of every consumer, so that memory that a distribution does not
-    /// return makes the total grow. Defaults to 5.
+    /// Number of distributions after the first, which is for warm-up. Each replaces the tensor of every consumer, so that
+    /// the total grows if a distribution does not free memory. Defaults to 5.
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 1000)))]
     pub iterations: u32,
     /// Maximum duration of a case, in seconds. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 60.

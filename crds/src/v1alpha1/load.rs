@@ -10,8 +10,8 @@ pub enum Load {
     /// Transfers have intended start times, whether or not earlier ones have completed. The latency of a transfer counts
     /// from its intended start, so that a stall delays every transfer that should have started during it.
     OpenLoop(OpenLoop),
-    /// The scenario is measured as an open loop at several rates, each as a scenario of its own with the name
-    /// `NAME-RATE`. status.sweeps[] contains the highest rate that each arm sustains. Requires a single size.
+    /// The scenario is measured as an open loop at several rates, each as a separate scenario with the name `NAME-RATE`.
+    /// status.sweeps[] contains the highest rate that each arm sustains. Requires a single size.
     Sweep(Sweep),
 }
 
@@ -20,7 +20,7 @@ pub enum Load {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenLoop {
-    /// Mean number of transfers per second and thread.
+    /// Mean number of transfers per second per thread.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub rate: u32,
     /// Distribution of the time between two intended starts. Defaults to Poisson.
@@ -28,7 +28,7 @@ pub struct OpenLoop {
     pub arrivals: Arrivals,
 }
 
-/// Rates of a load sweep: from `from` to `to` in steps of the same ratio, rounded to whole numbers.
+/// Rates of a load sweep: a geometric sequence from `from` to `to`, rounded to whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -36,11 +36,11 @@ pub struct OpenLoop {
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sweep {
-    /// Lowest rate, in transfers per second and thread. The latency at this rate is the reference for the higher rates,
+    /// Lowest rate, in transfers per second per thread. The latency at this rate is the reference for the higher rates,
     /// so choose a rate far below the capacity.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub from: u32,
-    /// Highest rate, in transfers per second and thread.
+    /// Highest rate, in transfers per second per thread.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub to: u32,
     /// Number of rates, including `from` and `to`.
@@ -52,7 +52,7 @@ pub struct Sweep {
 }
 
 impl Load {
-    /// The open loop, or that of the lowest rate of the sweep.
+    /// The open loop, or the open loop at the lowest rate of the sweep.
     pub fn lowest(self) -> OpenLoop {
         match self {
             Self::OpenLoop(open_loop) => open_loop,
@@ -62,7 +62,7 @@ impl Load {
 }
 
 impl Sweep {
-    /// The open loop of one rate.
+    /// The open loop at one rate.
     pub fn at(self, rate: u32) -> OpenLoop {
         OpenLoop {
             rate,
@@ -86,7 +86,7 @@ pub enum Arrivals {
     /// intended start times.
     #[default]
     Poisson,
-    /// Always the same.
+    /// Constant.
     Constant,
 }
 

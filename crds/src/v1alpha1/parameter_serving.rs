@@ -1,11 +1,16 @@
-//! The scenario of the Parameter Serving Benchmark: one trainer publishes versions of its parameters, and workers fetch
-//! them while they compute.
+//! The Parameter Serving Benchmark scenario: one trainer publishes versions of its parameters, and workers fetch them
+//! while they compute.
 
 use std::time;
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Size};
+
+/// Default number of workers of a trainer in one pod.
+const DEFAULT_WORKERS: u32 = 4;
+/// Default number of workers of a trainer in the pod of each receiver.
+const DEFAULT_WORKERS_PER_NODE: u32 = 1;
 
 /// One trainer, which is the initiator, publishes versions of its parameters at a fixed period. The workers, which are
 /// threads of the target, use the latest version that they have. The result is how stale that version is.
@@ -14,7 +19,9 @@ use crate::units::{Duration, Size};
 #[cfg_attr(feature = "crd", x_kube(
     validation = kube::core::Rule::new("(self.mode == 'Filesystem') == has(self.directory)").message("directory must be set for mode Filesystem, and only for it").field_path(".directory"),
     validation = kube::core::Rule::new("self.mode == 'Multicast' || !has(self.multicast)").message("multicast applies only to mode Multicast").field_path(".multicast"),
-    validation = kube::core::Rule::new("self.workers.all(one, self.workers.exists_one(other, other == one))").message("the numbers of workers must be unique").field_path(".workers"),
+    validation = kube::core::Rule::new("!has(self.workers) || !has(self.workersPerNode)").message("at most one of workers and workersPerNode may be set").field_path(".workersPerNode"),
+    validation = kube::core::Rule::new("!has(self.workers) || self.workers.all(one, self.workers.exists_one(other, other == one))").message("the numbers of workers must be unique").field_path(".workers"),
+    validation = kube::core::Rule::new("!has(self.workersPerNode) || self.workersPerNode.all(one, self.workersPerNode.exists_one(other, other == one))").message("the numbers of workers per node must be unique").field_path(".workersPerNode"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ParameterServing {
@@ -36,23 +43,35 @@ pub struct ParameterServing {
     /// Time between two steps of a worker. Staleness is evaluated at each step. Defaults to 5ms.
     #[serde(default = "default_step_period")]
     pub step_period: Duration,
-    /// Number of versions after which the trainer ends. Defaults to 500.
+    /// Number of versions after which the trainer stops. Defaults to 500.
     #[serde(default = "default_max_version")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 30_000)))]
     pub max_version: u32,
-    /// Time after which the trainer ends, even if there are fewer versions. Defaults to 60s.
+    /// Time after which the trainer stops, even if it has published fewer versions. Defaults to 60s.
     #[serde(default = "default_max_time")]
     pub max_time: Duration,
-    /// Numbers of workers. With several numbers, each becomes a scenario of its own with the name NAME-WORKERS, so that
-    /// the results show how the mode scales. Defaults to 4.
-    #[serde(default = "default_workers")]
+    /// Numbers of workers of a trainer, all of which run in one pod. With several numbers, each becomes a separate
+    /// scenario with the name NAME-WORKERS, so that the results show how the mode scales. Defaults to 4. Must not be set
+    /// with pattern ManyToMany, which uses workersPerNode instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 8), inner(range(min = 1, max = 16)))
     )]
-    pub workers: Vec<u32>,
-    /// Directory that holds the latest version in mode Filesystem. It must be the same file system for the trainer and
-    /// the workers. Must be set for this mode.
+    pub workers: Option<Vec<u32>>,
+    /// Numbers of workers of a trainer in the pod of each receiver of pattern ManyToMany. A trainer has this number of
+    /// workers times spec.placement.receivers. With several numbers, each becomes a separate scenario with the name
+    /// NAME-WORKERS, in which WORKERS is the total number of workers of a trainer. Defaults to 1 with pattern ManyToMany.
+    /// Must not be set with other patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 8), inner(range(min = 1, max = 16)))
+    )]
+    pub workers_per_node: Option<Vec<u32>>,
+    /// Directory that contains the latest version in mode Filesystem. It must be in a file system that the trainer and
+    /// the workers share. In a cluster, it must be /mnt/fabricbench or a directory in it, and
+    /// spec.resources.persistentVolumeClaim must be set. Required for this mode; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 1024)))]
     pub directory: Option<String>,
@@ -61,13 +80,27 @@ pub struct ParameterServing {
     pub multicast: Option<Multicast>,
 }
 
+impl ParameterServing {
+    /// Numbers of workers of a trainer in one pod, with the default of the pattern; at least one number.
+    pub fn workers_in_pod(&self, is_many_to_many: bool) -> &[u32] {
+        let (given, default): (_, &[u32]) = match is_many_to_many {
+            true => (&self.workers_per_node, &[DEFAULT_WORKERS_PER_NODE]),
+            false => (&self.workers, &[DEFAULT_WORKERS]),
+        };
+        given
+            .as_deref()
+            .filter(|given| !given.is_empty())
+            .unwrap_or(default)
+    }
+}
+
 /// How the parameters reach the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum ServingMode {
     /// The trainer writes a file, and each worker reads it.
     Filesystem,
-    /// The trainer sends datagrams to a multicast group, which every worker receives. Lost datagrams are not sent again.
+    /// The trainer sends datagrams to a multicast group, which every worker receives. Lost datagrams are not retransmitted.
     Multicast,
     /// The trainer writes into the memory of each worker over the fabric.
     Push,
@@ -143,8 +176,4 @@ fn default_max_version() -> u32 {
 
 fn default_max_time() -> Duration {
     millis(60_000)
-}
-
-fn default_workers() -> Vec<u32> {
-    vec![4]
 }

@@ -26,11 +26,11 @@ pub struct Placement {
     /// Pattern that selects the pairs of workers that exchange data. Defaults to Pairwise.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Number of workers that send. Only with pattern ManyToMany, which requires it.
+    /// Number of workers that send. Required with pattern ManyToMany; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
     pub senders: Option<u32>,
-    /// Number of workers that receive. Only with pattern ManyToMany, which requires it.
+    /// Number of workers that receive. Required with pattern ManyToMany; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
     pub receivers: Option<u32>,
@@ -119,7 +119,8 @@ pub enum Pattern {
     #[default]
     Pairwise,
     /// Every sender transfers to every receiver at the same time: incast with one receiver, fan-out with one sender. The
-    /// scenarios must be unidirectional transfers in a closed loop that last for a duration.
+    /// scenarios must be unidirectional transfers in a closed loop that last for a duration, or parameter serving, in which
+    /// every sender is a trainer whose workers run in the pods of all receivers.
     ManyToMany,
 }
 

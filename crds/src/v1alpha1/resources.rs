@@ -44,4 +44,16 @@ pub struct Resources {
     /// Size of the in-memory volume mounted at `/dev/shm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_memory: Option<Size>,
+    /// Name of a PersistentVolumeClaim in the namespace of the run, which all workers mount at /mnt/fabricbench. In a
+    /// cluster, the mode Filesystem of parameterServing needs it. If the workers run on different nodes, the access mode of
+    /// the claim must be ReadWriteMany. Outside a cluster, this field has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(
+            length(min = 1, max = 253),
+            regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+        )
+    )]
+    pub persistent_volume_claim: Option<String>,
 }

@@ -13,13 +13,13 @@ pub struct Rpc {
     /// Payloads of the calls. Defaults to SmallInt and SmallString.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 10)))]
     pub payloads: Vec<RpcPayload>,
-    /// Which calls a sample consists of. Defaults to Call.
+    /// Sequence of calls that make up a sample. Defaults to Call.
     pub pattern: RpcPattern,
-    /// Number of nested calls below the first one. Only for pattern Recursive, where it defaults to 3.
+    /// Number of nested calls below the first one. Must not be set unless pattern is Recursive, where it defaults to 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub depth: Option<u32>,
-    /// Whether the defaults are 100 samples after 2 for warm-up, instead of 1000 after 5. Defaults to false.
+    /// Whether the defaults are 100 measured samples and 2 for warm-up, instead of 1000 and 5. Defaults to false.
     pub quick: bool,
     /// Number of measured samples. sampling.minWindow does not raise it. Defaults to 1000, or 100 if quick is true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,14 +29,14 @@ pub struct Rpc {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
-    /// Maximum duration of a case, with its warm-up, in seconds. A process that exceeds it is killed, and the next case
-    /// starts a new one. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
+    /// Maximum duration of a case, including its warm-up, in seconds. A process that exceeds it is killed, and the next
+    /// case starts a new one. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub timeout_seconds: u32,
 }
 
-/// Payload of a call, with the name and shape that it has in the benchmark suite. Elements of arrays have 8 bytes, and
-/// elements of tensors 4. The reply to SmallInt and SmallString is the payload, and the reply to all others is its length.
+/// Payload of a call, with its name and shape in the benchmark suite. Elements of arrays have 8 bytes, and elements of
+/// tensors have 4. The reply to SmallInt and SmallString is the payload, and the reply to all others is its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum RpcPayload {
@@ -56,13 +56,13 @@ pub enum RpcPayload {
     MediumTensor,
     /// Tensor of 1024 x 1024 elements (4 MiB).
     LargeTensor,
-    /// Tensor of 3 x 8192 x 8192 elements (768 MiB), an image in 8K.
+    /// Tensor of 3 x 8192 x 8192 elements (768 MiB): an 8K image.
     ImageTensor,
-    /// Tensor of 40132 x 40132 elements (6.4 GB), a model.
+    /// Tensor of 40132 x 40132 elements (6.4 GB): a model.
     ModelTensor,
 }
 
-/// Which calls a sample consists of.
+/// Sequence of calls that make up a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum RpcPattern {
@@ -90,7 +90,7 @@ pub enum RpcChannel {
     UnixSocket,
     /// A TCP connection over the loopback interface, between the host and an extension that it starts.
     Tcp,
-    /// As UnixSocket, but the messages contain a descriptor of shared memory with the payload instead of its bytes.
+    /// Like UnixSocket, but the messages contain a descriptor of shared memory with the payload instead of the payload.
     SharedMemory,
 }
 
@@ -123,7 +123,7 @@ impl Default for Rpc {
 }
 
 impl Rpc {
-    /// Number of calls of a sample.
+    /// Number of calls in a sample.
     pub fn hops(&self) -> u32 {
         match self.pattern {
             RpcPattern::Call => 1,
@@ -184,8 +184,8 @@ impl RpcPayload {
         }
     }
 
-    /// Whether the reply is the payload. All channels then copy the payload into the message, since it is not worth a
-    /// mapping.
+    /// Whether the reply is the payload. All channels then copy the payload into the message, since a mapping would cost
+    /// more than the copy.
     pub fn is_echoed(self) -> bool {
         matches!(self, Self::SmallInt | Self::SmallString)
     }
@@ -197,9 +197,9 @@ impl RpcChannel {
         self == Self::Transport
     }
 
-    /// Channel that actually carries a payload of `bytes` bytes: payloads that are echoed are not worth a mapping, so that
-    /// SharedMemory is a UnixSocket for them.
-    pub fn carrying(self, bytes: u64) -> Self {
+    /// Channel that actually carries a payload of `bytes` bytes. Payloads that are echoed are never mapped, so
+    /// SharedMemory uses a UnixSocket for them.
+    pub fn for_payload(self, bytes: u64) -> Self {
         let is_echoed = RpcPayload::with_size(bytes).is_some_and(RpcPayload::is_echoed);
         match self {
             Self::SharedMemory if is_echoed => Self::UnixSocket,
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_identify_payloads_and_are_those_of_the_suite() {
+    fn sizes_identify_payloads_and_match_the_suite() {
         for payload in PAYLOADS {
             assert_eq!(RpcPayload::with_size(payload.size().bytes()), Some(payload));
         }

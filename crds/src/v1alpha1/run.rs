@@ -3,8 +3,8 @@
 #[cfg(feature = "crd")]
 use super::BenchmarkRunStatus;
 use super::{
-    Devices, Expectation, Placement, Resources, RunPolicy, Sampling, Scenario, Striping, TransportSpec,
-    Variant,
+    Devices, Expectation, Factors, Placement, Resources, RunPolicy, Sampling, Scenario, Striping,
+    TransportSpec, Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,7 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     && self.runPolicy.backoffLimit == oldSelf.runPolicy.backoffLimit \
     && has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) \
     && has(self.striping) == has(oldSelf.striping) && (!has(self.striping) || self.striping == oldSelf.striping) \
+    && has(self.factors) == has(oldSelf.factors) && (!has(self.factors) || self.factors == oldSelf.factors) \
     && has(self.expectations) == has(oldSelf.expectations) \
     && (!has(self.expectations) || self.expectations == oldSelf.expectations)";
 
@@ -49,8 +50,9 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
 ))]
 #[cfg_attr(feature = "crd", x_kube(
     validation = kube::core::Rule::new("self.variants.exists(v, v.name == self.baseline)").message("baseline must be the name of a variant").field_path(".baseline"),
-    validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.variants.exists(v, v.name == e.variant) && e.variant != self.baseline)").message("expectations[].variant must be the name of a variant other than the baseline").field_path(".expectations"),
+    validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, (has(self.factors) || self.variants.exists(v, v.name == e.variant)) && e.variant != self.baseline)").message("expectations[].variant must be the name of a variant other than the baseline").field_path(".expectations"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.scenarios.exists(s, s.name == e.scenario))").message("expectations[].scenario must be the name of a scenario").field_path(".expectations"),
+    validation = kube::core::Rule::new("!has(self.factors) || (self.variants.size() == 1 && !has(self.variants[0].inject) && !has(self.variants[0].doorbell))").message("with factors, the only variant is the baseline, without inject and doorbell: factors add the other variants").field_path(".factors"),
     validation = kube::core::Rule::new(IMMUTABLE).message("the spec is immutable except for suspend and runPolicy.ttlSecondsAfterFinished: create a new run"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -76,6 +78,10 @@ pub struct BenchmarkRunSpec {
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 16)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub variants: Vec<Variant>,
+    /// Optimizations to combine. Every combination is compared with the baseline, which must be the only variant. The
+    /// results include the effect of each optimization and of their interactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Factors>,
     /// Library and provider that transfer the data. A variant can override this setting.
     pub transport: TransportSpec,
     /// Scenarios to measure, each with its message sizes.
@@ -110,7 +116,7 @@ impl BenchmarkRunSpec {
         variants.map(|variant| variant.transport.as_ref().unwrap_or(&self.transport))
     }
 
-    /// Whether a variant makes the calls of its scenarios over its transport.
+    /// Whether a variant makes the calls of its scenarios over the transport.
     pub fn calls_over_transport(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| variant.channel.unwrap_or_default().is_transport())

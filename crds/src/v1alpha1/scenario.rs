@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::starway::FLAG_SIZES;
 use super::{
-    LargeArray, Load, MemoryFootprint, ParameterServing, PingpongFlag, RateFormat, Rpc, RpcPayload,
+    Command, LargeArray, Load, MemoryFootprint, ParameterServing, PingpongFlag, RateFormat, Rpc, RpcPayload,
     SegmentTransfer, SmallMessages, StreamingDuplex,
 };
 use crate::units::{Duration, Size};
@@ -16,7 +16,8 @@ use crate::units::{Duration, Size};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint), has(self.parameterServing)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc, memoryFootprint and parameterServing must be set"),
+    validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint), has(self.parameterServing), has(self.command)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc, memoryFootprint, parameterServing and command must be set"),
+    validation = kube::core::Rule::new("!has(self.command) || has(self.primaryMetric)").message("primaryMetric must be set for a command, to ReportedLatency or ReportedBandwidth"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -37,7 +38,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
-    /// pingpongFlag, rpc and parameterServing, to CompletionRate for smallMessages, to MemoryPerConsumer for memoryFootprint, and to Throughput for the other workloads.
+    /// pingpongFlag, rpc and parameterServing, to CompletionRate for smallMessages, to MemoryPerConsumer for
+    /// memoryFootprint, and to Throughput for the other workloads. Must be set for command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one workload must be set.
@@ -52,25 +54,27 @@ pub struct Scenario {
     /// Workload of small messages in batches. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_messages: Option<SmallMessages>,
-    /// Workload of a flag that is sent back and forth. Exactly one workload must be set.
+    /// Workload in which a flag is sent back and forth. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pingpong_flag: Option<PingpongFlag>,
-    /// Workload of chunks in both directions at the same time. Exactly one workload must be set.
+    /// Workload that sends chunks in both directions at the same time. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
-    /// Workload of batches of requests between segments. Exactly one workload must be set.
+    /// Workload that transfers batches of requests between segments. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_transfer: Option<SegmentTransfer>,
     /// Workload of calls between isolated processes. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc: Option<Rpc>,
-    /// Workload of a tensor that is distributed to many processes, whose memory is measured. Exactly one workload must be
-    /// set.
+    /// Workload that distributes a tensor to many processes and measures their memory. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_footprint: Option<MemoryFootprint>,
-    /// Workload of one trainer that publishes parameters to several workers. Exactly one workload must be set.
+    /// Workload in which one trainer publishes parameters to several workers. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter_serving: Option<ParameterServing>,
+    /// Benchmark command that the image of each variant provides. Exactly one workload must be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
     /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
@@ -86,7 +90,7 @@ pub struct Scenario {
 pub struct SizeOperations {
     /// Message or transfer size, such as 64, 1Ki or 16M.
     pub size: Size,
-    /// Rate of the sweep (load.sweep), in transfers per second and thread. Must be set if the scenario has a sweep.
+    /// Rate of the sweep (load.sweep), in transfers per second per thread. Must be set if the scenario has a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub rate: Option<u32>,
@@ -278,8 +282,12 @@ pub enum Metric {
     CompletionRate,
     /// CPU seconds of both workers per GiB of payload; lower is better.
     CpuSecondsPerGib,
-    /// Proportional set size of a consumer of memoryFootprint, in bytes; lower is better.
+    /// Proportional set size (Pss) of a consumer of memoryFootprint, in bytes; lower is better.
     MemoryPerConsumer,
+    /// Latency that a command reports, as its tool defines it, in nanoseconds; lower is better.
+    ReportedLatency,
+    /// Bandwidth that a command reports, as its tool defines it, in bytes per second; higher is better.
+    ReportedBandwidth,
 }
 
 impl fmt::Display for Metric {
@@ -312,6 +320,8 @@ pub enum ScenarioWorkload<'a> {
     MemoryFootprint(&'a MemoryFootprint),
     /// `parameterServing`.
     ParameterServing(&'a ParameterServing),
+    /// `command`.
+    Command(&'a Command),
 }
 
 impl Scenario {
@@ -340,6 +350,7 @@ impl Scenario {
                 .parameter_serving
                 .as_ref()
                 .map(ScenarioWorkload::ParameterServing))
+            .or(self.command.as_ref().map(ScenarioWorkload::Command))
     }
 }
 
@@ -357,6 +368,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::Rpc(_) => "rpc",
             Self::MemoryFootprint(_) => "memoryFootprint",
             Self::ParameterServing(_) => "parameterServing",
+            Self::Command(_) => "command",
         }
     }
 
@@ -372,6 +384,7 @@ impl<'a> ScenarioWorkload<'a> {
             Self::SegmentTransfer(given) => &given.sizes,
             Self::MemoryFootprint(given) => &given.sizes,
             Self::ParameterServing(given) => &given.sizes,
+            Self::Command(given) => &given.sizes,
             Self::Rpc(given) => return given.payloads.iter().copied().map(RpcPayload::size).collect(),
         };
         Cow::Borrowed(sizes)
@@ -389,7 +402,8 @@ impl<'a> ScenarioWorkload<'a> {
             | Self::SegmentTransfer(_)
             | Self::Rpc(_)
             | Self::MemoryFootprint(_)
-            | Self::ParameterServing(_) => None,
+            | Self::ParameterServing(_)
+            | Self::Command(_) => None,
         }
     }
 
@@ -402,13 +416,15 @@ impl<'a> ScenarioWorkload<'a> {
             }
             Self::SmallMessages(_) => Metric::CompletionRate,
             Self::MemoryFootprint(_) => Metric::MemoryPerConsumer,
+            // Never used, because a command must set its metric.
+            Self::Command(_) => Metric::ReportedLatency,
             Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {
                 Metric::Throughput
             }
         }
     }
 
-    /// Format of the throughput in reports, if the workload has one of its own.
+    /// Format of the throughput in reports, if the workload defines one.
     pub fn rate_format(self) -> Option<RateFormat> {
         match self {
             Self::SegmentTransfer(given) => Some(given.rate_format()),
@@ -420,7 +436,10 @@ impl<'a> ScenarioWorkload<'a> {
 impl Metric {
     /// Whether a larger value is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::CompletionRate)
+        matches!(
+            self,
+            Self::Throughput | Self::CompletionRate | Self::ReportedBandwidth
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-//! Scenario of the Transfer Engine Benchmark, with its names and defaults. The planner turns it into a transfer.
+//! The Transfer Engine Benchmark scenario, with the names and defaults of the benchmark. The planner turns it into a
+//! transfer.
 
 use std::fmt;
 use std::time;
@@ -23,17 +24,17 @@ pub struct SegmentTransfer {
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub batch: u32,
     /// Number of threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes
-    /// whose CPUs the worker may use. The threads of all scenarios of the run are bound in this way, because they are
-    /// the same threads. Defaults to 4.
+    /// whose CPUs the worker may use. The threads of all scenarios of the run are bound in this way, because all
+    /// scenarios share them. Defaults to 4.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
     /// Duration of the measurement in each case. Must not be shorter than sampling.minWindow. Defaults to 10s.
     pub duration: Duration,
-    /// Number of warm-up batches of each thread before the measurement. The first one is timed by itself. Defaults to 10.
+    /// Number of warm-up batches of each thread before the measurement. The first one is timed separately. Defaults to 10.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3000)))]
     pub warmup_batches: u32,
     /// Unit of the throughput of this scenario in reports for human readers. The status, the metrics and the other
-    /// formats have bytes per second. Defaults to GB, which stands for 10^9 bytes per second.
+    /// formats use bytes per second. Defaults to GB (10^9 bytes per second).
     pub report_unit: RateUnit,
     /// Number of decimals of the throughput in reportUnit. Defaults to 2.
     #[cfg_attr(feature = "crd", schemars(range(max = 9)))]
@@ -53,7 +54,7 @@ pub enum SegmentWorkload {
     Mix,
 }
 
-/// Unit of a throughput: a number of bytes or bits per second.
+/// Throughput unit, in bytes or bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum RateUnit {
@@ -93,7 +94,7 @@ impl RateUnit {
     ];
 
     /// Number of bytes per second in one unit.
-    fn bytes_per_second(self) -> f64 {
+    pub fn bytes_per_second(self) -> f64 {
         match self {
             Self::GB => 1e9,
             Self::GiB => f64::from(1 << 30),

@@ -1,4 +1,4 @@
-//! Scenarios of the Starway benchmark suite, with its names and defaults. All of them send two-sided messages with
+//! The Starway benchmark scenarios, with the names and defaults of the suite. All of them send two-sided messages with
 //! immediate data, and the planner turns each into a ping-pong or a transfer.
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub struct SmallMessages {
     #[cfg_attr(feature = "crd", schemars(range(max = 3000)))]
     pub warmup_batches: u32,
     /// When messages start. By default, all messages of a batch start when the previous batch is complete. With load,
-    /// there are no batches: as many messages as the batches would contain start at their own times.
+    /// there are no batches: the same total number of messages is sent, each at its own start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
 }
@@ -60,7 +60,8 @@ pub struct PingpongFlag {
 }
 
 /// Chunks in both directions at the same time, as in the exchange of gradients and activations. Each direction is timed
-/// by its own sender. Pings of 8 bytes, sent beside the chunks and while the fabric is idle, show head-of-line blocking.
+/// by its own sender. Pings of 8 bytes, sent during the transfers and while the fabric is idle, show head-of-line
+/// blocking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Result of one arm in a load sweep: its latency at each rate, and the highest rate that it sustains. A rate is
 /// sustained if transfers complete at 95 percent or more of the intended rate, and if the 99th percentile of latency is
-/// at most 10 times that at the lowest rate.
+/// at most 10 times the value at the lowest rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -15,11 +15,11 @@ pub struct SweepResult {
     pub size_bytes: u64,
     /// Name of the variant or control arm.
     pub arm: String,
-    /// Highest rate that the arm sustains. Unset if measurements are missing that would decide it.
+    /// Highest rate that the arm sustains. Unset if the measurements needed to determine it are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<SweepKnee>,
-    /// Highest median of completed transfers per second and thread at any saturated rate, that is, at a rate of which
-    /// less than 95 percent complete. Unset if no rate is saturated.
+    /// Capacity: the highest median of completed transfers per second per thread at any saturated rate. A rate is
+    /// saturated if transfers complete at less than 95 percent of it. Unset if no rate is saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// Lower bound of the 95 percent confidence interval of the capacity. Unset with fewer than six rounds.
@@ -41,7 +41,7 @@ pub struct SweepResult {
 pub struct SweepKnee {
     /// Position relative to the range of the sweep.
     pub position: KneePosition,
-    /// Highest rate such that this rate and all lower rates are sustained, in transfers per second and thread. Unset if
+    /// Highest rate such that this rate and all lower rates are sustained, in transfers per second per thread. Unset if
     /// the lowest rate is not sustained, or if all rates are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
@@ -67,9 +67,9 @@ pub enum KneePosition {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SweepPoint {
-    /// Intended rate, in transfers per second and thread.
+    /// Intended rate, in transfers per second per thread.
     pub rate: u32,
-    /// Completed transfers per second and thread.
+    /// Completed transfers per second per thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_rate: Option<u64>,
     /// Median latency from the intended start, in nanoseconds.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Size;
+
 /// Library that transfers the data. Exactly one must be set. fabricbench never falls back to another library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -59,6 +61,7 @@ impl TransportSpec {
         match self {
             Self::Libfabric(libfabric) => matches!(libfabric.provider, Tcp | Net | TcpRxm),
             Self::Ucx(ucx) => ucx.uses(UcxTransport::Tcp) && !ucx.uses_rdma(),
+            // The library chooses the devices, unless rail sources name them.
             Self::Loopback(_) | Self::Nixl(_) | Self::Verbs(_) => false,
         }
     }
@@ -157,11 +160,11 @@ pub struct Ucx {
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
-    /// Settings that an application applies to UCX. Defaults to `plain`.
+    /// Preset of the settings that an application applies to UCX. Defaults to `plain`.
     #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
     pub preset: UcxPreset,
-    /// Single settings, which replace those of the preset. A variable `UCX_*` in the environment of a variant takes
-    /// precedence over the preset, and is refused if it would replace a single setting.
+    /// Individual settings, which replace those of the preset. A variable `UCX_*` in the environment of a variant takes
+    /// precedence over the preset, and is rejected if it would replace an individual setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub settings: Vec<UcxSetting>,
@@ -169,10 +172,10 @@ pub struct Ucx {
     #[serde(default, skip_serializing_if = "UcxEmulation::is_default")]
     pub emulation: UcxEmulation,
     /// Error handling mode of the endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`. UCX
-    /// selects other protocols in each mode.
+    /// selects different protocols in each mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_handling: Option<UcxErrorHandling>,
-    /// Who allocates the memory of the payload. Defaults to `Caller`.
+    /// Whether the runner or UCX allocates the payload memory. Defaults to `Caller`.
     #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
     pub allocation: UcxAllocation,
     /// Calls that transfer messages. Defaults to `Tag`.
@@ -195,7 +198,7 @@ impl Ucx {
         }
     }
 
-    /// Error handling mode of the endpoints. Shared memory does not support `Peer` by default: UCX would refuse the
+    /// Error handling mode of the endpoints. Shared memory does not support `Peer` by default: UCX would reject the
     /// endpoint, or emulate RMA over another transport.
     pub fn error_handling(&self) -> UcxErrorHandling {
         self.error_handling.unwrap_or(if self.uses(UcxTransport::Sm) {
@@ -257,7 +260,7 @@ impl UcxPreset {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UcxSetting {
-    /// Name of the setting, without the prefix `UCX_`. The transports and devices have fields of their own.
+    /// Name of the setting, without the prefix `UCX_`. The transports and devices have separate fields.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 100), regex(pattern = "^[A-Z][A-Z0-9_]*$"))
@@ -285,7 +288,7 @@ impl UcxSetting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum UcxEmulation {
-    /// A scenario whose operation UCX would emulate fails.
+    /// A scenario fails if UCX would emulate its operation.
     #[default]
     Deny,
     /// Emulated operations are measured. The report states that they are emulated.
@@ -298,7 +301,7 @@ impl UcxEmulation {
     }
 }
 
-/// Who allocates the memory of the payload.
+/// Whether the runner or UCX allocates the payload memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum UcxAllocation {
@@ -306,7 +309,7 @@ pub enum UcxAllocation {
     #[default]
     Caller,
     /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
-    /// it directly. Each arm has memory of its own. Requires `rails: 1` and scenarios with `memory: Heap`.
+    /// it directly. Each arm has separate memory. Requires `rails: 1` and scenarios with `memory: Heap`.
     Library,
 }
 
@@ -333,7 +336,7 @@ impl UcxAllocation {
     }
 }
 
-/// Error handling mode of UCX's endpoints.
+/// Error handling mode of the UCX endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum UcxErrorHandling {
@@ -383,12 +386,12 @@ impl UcxTransport {
         }
     }
 
-    /// Whether the name covers `lane`, the name of a transport of an endpoint. The names in `UCX_TLS` are aliases of
-    /// several transports; those of `rc` include ud for the connection setup.
+    /// Whether data that an endpoint sends over `lane`, the name of one of its transports, is sent over this transport.
+    /// Some names in `UCX_TLS` are aliases for several transports.
     pub fn serves(self, lane: &str) -> bool {
         match self {
             Self::Sm => matches!(lane, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
-            Self::Rc => lane.starts_with("rc_") || lane.starts_with("ud_"),
+            Self::Rc => lane.starts_with("rc_"),
             Self::Ud => lane.starts_with("ud_"),
             Self::Dc => lane.starts_with("dc_"),
             Self::Tcp | Self::CudaCopy | Self::CudaIpc => lane == self.name(),
@@ -396,17 +399,92 @@ impl UcxTransport {
     }
 }
 
+/// Whether any of `lanes`, recorded as `transport/device`, transfers data through the memory of a host.
+pub fn uses_memory_lane(lanes: &[String]) -> bool {
+    let mut names = lanes.iter().filter_map(|lane| lane.split('/').next());
+    names.any(|name| UcxTransport::Sm.serves(name))
+}
+
+/// The first of `lanes`, the names of the transports of an endpoint, that none of `requested` covers. The alias `rc`
+/// includes ud for the connection setup, so with `rc`, ud lanes are covered if there are also lanes of rc.
+pub fn unrequested_lane<'a>(requested: &[UcxTransport], lanes: &[&'a str]) -> Option<&'a str> {
+    let with_rc =
+        requested.contains(&UcxTransport::Rc) && lanes.iter().any(|lane| UcxTransport::Rc.serves(lane));
+    let is_covered = |lane: &str| {
+        requested.iter().any(|transport| transport.serves(lane)) || (with_rc && UcxTransport::Ud.serves(lane))
+    };
+    lanes.iter().copied().find(|lane| !is_covered(lane))
+}
+
 /// NIXL agents with one backend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Nixl {
-    /// Backend plugin that transfers the data.
+    /// Backend plugin that transfers the data. A run fails if another backend serves a request.
     pub backend: NixlBackend,
-    /// Number of rails. Defaults to 1.
+    /// Number of rails, each of which is one agent. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
+    /// Parameters with which the backend is created, such as `num_workers` or `engine_config`. Other parameters have the
+    /// defaults of the plugin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
+    pub parameters: Vec<NixlParameter>,
+    /// When transfer requests are created. Defaults to `Prepared`.
+    #[serde(default, skip_serializing_if = "NixlRequests::is_default")]
+    pub requests: NixlRequests,
+    /// Whether each agent runs a separate progress thread, which competes for a CPU with the thread that polls. Defaults
+    /// to false, as in NIXL's C++ interface.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub progress_thread: bool,
+    /// Divides each transfer into a list of descriptors. By default, one descriptor covers a transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptors: Option<NixlDescriptors>,
+}
+
+/// Descriptors of a transfer. One request posts all of them, and they complete together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NixlDescriptors {
+    /// Maximum number of bytes of a descriptor. A transfer may have at most 131072 descriptors.
+    pub max_bytes: Size,
+    /// Whether NIXL may merge adjacent descriptors when it creates a request, as it does by default in applications.
+    /// Defaults to false, so that the backend receives every descriptor. Requires `requests: Prepared`, because NIXL
+    /// merges only prepared lists.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub merge: bool,
+}
+
+impl NixlDescriptors {
+    /// Maximum number of descriptors of a transfer.
+    pub const MAX_COUNT: u64 = 131_072;
+}
+
+impl Nixl {
+    /// Creates a specification with default settings.
+    pub fn new(backend: NixlBackend, rails: u32) -> Self {
+        Self {
+            backend,
+            rails,
+            parameters: Vec::new(),
+            requests: NixlRequests::default(),
+            progress_thread: false,
+            descriptors: None,
+        }
+    }
+
+    /// Value of a parameter; `None` if it is not listed.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(&parameter.value)
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// NIXL backend plugin.
@@ -419,15 +497,120 @@ pub enum NixlBackend {
     Libfabric,
 }
 
+impl NixlBackend {
+    /// Name of the plugin in manifests and in NIXL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ucx => "UCX",
+            Self::Libfabric => "LIBFABRIC",
+        }
+    }
+}
+
+/// Parameter of a NIXL backend.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NixlParameter {
+    /// Name of the parameter. The devices of the rails determine `device_list`.
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 100), regex(pattern = "^[a-z][a-z0-9_]*$"))
+    )]
+    pub name: String,
+    /// Value of the parameter.
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 200), regex(pattern = r"^[^\x00-\x1f\x7f]*$"))
+    )]
+    pub value: String,
+}
+
+impl NixlParameter {
+    /// Name of the parameter that marks the backend that fabricbench created.
+    pub const MARK: &str = "fabricbench_backend";
+
+    /// Whether the devices of the rails, or fabricbench itself, determine the parameter.
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.name.as_str(), "device_list" | Self::MARK)
+    }
+}
+
+/// When transfer requests are created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum NixlRequests {
+    /// A request is prepared once for each place in the memory of both sides (`prepXferDlist` and `makeXferReq`), and
+    /// posted again for each transfer. The preparation is not part of a sample.
+    #[default]
+    Prepared,
+    /// A request is created for each transfer (`createXferReq`), as part of the sample, and released afterwards.
+    Created,
+}
+
+impl NixlRequests {
+    /// Name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prepared => "prepared",
+            Self::Created => "created",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// ibverbs reliable connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Verbs {
-    /// Number of rails. Each rail is one queue pair on a separate NIC. Defaults to 1.
+    /// Number of rails, each of which has queue pairs on a separate NIC. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
+    /// Which work requests generate a completion. Defaults to `EveryPost`.
+    #[serde(default, skip_serializing_if = "VerbsSignaling::is_default")]
+    pub signaling: VerbsSignaling,
+}
+
+impl Verbs {
+    /// Creates a specification with default settings.
+    pub fn new(rails: u32) -> Self {
+        Self {
+            rails,
+            signaling: VerbsSignaling::default(),
+        }
+    }
+}
+
+/// Which work requests generate a completion (IBV_SEND_SIGNALED). Injected posts generate none in either case, except those
+/// that are needed to free the send queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum VerbsSignaling {
+    /// Every post.
+    #[default]
+    EveryPost,
+    /// The last post of each doorbell. Its completion completes the whole batch, so the measured latency of every
+    /// transfer extends to the completion of the last transfer in its batch.
+    EveryDoorbell,
+}
+
+impl VerbsSignaling {
+    /// Name of the value in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EveryPost => "EveryPost",
+            Self::EveryDoorbell => "EveryDoorbell",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn default_rails() -> u32 {

@@ -39,17 +39,31 @@ pub struct Variant {
     /// rails. A variant with a different transport is measured in a separate process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportSpec>,
-    /// Channel of the calls of this variant in the scenarios with rpc, and of the tensors in those with memoryFootprint.
-    /// Defaults to Transport.
+    /// Channel that this variant uses for the calls in scenarios with rpc, and for the tensors in scenarios with
+    /// memoryFootprint. Defaults to Transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<RpcChannel>,
-    /// Absolute path of a directory whose libraries are loaded instead of those in the image.
+    /// Arguments that replace the argument `{arguments}` of the server and the client in scenarios with command. They may
+    /// contain the same placeholders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 64), inner(length(max = 1000))))]
+    pub arguments: Vec<String>,
+    /// Absolute path of a directory whose libraries are loaded instead of those that the loader finds, together with the
+    /// libraries of the directory that they need. Without libraryImage, it is a directory in the worker image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 500), regex(pattern = r"^/[^\x00-\x1f\x7f]*$"))
     )]
     pub library: Option<String>,
+    /// Image that contains the directory `library`, which is copied into the worker pods when they start. Variants with
+    /// libraries from different images can therefore share pods and are measured in the same blocks. Requires a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 500), regex(pattern = r"^[A-Za-z0-9._:/@\[\]-]+$"))
+    )]
+    pub library_image: Option<String>,
     /// Image of the worker pods of this variant. Defaults to spec.image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(

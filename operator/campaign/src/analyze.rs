@@ -99,7 +99,7 @@ struct AnalysisInputs<'a> {
 
 /// Question that the interval of one metric has to answer.
 enum Question {
-    /// What the verdict is.
+    /// The verdict.
     Verdict(BetterDirection),
     /// Whether an expectation is met.
     Expectation(ExpectedChange),
@@ -169,7 +169,7 @@ impl AnalysisInputs<'_> {
     }
 }
 
-/// What later rounds can contribute to a comparison, according to the evidence and not to the interval.
+/// Results that later rounds can contribute to a comparison, judged from the evidence instead of the interval.
 enum Outlook {
     /// A verdict, and the answers of expectations.
     Verdict,

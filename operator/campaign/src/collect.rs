@@ -1,7 +1,7 @@
 //! Parses the bytes of record streams into verified records, in order, accepting each block only once. Performs no I/O.
 //!
-//! A stream begins with the hello record of rank 0 as line 0. The input may be a concatenation of streams: those of
-//! different legs, those of several attempts of a leg, or one stream that was read again after a restart. The longest
+//! A stream begins with the hello record of rank 0 as line 0. The input may be a concatenation of streams: streams of
+//! different legs, streams of several attempts of a leg, or one stream that was read again after a restart. The longest
 //! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
 //! in which its `block` record is verified and every arm that the plan assigns to the block has a record. In a stage
 //! after the first, a block may omit arms, and an attempt that measures more arms replaces it.
@@ -90,7 +90,10 @@ impl Reports {
 
     /// The records of the legs for which `includes` returns true.
     pub fn of_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
-        fn filtered<T: Clone>(all: &[FromStream<T>], includes: &impl Fn(u32) -> bool) -> Vec<FromStream<T>> {
+        fn filter_streams<T: Clone>(
+            all: &[FromStream<T>],
+            includes: &impl Fn(u32) -> bool,
+        ) -> Vec<FromStream<T>> {
             let found = all.iter().filter(|from| includes(from.leg));
             found.cloned().collect()
         }
@@ -99,12 +102,12 @@ impl Reports {
         let cases = self.cases.iter().filter(|case| includes(case.leg));
         Self {
             streams: streams.cloned().collect(),
-            hellos: filtered(&self.hellos, &includes),
-            endpoints: filtered(&self.endpoints, &includes),
-            cold: filtered(&self.cold, &includes),
-            protocols: filtered(&self.protocols, &includes),
+            hellos: filter_streams(&self.hellos, &includes),
+            endpoints: filter_streams(&self.endpoints, &includes),
+            cold: filter_streams(&self.cold, &includes),
+            protocols: filter_streams(&self.protocols, &includes),
             cases: cases.cloned().collect(),
-            warnings: filtered(&self.warnings, &includes),
+            warnings: filter_streams(&self.warnings, &includes),
             done: done.map(|(leg, blocks)| (*leg, blocks.clone())).collect(),
             ..Self::default()
         }

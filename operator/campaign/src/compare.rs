@@ -7,13 +7,15 @@
 //!
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
-//! run form a family of their own: if there is no real difference, the probability that any of them shows a change is
-//! at most `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the
-//! margin, then position or time alone may change the metric, and the verdicts of **all comparisons in that scenario at
-//! that size** are withheld, because they share the baseline.
+//! run form a separate family: if there is no real difference, the probability that any of them shows a change is at most
+//! `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the margin,
+//! then position or time alone may change the metric, and the verdicts of **all comparisons in that scenario at that
+//! size** are withheld, because they share the baseline.
 
+mod case_index;
 mod effects;
 mod expectations;
+mod factors;
 mod verdict_line;
 mod withhold;
 
@@ -24,12 +26,13 @@ use snafu::Snafu;
 pub use effects::PairEffect;
 pub(crate) use expectations::expected_change;
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
+pub use factors::FactorEffect;
 pub use verdict_line::verdict_line;
 
 use crate::collect::Reports;
 use crate::plan::{Plan, Role};
 use crate::stats::{Interval, RoundsToSettle, StatsError, percent_change};
-use crate::stopping::{Ended, Stopping};
+use crate::stopping::{EarlyEnd, Stopping};
 use crate::summarize::Summary;
 
 /// All comparisons of a run.
@@ -38,6 +41,9 @@ use crate::summarize::Summary;
 pub struct Comparisons {
     /// Sorted by scenario, size and arm, in the order of the plan, and by metric, with the primary metric first.
     pub all: Vec<Comparison>,
+    /// Effects of the factors, by scenario and size in the order of the plan. Empty without factors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factor_effects: Vec<FactorEffect>,
     /// Outcome of each expectation, in the order of the spec.
     pub expectations: Vec<ExpectationAnswer>,
     /// Summary of the verdicts in one line.
@@ -63,7 +69,7 @@ pub struct Comparison {
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
     /// Early end of the comparison, at an analysis before the last one; `None` if it did not end early.
-    pub ended: Option<Ended>,
+    pub ended: Option<EarlyEnd>,
     /// Estimated effect; `None` if there is no round in which both arms are valid.
     pub effect: Option<Effect>,
     /// Effect with its interval; `None` if there are too few rounds.
@@ -198,8 +204,7 @@ pub enum Withheld {
 impl Comparison {
     /// Lower and upper end of the interval, in percent of the baseline.
     pub fn interval_percent(&self) -> Option<(f64, f64)> {
-        let interval = self.interval.as_ref()?;
-        Some((percent_change(interval.lower), percent_change(interval.upper)))
+        self.interval.as_ref().map(Interval::percent)
     }
 
     /// Whether the comparison ended early because later rounds were unlikely to decide it.
@@ -258,10 +263,12 @@ pub fn compare(
     summary: &Summary,
     stopping: &Stopping,
 ) -> Result<Comparisons, StatsError> {
-    let mut all = effects::estimate(plan, reports, summary, stopping)?;
+    let index = case_index::case_index(plan, reports, summary);
+    let mut all = effects::estimate(plan, &index, stopping)?;
     withhold::withhold_verdicts(plan, reports, summary, &mut all)?;
     let expectations = expectations::evaluate(plan, &all)?;
     Ok(Comparisons {
+        factor_effects: factors::estimate(plan, &index, stopping, &all)?,
         verdict: verdict_line(plan, summary, &all),
         expectations,
         all,

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 pub use difference::Difference;
 pub use differences::differences;
-pub use reported::unreported;
+pub use reported::unreported_properties;
 
 use crate::compare::Withheld;
 use crate::evaluate::Evaluation;
@@ -188,10 +188,10 @@ fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
-/// Reason why the results of `cell`, or those of the baseline with which it is compared, are not usable within their
-/// own run.
+/// Reason why the results of `cell`, or the results of the baseline with which it is compared, are not usable within
+/// their own run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
-    let contradicted = cell.contradicted().map(|proof| Withheld::Contradicted {
+    let contradicted = cell.contradicting_proof().map(|proof| Withheld::Contradicted {
         message: proof.reason.clone(),
     });
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
@@ -252,8 +252,7 @@ impl ArmInBothRuns<'_> {
             second: median(self.second.own),
             rounds: (first.len(), second.len()),
             change_percent: interval.map(|interval| percent_change(interval.estimate)),
-            interval_percent: interval
-                .map(|interval| (percent_change(interval.lower), percent_change(interval.upper))),
+            interval_percent: interval.as_ref().map(Interval::percent),
             verdict: verdict.filter(|_| reason.is_none()),
             reason,
         }

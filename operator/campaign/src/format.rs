@@ -14,7 +14,7 @@ pub fn pluralized(count: u64, noun: &str) -> String {
 
 /// Formats a time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
 pub fn nanos(nanos: f64) -> String {
-    scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])
+    scale_to_unit(nanos, 1000.0, &["ns", "us", "ms", "s"])
 }
 
 /// Formats a duration in nanoseconds, rounded up to whole seconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
@@ -31,17 +31,17 @@ pub fn duration(nanos: u64) -> String {
 
 /// Formats a rate in bytes per second with decimal prefixes, as is usual for links: `1.21 GB/s`.
 pub fn bytes_per_second(rate: f64) -> String {
-    scaled(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+    scale_to_unit(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
 /// Formats a number of bytes with decimal prefixes: `412 MB`.
 pub fn bytes(bytes: u64) -> String {
-    scaled(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
+    scale_to_unit(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
 /// Formats a rate in operations per second: `123 k/s`.
 pub fn per_second(rate: f64) -> String {
-    scaled(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+    scale_to_unit(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
 }
 
 /// Formats a message or transfer size, with a binary prefix if that is exact: `64 B`, `32 KiB`, `1000 B`.
@@ -80,7 +80,7 @@ pub fn clipped(text: &str, limit: usize) -> String {
     }
 }
 
-fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+fn scale_to_unit(value: f64, step: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value, 0);
     // A value that would be rounded to 1000 gets the next unit.
     while value.abs() >= 999.5 && unit + 1 < units.len() {

@@ -72,13 +72,14 @@ fn cases<'a>(
     })
 }
 
-/// Number of operations per thread of a measured case; `None` if its threads completed different numbers.
+/// Number of operations per thread of a measured case; `None` if its threads completed different numbers, and for commands
+/// and parameter serving.
 pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
-    if workload.serving().is_some() {
+    if workload.serving().is_some() || workload.command().is_some() {
         return None;
     }
     let threads = u64::from(memory::threads(workload));
-    let mut counts = measured.posters(workload).map(|posted| posted.operations);
+    let mut counts = measured.posters(workload).map(|posted| posted.timed().0);
     let first = counts.next()?;
     let same = counts.all(|count| count == first) && first.is_multiple_of(threads);
     same.then(|| u32::try_from(first / threads).ok()).flatten()

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
-    Alignment, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
+    Alignment, Devices, Expectation, Metric, Optimization, RateFormat, RpcChannel, Sampling, TransportSpec,
 };
 use serde::Serialize;
 use snafu::Snafu;
@@ -72,6 +72,10 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
     pub baseline: usize,
+    /// Factors whose combinations are the variants; empty if the spec lists the variants. The binary digits of the index
+    /// of a variant select its factors, lowest digit first, so the baseline is variant 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<Optimization>,
     /// The scenarios, in the order of the spec. The rates of a sweep are adjacent, in ascending order.
     pub scenarios: Vec<PlannedScenario>,
     /// The expectations, in the order of the spec. Each one names a variant and a scenario of this plan.
@@ -112,6 +116,9 @@ pub struct Arm {
     /// Channel of its calls in scenarios with calls.
     #[serde(skip_serializing_if = "is_transport")]
     pub channel: RpcChannel,
+    /// Its arguments in scenarios with commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
 }
 
 fn is_transport(channel: &RpcChannel) -> bool {
@@ -136,21 +143,24 @@ pub enum Separation {
 pub struct PlannedScenario {
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
-    /// Name of the scenario in the spec, if this is one rate of its sweep.
+    /// Name of the scenario in the spec, if this scenario is one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if this is one of its numbers of workers.
+    /// Name of the scenario in the spec, if this scenario is one of its numbers of workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several_workers: Option<String>,
     /// Sizes in bytes, in the order of the spec.
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
     pub primary: Metric,
-    /// Format of the throughput in reports; `None` for the usual one.
+    /// Format of the throughput in reports; `None` for the default format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_format: Option<RateFormat>,
     /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
+    /// Number of effects in the family of the factors; 0 without factors.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub factor_effects: u32,
     /// Minimum number of rounds for a verdict.
     pub minimum_rounds: u32,
     /// Whether the integrity pass verifies every byte once before the measurement.
@@ -165,6 +175,11 @@ pub struct PlannedScenario {
 
 /// Current version of the rules by which analyses end comparisons.
 const STOPPING_RULES: u32 = 1;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
 
 fn has_single_analysis(analyses: &[u32]) -> bool {
     analyses.len() == 1
@@ -282,6 +297,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         analyses,
         arms,
         baseline: run.baseline,
+        factors: run.factors.clone(),
         scenarios,
         expectations: run.expectations.clone(),
         legs: Vec::new(),
@@ -309,14 +325,15 @@ impl PlannedScenario {
             .unwrap_or(&self.assignment.name)
     }
 
-    /// Intended transfers per second and thread in an open loop; `None` for any other workload.
+    /// Intended transfers per second per thread in an open loop; `None` for any other workload.
     pub fn rate(&self) -> Option<u32> {
         match &self.assignment.workload {
             Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
             Workload::PingPong(_)
             | Workload::Rpc(_)
             | Workload::MemoryFootprint(_)
-            | Workload::ParameterServing(_) => None,
+            | Workload::ParameterServing(_)
+            | Workload::Command(_) => None,
         }
     }
 
@@ -340,6 +357,14 @@ impl Plan {
             .is_some_and(|arm| workload.is_off_fabric(arm.channel))
     }
 
+    /// Whether an operation of arm `arm` in `scenario` moves the bytes of a payload of `size_bytes` bytes.
+    pub fn moves_payload(&self, scenario: &PlannedScenario, arm: usize, size_bytes: u64) -> bool {
+        let workload = &scenario.assignment.workload;
+        self.arms
+            .get(arm)
+            .is_some_and(|arm| workload.moves_payload(arm.channel, size_bytes))
+    }
+
     /// Library and provider of each arm, in the order of the arms.
     pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         self.arms.iter().map(|arm| self.transport_of(arm))
@@ -360,8 +385,8 @@ impl Plan {
         }
     }
 
-    /// Family of `comparisons` comparisons, those of a scenario or the controls of the run, at the level of one
-    /// analysis. An empty family has the level of a single comparison, since its intervals are only descriptive.
+    /// Family of `comparisons` comparisons of a scenario, or of the controls of the run, at the level of one analysis. An
+    /// empty family has the level of a single comparison, since its intervals are only descriptive.
     ///
     /// # Errors
     /// Fails if the plan's confidence is out of range. `validate` rejects such a spec.
@@ -370,8 +395,8 @@ impl Plan {
         Ok(Family::new(comparisons.max(1), confidence)?.with_analyses(self.analyses.len()))
     }
 
-    /// Index of the stage to which `round` belongs: that of the first analysis that includes it. Round 0 belongs to the
-    /// first stage.
+    /// Index of the stage to which `round` belongs: the stage of the first analysis that includes it. Round 0 belongs to
+    /// the first stage.
     pub fn stage(&self, round: u32) -> usize {
         self.analyses.partition_point(|analysis| *analysis < round)
     }
@@ -388,8 +413,8 @@ impl Plan {
             .map_or(workers * workers.saturating_sub(1) / 2, ManyToMany::flow_count)
     }
 
-    /// Ranks that identify the cases that have a value together: those of the pair or, because all flows of the
-    /// many-to-many pattern have one value together, the same for all flows.
+    /// Ranks that identify the cases that share one value: the ranks of the pair or, because all flows of the
+    /// many-to-many pattern share one value, the same ranks for all flows.
     pub(crate) fn unit(&self, case: &Case) -> (u32, u32) {
         match self.many_to_many {
             Some(pattern) => (0, pattern.senders),

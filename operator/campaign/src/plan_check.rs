@@ -5,7 +5,7 @@
 
 mod consistency;
 mod effects;
-mod libraries;
+pub(crate) mod libraries;
 mod sampling;
 
 use std::fmt;

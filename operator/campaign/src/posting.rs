@@ -64,7 +64,7 @@ impl From<&Workload> for Burst {
                     PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,
                 },
             },
-            Workload::Rpc(_) | Workload::MemoryFootprint(_) => Self {
+            Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => Self {
                 transfers: 1,
                 operation: TransferOperation::Send,
             },
@@ -197,10 +197,16 @@ pub fn optimizations(
 fn library_obstacle(optimization: Optimization, transport: &TransportSpec) -> Option<&'static str> {
     match (transport, optimization) {
         (TransportSpec::Ucx(_), Optimization::Inject) => {
-            Some("UCX has no inject call: it decides itself which messages it copies")
+            Some("UCX has no inject call: UCX itself decides which messages to copy")
         }
         (TransportSpec::Ucx(_), Optimization::Doorbell) => {
-            Some("UCX has no FI_MORE: it decides itself when it rings a doorbell")
+            Some("UCX has no FI_MORE: UCX itself decides when to ring a doorbell")
+        }
+        (TransportSpec::Nixl(_), Optimization::Inject) => {
+            Some("NIXL has no inject call: its backend decides which messages to copy")
+        }
+        (TransportSpec::Nixl(_), Optimization::Doorbell) => {
+            Some("NIXL has no FI_MORE: its backend decides when to ring a doorbell")
         }
         _ => None,
     }

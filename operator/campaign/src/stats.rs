@@ -12,6 +12,7 @@
 //! display. `docs/methodology.md` describes the method, its sources and its simulated coverage.
 
 mod analyses;
+pub mod contrast;
 mod distribution;
 mod error;
 mod expected_change;

@@ -14,7 +14,7 @@ use super::format::{self, clipped};
 use super::plan::{HashedPlan, Plan};
 use super::summarize::{Environment, Summary};
 use crds::v1alpha1::Metric;
-use results::Bounded;
+use results::BoundedList;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 
@@ -26,6 +26,8 @@ pub const MAX_WARNINGS: usize = 64;
 pub const MAX_PAIRS: usize = 16;
 /// Maximum number of results of sweeps, as in the schema.
 pub const MAX_SWEEPS: usize = 32;
+/// Maximum number of effects of factors, as in the schema.
+pub const MAX_FACTOR_EFFECTS: usize = 128;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
 /// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit
@@ -109,7 +111,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     let has_results = summary.blocks_done > 0 || input.phase.is_finished();
     let comparisons = match has_results {
         true => results::comparisons(plan, &evaluation.comparisons),
-        false => Bounded::default(),
+        false => BoundedList::default(),
     };
     let omitted = results.omitted_items + comparisons.omitted_items;
     let omitted_values = results.omitted_values + comparisons.omitted_values;
@@ -134,13 +136,17 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         results: results.items,
         sweeps: results::sweeps(plan, &summary.sweeps),
         comparisons: comparisons.items,
+        factor_effects: match has_results {
+            true => results::factor_effects(plan, &evaluation.comparisons),
+            false => Vec::new(),
+        },
         expectations: results::expectations(&evaluation.comparisons),
         pairs: results::pairs(plan, &summary.pairs),
         nodes: results::nodes(&summary.nodes),
         outcome: input.phase.is_finished().then(|| evaluation.outcome().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(plan, summary),
-        warnings: bounded(omitted.into_iter().chain(summary.warnings.iter().cloned())),
+        warnings: limit_warnings(omitted.into_iter().chain(summary.warnings.iter().cloned())),
         omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
         execution: None,
@@ -212,7 +218,7 @@ fn best(plan: &Plan, summary: &Summary) -> Option<String> {
     Some(format::bytes_per_second(best))
 }
 
-fn bounded(warnings: impl Iterator<Item = String>) -> Vec<String> {
+fn limit_warnings(warnings: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = warnings.map(|warning| clipped(&warning, MAX_TEXT)).collect();
     if all.len() > MAX_WARNINGS {
         let more = all.len() - (MAX_WARNINGS - 1);

@@ -25,13 +25,13 @@ pub type ComparisonKey = (usize, u64, usize);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stopping {
     analyses: usize,
-    ended: BTreeMap<ComparisonKey, Ended>,
+    ended: BTreeMap<ComparisonKey, EarlyEnd>,
 }
 
 /// Early end of a comparison, at an analysis before the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ended {
+pub struct EarlyEnd {
     /// Index of the analysis in [`Plan::analyses`].
     pub analysis: usize,
     /// Number of rounds that the analysis includes.
@@ -46,7 +46,7 @@ impl Stopping {
         self.analyses
     }
 
-    /// Adds the next analysis of `plan`, which ends the comparisons in `ended`.
+    /// Adds the next analysis of `plan`, which ends the comparisons in `early_end`.
     pub(crate) fn add_analysis(
         &mut self,
         plan: &Plan,
@@ -55,7 +55,7 @@ impl Stopping {
         let analysis = self.analyses;
         let rounds = plan.analyses.get(analysis).copied().unwrap_or(plan.rounds);
         let ends = ended.into_iter().map(|(key, reason)| {
-            let ended = Ended {
+            let ended = EarlyEnd {
                 analysis,
                 rounds,
                 reason,
@@ -67,22 +67,24 @@ impl Stopping {
     }
 
     /// The end of a comparison; `None` if no analysis ended it before the last round.
-    pub fn ended(&self, key: ComparisonKey) -> Option<Ended> {
+    pub fn early_end(&self, key: ComparisonKey) -> Option<EarlyEnd> {
         self.ended.get(&key).copied()
     }
 
-    /// Last round that the current results of a comparison include: that of the analysis at which it ended, or of the
-    /// most recent analysis. Later rounds are excluded, because the level of the intervals is divided among the planned
-    /// analyses and holds only at these. `None` if the run has a single analysis, which includes all measured rounds,
-    /// or if no analysis is complete.
+    /// Last round that the current results of a comparison include: the last round of the analysis at which it ended, or
+    /// of the most recent analysis. Later rounds are excluded, because the level of the intervals is divided among the
+    /// planned analyses and holds only at these. `None` if the run has a single analysis, which includes all measured
+    /// rounds, or if no analysis is complete.
     pub fn last_round(&self, plan: &Plan, key: ComparisonKey) -> Option<u32> {
         let last = *plan.analyses.get(self.analyses.checked_sub(1)?)?;
-        Some(self.ended(key).map_or(last, |ended| ended.rounds))
+        Some(self.early_end(key).map_or(last, |ended| ended.rounds))
     }
 
-    /// Whether the run has several analyses and has not completed the first, so that no verdict is allowed yet.
-    pub fn awaits_first_analysis(&self, plan: &Plan) -> bool {
-        plan.analyses.len() > 1 && self.analyses == 0
+    /// Number of rounds at the first analysis, if the run has several analyses and has not completed the first, so that no
+    /// verdict is allowed yet.
+    pub fn awaited_first_analysis(&self, plan: &Plan) -> Option<u32> {
+        let first = plan.analyses.first().copied();
+        first.filter(|_| plan.analyses.len() > 1 && self.analyses == 0)
     }
 
     /// Comparisons that ask a question and that no analysis has ended.
@@ -92,8 +94,9 @@ impl Stopping {
 
     /// Cells that are measured in `stage`, in ascending order of their keys. They depend only on the analyses before
     /// that stage.
-    fn needed(&self, plan: &Plan, stage: usize) -> BTreeSet<ComparisonKey> {
-        let ended_before = |key: &ComparisonKey| self.ended(*key).is_some_and(|ended| ended.analysis < stage);
+    fn needed_cells(&self, plan: &Plan, stage: usize) -> BTreeSet<ComparisonKey> {
+        let ended_before =
+            |key: &ComparisonKey| self.early_end(*key).is_some_and(|ended| ended.analysis < stage);
         let open: BTreeSet<ComparisonKey> = questions(plan).filter(|key| !ended_before(key)).collect();
         let is_needed = |(scenario, size_bytes, arm): &ComparisonKey| {
             let role = plan.cell(*scenario, *size_bytes, *arm).and_then(|cell| cell.role);

@@ -11,6 +11,7 @@ mod endpoints;
 mod environment;
 mod evidence;
 mod fabric;
+mod flow_limits;
 mod flows;
 mod footprint;
 mod limits;
@@ -19,9 +20,10 @@ mod notes;
 mod observations;
 mod offload;
 mod pairs;
-mod protocols;
+mod reported_rate;
 mod rounds;
 mod serving;
+mod settings;
 mod spread;
 mod statistic;
 mod sweep;
@@ -44,12 +46,14 @@ pub use fabric::{COVERAGE, FabricEvidence};
 pub use flows::{FlowRate, FlowsSummary, ReceiverRate};
 pub use footprint::{FootprintMedians, FootprintSummary};
 pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE, MIN_SPAN_SHARE};
+pub use load::MIN_COMPLETED_SHARE;
 pub use observations::{Directions, Observations};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use serving::{Serving, ServingWorker};
+pub use settings::SettingsEvidence;
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
-pub use sweep::{Knee, MAX_LATENCY_RATIO, MIN_COMPLETED_SHARE, RatePoint, SweepSummary};
+pub use sweep::{Knee, MAX_LATENCY_RATIO, RatePoint, SweepSummary};
 pub use variance::{Deviations, VarianceSplit};
 
 use super::collect::Reports;
@@ -108,7 +112,7 @@ impl Summary {
         reasons.all(|reason| reason.is_some()).then_some(first)
     }
 
-    /// Results of `arm` in `scenario` at `size_bytes`. Indexes are those of the plan.
+    /// Results of `arm` in `scenario` at `size_bytes`. The indexes refer to the plan.
     pub fn cell(&self, scenario: usize, size_bytes: u64, arm: usize) -> Option<&CellSummary> {
         self.cells
             .iter()
@@ -131,6 +135,7 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     warnings.extend(sweep::warnings(plan, &cells));
     warnings.extend(calls::warnings(plan, &cells));
     warnings.extend(footprint::warnings(plan, &cells));
+    warnings.extend(serving::warnings(plan, &cells));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,

@@ -2,11 +2,14 @@
 //!
 //! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
 
+mod command;
 mod devices;
 mod expectations;
+mod factors;
 mod identical;
 mod many_to_many;
 mod memory;
+mod nixl;
 mod parameter_serving;
 mod problem;
 mod rpc;
@@ -20,7 +23,8 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
 use crds::v1alpha1::{
-    Alignment, BenchmarkRun, Devices, Expectation, Metric, RateFormat, RpcChannel, Sampling, TransportSpec,
+    Alignment, BenchmarkRun, Devices, Expectation, Metric, Optimization, RateFormat, RpcChannel, Sampling,
+    TransportSpec,
 };
 
 use super::format::clipped;
@@ -51,6 +55,8 @@ pub struct ValidatedRun {
     pub variants: Vec<ValidatedVariant>,
     /// Index of the baseline in `variants`.
     pub baseline: usize,
+    /// Factors whose combinations are the variants; empty if the spec lists the variants.
+    pub factors: Vec<Optimization>,
     /// The scenarios, in the order of the spec. A scenario with a sweep is replaced by one scenario for each rate.
     pub scenarios: Vec<ValidatedScenario>,
     /// The expectations. Each names an existing variant and scenario, and selects at least one size.
@@ -74,6 +80,8 @@ pub struct ValidatedVariant {
     pub tuning: Tuning,
     /// Channel of its calls in scenarios with calls.
     pub channel: RpcChannel,
+    /// Its arguments in scenarios with commands.
+    pub arguments: Vec<String>,
 }
 
 impl ValidatedVariant {
@@ -99,7 +107,7 @@ pub struct ValidatedScenario {
     pub sizes: Vec<u64>,
     /// The primary metric, which determines verdicts.
     pub primary: Metric,
-    /// Format of the throughput in reports; `None` for the usual one.
+    /// Format of the throughput in reports; `None` for the default format.
     pub rate_format: Option<RateFormat>,
     /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
@@ -121,7 +129,11 @@ impl ValidatedScenario {
 /// Returns all problems, each with the path of its field and a remedy.
 pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
-    let spec = &run.spec;
+    let spec = &*factors::expand(&run.spec, &mut report);
+    let problems = |report: Reporter| match spec.factors {
+        Some(_) => report.with_paths(factors::path_in_spec).into_problems(),
+        None => report.into_problems(),
+    };
     let name = run.metadata.name.clone().unwrap_or_default();
     if let Err(problem) = check_name(&name) {
         report.add("metadata.name", problem);
@@ -130,6 +142,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
     rpc::check(spec, &scenarios, &mut report);
+    command::check(spec, &mut report);
     transports::check(spec, &scenarios, &mut report);
     many_to_many::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);
@@ -144,14 +157,14 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
                 known,
             },
         );
-        return Err(report.into_problems());
+        return Err(problems(report));
     };
     // Variants of an invalid spec may be identical because of a problem that has already been reported.
     if report.is_empty() {
         identical::check(spec, &variants, &scenarios, &mut report);
     }
     if !report.is_empty() {
-        return Err(report.into_problems());
+        return Err(problems(report));
     }
     Ok(ValidatedRun {
         name,
@@ -164,6 +177,10 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         seed: seed::seed(run),
         variants,
         baseline,
+        factors: spec
+            .factors
+            .map(|factors| factors.optimizations())
+            .unwrap_or_default(),
         scenarios,
         expectations: spec.expectations.clone(),
         active_deadline_seconds: spec.run_policy.active_deadline_seconds,
@@ -200,6 +217,14 @@ pub fn is_label(name: &str, max_length: usize) -> bool {
         && name.chars().all(inner)
         && !name.starts_with('-')
         && !name.ends_with('-')
+}
+
+/// The scenarios, with only one scenario for each sweep, because the scenarios of a sweep differ only in the rate.
+fn once_each(scenarios: &[ValidatedScenario]) -> impl Iterator<Item = &ValidatedScenario> {
+    let mut last = None;
+    scenarios
+        .iter()
+        .filter(move |scenario| last.replace(scenario.index) != Some(scenario.index))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl Results {
     /// Adds a value to the row `name` and prints it.
     pub fn add(&mut self, name: impl Into<String>, goal: Goal, value: f64) {
         let name = name.into();
-        eprintln!("  {name}: {}", rounded(value));
+        eprintln!("  {name}: {}", format_rounded(value));
         match self.0.iter_mut().find(|row| row.name == name) {
             Some(row) => row.values.push(value),
             None => self.0.push(Row {
@@ -48,14 +48,14 @@ impl fmt::Display for Results {
             let median = percentile(&mut values, 0.5);
             let range = format!(
                 "{} [{}, {}]",
-                rounded(median),
-                rounded(percentile(&mut values, 0.0)),
-                rounded(percentile(&mut values, 1.0))
+                format_rounded(median),
+                format_rounded(percentile(&mut values, 0.0)),
+                format_rounded(percentile(&mut values, 1.0))
             );
             let (goal, reached) = match row.goal {
                 Goal::None => (String::new(), ""),
-                Goal::AtMost(maximum) if median <= maximum => (rounded(maximum), "reached"),
-                Goal::AtMost(maximum) => (rounded(maximum), "not reached"),
+                Goal::AtMost(maximum) if median <= maximum => (format_rounded(maximum), "reached"),
+                Goal::AtMost(maximum) => (format_rounded(maximum), "not reached"),
             };
             let repeats = row.values.len().to_string();
             table.add_row([row.name.clone(), goal, range, repeats, reached.to_owned()]);
@@ -77,7 +77,7 @@ pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
 }
 
 /// Formats `value` with at most two decimal places.
-fn rounded(value: f64) -> String {
+fn format_rounded(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 => format!("{value}"),
         value if value < 10.0 => format!("{value:.2}"),

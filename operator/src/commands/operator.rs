@@ -11,7 +11,9 @@ use crds::units::Size;
 use super::{Exit, Failure};
 use crate::manager;
 use crate::metrics::SeriesLimits;
-use crate::options::{LeaseName, LogFormat, Namespaces, OperatorConfig, Options, RequestLimits};
+use crate::options::{
+    CommandPolicy, LeaseName, LogFormat, Namespaces, OperatorConfig, Options, RequestLimits,
+};
 
 /// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///
@@ -69,6 +71,16 @@ pub struct Operator {
         value_parser = variable_pattern
     )]
     allowed_env: Vec<String>,
+    /// Scenarios with `command`, which execute any program of the image of a run with any arguments. `auto` allows them
+    /// only if images are not restricted by --allow-image.
+    #[arg(
+        long,
+        env = "FABRICBENCH_COMMANDS",
+        value_name = "POLICY",
+        default_value = "auto",
+        value_enum
+    )]
+    commands: CommandPolicy,
     /// Run workers as root with only the IPC_LOCK capability, for nodes that limit locked memory. Namespaces that
     /// contain runs must admit pods at the "privileged" Pod Security level.
     #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
@@ -181,6 +193,7 @@ impl Operator {
                 image_pull_secrets: self.image_pull_secrets,
                 allowed_images: self.allowed_images,
                 allowed_env: self.allowed_env,
+                commands: self.commands,
                 ipc_lock: self.ipc_lock,
                 default_cpus: self.default_cpus,
                 default_memory: self.default_memory,

@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 use crate::cause::root_cause;
 use crate::options::LeaseName;
 use identity::Identity;
-use step::{Seen, Step, step};
+use step::{SeenLease, Step, step};
 
 /// Duration of the Lease in seconds. Another replica may take over a Lease that has not been renewed for this long.
 const LEASE_SECONDS: i32 = 15;
@@ -68,7 +68,7 @@ pub(super) struct Election {
     api: Api<Lease>,
     lease: LeaseName,
     identity: Identity,
-    seen: Option<Seen>,
+    seen: Option<SeenLease>,
 }
 
 impl Election {
@@ -97,8 +97,8 @@ impl Election {
                 continue;
             };
             match attempt {
-                Ok(Held::Mine) => return Ok(()),
-                Ok(Held::Theirs(holder)) => {
+                Ok(LeaseHolder::Mine) => return Ok(()),
+                Ok(LeaseHolder::Theirs(holder)) => {
                     debug!(lease = %self.lease, holder, "another replica is the leader")
                 }
                 Err(source) if is_forbidden(&source) => {
@@ -132,8 +132,8 @@ impl Election {
     async fn renew(&mut self) -> Result<(), LeaderError> {
         loop {
             match self.try_acquire().await {
-                Ok(Held::Mine) => return Ok(()),
-                Ok(Held::Theirs(holder)) => {
+                Ok(LeaseHolder::Mine) => return Ok(()),
+                Ok(LeaseHolder::Theirs(holder)) => {
                     let lease = self.lease.clone();
                     return Err(LeaderError::Taken { lease, holder });
                 }
@@ -164,14 +164,14 @@ impl Election {
     }
 
     /// Reads the Lease once and writes it if this replica is allowed to hold it.
-    async fn try_acquire(&mut self) -> Result<Held, kube::Error> {
+    async fn try_acquire(&mut self) -> Result<LeaseHolder, kube::Error> {
         let current = self.api.get_opt(&self.lease.name).await?;
         let now = Instant::now();
         if let Some(lease) = &current {
-            self.seen = Some(Seen::update(self.seen.take(), lease, now));
+            self.seen = Some(SeenLease::update(self.seen.take(), lease, now));
         }
         let written = match step(current.as_ref(), self.seen.as_ref(), self.identity(), now) {
-            Step::Wait { holder } => return Ok(Held::Theirs(holder)),
+            Step::Wait { holder } => return Ok(LeaseHolder::Theirs(holder)),
             Step::Create => {
                 let lease = self.lease_to_write(None);
                 self.api.create(&PostParams::default(), &lease).await
@@ -182,10 +182,10 @@ impl Election {
             }
         };
         match written {
-            Ok(_) => Ok(Held::Mine),
+            Ok(_) => Ok(LeaseHolder::Mine),
             // Another replica wrote the Lease first. The next read shows its identity.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
-                Ok(Held::Theirs("another replica".to_owned()))
+                Ok(LeaseHolder::Theirs("another replica".to_owned()))
             }
             Err(error) => Err(error),
         }
@@ -231,7 +231,7 @@ impl Election {
 }
 
 /// Holder of the Lease.
-enum Held {
+enum LeaseHolder {
     Mine,
     Theirs(String),
 }

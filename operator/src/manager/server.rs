@@ -22,7 +22,7 @@ use crate::results::Results;
 const MAX_REQUESTS: usize = 16;
 
 #[derive(Clone)]
-struct Served {
+struct Resources {
     metrics: Metrics,
     readiness: Readiness,
     results: Results,
@@ -35,7 +35,7 @@ pub(super) async fn serve(
     readiness: Readiness,
     results: Results,
 ) -> std::io::Result<()> {
-    let served = Served {
+    let served = Resources {
         metrics,
         readiness,
         results,
@@ -43,7 +43,7 @@ pub(super) async fn serve(
     axum::serve(listener, routes(served)).await
 }
 
-fn routes(served: Served) -> Router {
+fn routes(served: Resources) -> Router {
     Router::new()
         // Served by the thread that reconciles, so that the probe fails if a reconciliation blocks that thread.
         .route("/healthz", get(|| async { "ok\n" }))
@@ -53,14 +53,14 @@ fn routes(served: Served) -> Router {
         .with_state(served)
 }
 
-async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
+async fn readyz(State(served): State<Resources>) -> (StatusCode, &'static str) {
     match served.readiness.ready() {
         true => (StatusCode::OK, "ok\n"),
         false => (StatusCode::SERVICE_UNAVAILABLE, "the caches are not synced\n"),
     }
 }
 
-async fn scrape(State(served): State<Served>) -> Response {
+async fn scrape(State(served): State<Resources>) -> Response {
     match served.metrics.text() {
         Ok(own) => {
             let body = Body::from_stream(stream_metrics(own, served.results.pieces()));
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     async fn status_of(readiness: &Readiness, path: &str) -> StatusCode {
-        let routes = routes(Served {
+        let routes = routes(Resources {
             metrics: Metrics::new().unwrap(),
             readiness: readiness.clone(),
             results: Results::new(1000),

@@ -108,7 +108,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
-        "fairnessPpm": 2_000_000,
+        "rateRatioPpm": 2_000_000,
     });
     arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
     arm["ping"] =
@@ -129,11 +129,15 @@ fn with_observations(mut arm: Value) -> Value {
     });
     arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
     arm["firstBatchNanos"] = json!(1_400_000);
+    arm["reportedLatencyNanos"] = json!(22_100);
+    arm["reportedBytesPerSecond"] = json!(1_740_000_000);
     arm["serving"] = json!({
-        "workers": 4, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3, "versionLagMax": 4,
-        "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000, "timeLagMaxNanos": 230_000_000,
-        "pushP50Nanos": 170_000_000, "pushMaxNanos": 320_000_000, "pushBytesPerSecond": 60_000_000, "coldSteps": 40,
-        "coldNanos": 210_000_000, "torn": 2, "datagramsSent": 5000, "datagramsLost": 50, "clockBoundNanos": 0,
+        "workers": 4, "workersWithoutVersion": 1, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3,
+        "versionLagMax": 4, "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000,
+        "timeLagMaxNanos": 230_000_000, "published": 60, "publishedNotDeliveredToAll": 7, "pushP50Nanos": 170_000_000,
+        "pushMaxNanos": 320_000_000, "pushBytesPerSecond": 60_000_000, "pullP50Nanos": 12_000_000, "storeLagPpm": 310_000,
+        "postLagPpm": 110_000, "originalStalenessPpm": 470_000, "coldSteps": 40, "coldNanos": 210_000_000, "torn": 2,
+        "datagramsSent": 5000, "datagramsLost": 50, "clockBoundNanos": 21_000,
     });
     arm
 }

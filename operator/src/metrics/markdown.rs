@@ -35,3 +35,57 @@ fn label(label: &Label) -> String {
         values => format!("`{}` ({values})", label.name),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Metrics that no dashboard shows, and the reason.
+    const NOT_SHOWN: [(&str, &str); 5] = [
+        ("process_virtual_memory_bytes", "the resident memory is shown"),
+        ("process_open_fds", "not a limit that the operator reaches"),
+        ("process_max_fds", "not a limit that the operator reaches"),
+        (
+            "process_start_time_seconds",
+            "Prometheus has the time of its own target",
+        ),
+        ("process_threads", "constant"),
+    ];
+
+    /// Whether `text` contains the metric `name`, also with the suffix of a histogram.
+    fn contains_metric(text: &str, name: &str) -> bool {
+        let mut rest = text.split(name);
+        rest.next();
+        rest.any(|after| {
+            let suffixes = ["_bucket", "_count", "_sum"];
+            let after = suffixes
+                .iter()
+                .find_map(|suffix| after.strip_prefix(suffix))
+                .unwrap_or(after);
+            !after.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
+        })
+    }
+
+    #[test]
+    fn every_metric_is_on_a_dashboard() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/fabricbench/dashboards");
+        let files = fs::read_dir(directory).unwrap();
+        let dashboards: String = files
+            .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect();
+        let results = results::all().map(|metric| metric.definition);
+        for definition in results.chain(operator::ALL) {
+            let is_exception = NOT_SHOWN.iter().any(|(name, _)| *name == definition.name);
+            assert_ne!(
+                contains_metric(&dashboards, definition.name),
+                is_exception,
+                "{}: add it to a dashboard, or to NOT_SHOWN with the reason",
+                definition.name
+            );
+        }
+        assert!(contains_metric("a_b_bucket{}", "a_b") && !contains_metric("a_b_c", "a_b"));
+    }
+}

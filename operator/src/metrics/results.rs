@@ -7,6 +7,7 @@ mod arm;
 mod comparison;
 mod metric;
 mod run;
+mod workload;
 
 pub use metric::{Emit, ResultMetric, Samples};
 
@@ -15,14 +16,14 @@ use super::values::Row;
 
 /// All metrics of results, in the order of the exposition and the documentation.
 pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
-    let of_rows = arm::METRICS.iter().chain(&comparison::METRICS);
-    run::METRICS.iter().chain(of_rows)
+    let of_arms = arm::METRICS.iter().chain(&workload::METRICS);
+    run::METRICS.iter().chain(of_arms).chain(&comparison::METRICS)
 }
 
 /// Number of series of `run`, excluding those of its rows.
 pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
-        Samples::Run(samples) => counted(|emit| samples(run, emit)),
+        Samples::Run(samples) => count_samples(|emit| samples(run, emit)),
         Samples::OmittedSeries => 1,
         Samples::OmittedRuns | Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => 0,
     };
@@ -32,7 +33,7 @@ pub(super) fn run_series_count(run: &RunValues) -> usize {
 /// Number of series of `row`.
 pub(super) fn row_series_count(row: &Row) -> usize {
     all()
-        .map(|metric| counted(|emit| emit_row(metric, row, emit)))
+        .map(|metric| count_samples(|emit| emit_row(metric, row, emit)))
         .sum()
 }
 
@@ -46,7 +47,7 @@ pub(super) fn emit_row(metric: &ResultMetric, row: &Row, emit: &mut Emit<'_>) {
     }
 }
 
-fn counted(samples: impl FnOnce(&mut Emit<'_>)) -> usize {
+fn count_samples(samples: impl FnOnce(&mut Emit<'_>)) -> usize {
     let mut count = 0;
     samples(&mut |_, _| count += 1);
     count

@@ -114,10 +114,12 @@ impl Applier<'_> {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
                     Some(found) => Ok(found),
-                    None => rejected(kind, name, status),
+                    None => rejection_error(kind, name, status),
                 }
             }
-            kube::Error::Api(status) if matches!(status.code, 400 | 422) => rejected(kind, name, status),
+            kube::Error::Api(status) if matches!(status.code, 400 | 422) => {
+                rejection_error(kind, name, status)
+            }
             _ => Err(error).with_context(|_| ApiSnafu {
                 action: format!("creating {kind} {name}"),
             }),
@@ -226,7 +228,7 @@ impl Applier<'_> {
 /// Returns the error for an object that the API server has rejected. Only status 422 is permanent, because it means
 /// that the object is invalid. Status 403, and status 400 from an admission webhook, result from quotas, policies and
 /// permissions, which may change.
-fn rejected<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
+fn rejection_error<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
     RejectedSnafu {
         kind,
         name,

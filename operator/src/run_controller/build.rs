@@ -8,6 +8,7 @@ pub mod config_map;
 mod image;
 mod job;
 pub mod labels;
+mod library;
 pub mod names;
 mod pod;
 pub mod resources;

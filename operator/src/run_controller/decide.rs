@@ -54,7 +54,7 @@ pub fn decide(
         done,
     };
     if observed.deleting {
-        return cleanup::deleting(&inputs);
+        return cleanup::decide_deleting(&inputs);
     }
     if let Some(finished_at) = observed.persisted.finished_at {
         return cleanup::finished(&inputs, finished_at);
@@ -115,14 +115,14 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
         AttemptAssessment::Running { since, coordinator } if current.state == AttemptState::Starting => {
             inputs.record(transitions::running(inputs, since, coordinator), Phase::Running)
         }
-        AttemptAssessment::Running { .. } => running(inputs, current, None),
-        AttemptAssessment::Ending { until } => running(inputs, current, until),
+        AttemptAssessment::Running { .. } => decide_running(inputs, current, None),
+        AttemptAssessment::Ending { until } => decide_running(inputs, current, until),
     }
 }
 
 /// Decides the next action for an attempt whose workers are running or whose log is still being read. Enforces
 /// `activeDeadlineSeconds`.
-fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
+fn decide_running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
     let Some(since) = inputs.observed.persisted.active_since else {
         // Worker 0 terminated, or its pod was deleted, before all workers were observed running.
         let waiting = Waiting {
@@ -187,7 +187,7 @@ impl Inputs<'_> {
         Decision {
             action,
             phase,
-            cleanup_blocked: cleanup::blocked(self),
+            cleanup_blocked: cleanup::blocked_message(self),
         }
     }
 

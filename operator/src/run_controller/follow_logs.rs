@@ -56,11 +56,11 @@ pub(super) struct LogSource {
 /// Follows a log until the follower is dropped.
 pub(super) struct Follower {
     pub(super) source: LogSource,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     task: JoinHandle<()>,
 }
 
-struct Shared {
+struct SharedState {
     state: Mutex<FollowState>,
     /// Notified when the buffer has space again or the container has terminated.
     changed: Notify,
@@ -93,7 +93,7 @@ impl Follower {
         resume: ResumePoint,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::new(FollowState {
                 stream: Stream::new(resume),
                 persisted_at: Instant::now(),
@@ -150,7 +150,7 @@ impl Follower {
     /// State of the stream, which is closed only after every line is persisted.
     pub(super) fn state(&self) -> StreamState {
         let mut state = self.shared.lock();
-        state.settled |= state.closed && state.stream.buffered() == 0;
+        state.settled |= state.closed && state.stream.buffered_bytes() == 0;
         StreamState {
             pod_uid: self.source.pod_uid.clone(),
             closed: state.settled,
@@ -160,7 +160,7 @@ impl Follower {
     }
 }
 
-impl Shared {
+impl SharedState {
     fn lock(&self) -> MutexGuard<'_, FollowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,7 +175,7 @@ impl FollowState {
 
     /// Whether reading pauses until lines are taken.
     fn is_full(&self) -> bool {
-        self.stream.buffered() > MAX_BUFFERED_BYTES
+        self.stream.buffered_bytes() > MAX_BUFFERED_BYTES
     }
 
     /// Time at which the complete blocks are to be persisted even if no more bytes arrive.
@@ -184,7 +184,7 @@ impl FollowState {
     }
 }
 
-async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: impl Fn() + Send + Sync) {
+async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake: impl Fn() + Send + Sync) {
     let params = LogParams {
         container: Some(WORKER_CONTAINER.to_owned()),
         follow: true,
@@ -233,14 +233,18 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
     }
 }
 
-async fn until_terminated(shared: &Shared) {
+async fn until_terminated(shared: &SharedState) {
     while !shared.lock().terminated {
         shared.changed.notified().await;
     }
 }
 
 /// Reads from one connection until the connection or the stream ends.
-async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send + Sync)) -> io::Result<()> {
+async fn read(
+    bytes: impl AsyncRead,
+    shared: &SharedState,
+    wake: &(impl Fn() + Send + Sync),
+) -> io::Result<()> {
     let mut bytes = pin!(bytes);
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -276,7 +280,7 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
 
 /// Waits until the lines that were due at `due_at` have been taken, so that `wake` is not called again for the same
 /// lines.
-async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
+async fn until_taken(shared: &SharedState, due_at: Option<Instant>) {
     while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;
     }
@@ -290,7 +294,7 @@ mod tests {
 
     /// Reads `lines` and takes due lines immediately. Returns the pieces that were taken.
     async fn taken_pieces(lines: &[u8]) -> Vec<Vec<u8>> {
-        let shared = Shared {
+        let shared = SharedState {
             state: Mutex::new(FollowState {
                 stream: Stream::new(ResumePoint::default()),
                 persisted_at: Instant::now(),

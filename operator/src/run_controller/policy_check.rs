@@ -1,9 +1,12 @@
-//! Checks whether the operator's configuration allows the images (by prefix) and the environment variables (by name) of
-//! a run, and whether the provider of the run works across nodes. Performs no I/O.
+//! Checks whether the operator's configuration allows the images (by prefix), the environment variables (by name) and the
+//! commands of a run, and whether the provider and the directories of the run work across nodes. Performs no I/O.
 
-use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
+use std::path::{Component, Path};
 
-use crate::options::OperatorConfig;
+use crds::names::SHARED_DIRECTORY;
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunSpec, Libfabric, LibfabricProvider, TransportSpec};
+
+use crate::options::{CommandPolicy, OperatorConfig};
 
 /// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
 pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
@@ -19,9 +22,17 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
              nodes. Use tcp, or `fabricbench run` on one machine"
         ));
     }
-    let variant_images = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
-        let image = variant.image.as_ref()?;
-        Some((format!("spec.variants[{index}].image"), image))
+    if let Some(rejection) = private_directory(spec) {
+        return Some(rejection);
+    }
+    let variant_images = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
+        let images = [
+            ("image", &variant.image),
+            ("libraryImage", &variant.library_image),
+        ];
+        images.into_iter().filter_map(move |(field, image)| {
+            Some((format!("spec.variants[{index}].{field}"), image.as_ref()?))
+        })
     });
     let images = spec.image.iter().map(|image| ("spec.image".to_owned(), image));
     let allowed = &config.allowed_images;
@@ -34,6 +45,9 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
             "{path}: image {image:?} is not allowed in this cluster. Allowed prefixes: {}",
             allowed.join(", ")
         ));
+    }
+    if let Some(rejection) = command(spec, config) {
+        return Some(rejection);
     }
     let variables = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
         let names = variant.env.iter().enumerate();
@@ -48,6 +62,53 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
             allowed.join(", ")
         )
     })
+}
+
+/// Reason why the first command of `spec` is not allowed, with the path of its scenario; `None` if there is none or it is
+/// allowed.
+fn command(spec: &BenchmarkRunSpec, config: &OperatorConfig) -> Option<String> {
+    let index = spec
+        .scenarios
+        .iter()
+        .position(|scenario| scenario.command.is_some())?;
+    let reason = match config.commands {
+        CommandPolicy::Forbid => "(--commands forbid)",
+        CommandPolicy::Auto if !config.allowed_images.is_empty() => {
+            "because images are restricted (--allow-image) and --commands is auto"
+        }
+        CommandPolicy::Auto | CommandPolicy::Allow => return None,
+    };
+    Some(format!(
+        "spec.scenarios[{index}].command: commands are not allowed in this cluster {reason}, because they execute any program \
+         of the image. Use another scenario, or ask the administrator of the operator for --commands allow (chart value \
+         runner.commands)"
+    ))
+}
+
+/// Reason why the pods of `spec` do not share a directory that they must share, with the path of the field; `None` if they
+/// share all of them.
+fn private_directory(spec: &BenchmarkRunSpec) -> Option<String> {
+    let has_claim = spec.resources.persistent_volume_claim.is_some();
+    let serving = spec.scenarios.iter().enumerate().filter_map(|(index, scenario)| {
+        let directory = scenario.parameter_serving.as_ref()?.directory.as_ref()?;
+        Some((index, directory))
+    });
+    let mut private = serving.filter(|(_, directory)| !has_claim || !is_shared(directory));
+    private.next().map(|(index, directory)| {
+        format!(
+            "spec.scenarios[{index}].parameterServing.directory: each pod has its own {directory}. Use {SHARED_DIRECTORY} or a \
+             directory in it, and set spec.resources.persistentVolumeClaim to a claim that all workers can mount{}, or use \
+             `fabricbench run` on one machine",
+            if has_claim { ", as this run does" } else { "" }
+        )
+    })
+}
+
+/// Whether `directory` is in the volume that all workers mount.
+fn is_shared(directory: &str) -> bool {
+    let directory = Path::new(directory);
+    directory.starts_with(SHARED_DIRECTORY)
+        && !directory.components().any(|part| part == Component::ParentDir)
 }
 
 fn uses_shared_memory(transport: &TransportSpec) -> bool {
@@ -72,7 +133,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn rejected(images: &[&str], env: &[&str]) -> Option<String> {
+    fn rejection_text(images: &[&str], env: &[&str]) -> Option<String> {
         let config = OperatorConfig {
             allowed_images: images.iter().map(|&image| image.to_owned()).collect(),
             allowed_env: env.iter().map(|&name| name.to_owned()).collect(),
@@ -112,29 +173,123 @@ mod tests {
         );
     }
 
+    fn rejected_command(commands: CommandPolicy, images: &[&str]) -> Option<String> {
+        let run = serde_json::json!({
+            "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
+            "spec": {
+                "baseline": "a",
+                "variants": [{"name": "a"}],
+                "transport": {"loopback": {}},
+                "scenarios": [
+                    {"name": "s", "pingPong": {"sizes": [64], "iterations": 10}},
+                    {"name": "c", "command": {"tool": "Fabtests", "sizes": [64], "client": ["true"]}},
+                ],
+            },
+        });
+        let config = OperatorConfig {
+            allowed_images: images.iter().map(|&image| image.to_owned()).collect(),
+            commands,
+            ..OperatorConfig::new("example.test/runner:1")
+        };
+        rejection(&serde_json::from_value(run).unwrap(), &config)
+    }
+
+    #[test]
+    fn commands_are_forbidden_if_images_are_restricted_unless_they_are_allowed() {
+        let images = &["registry.example/"][..];
+        assert_eq!(rejected_command(CommandPolicy::Auto, &[]), None);
+        assert_eq!(rejected_command(CommandPolicy::Allow, images), None);
+        for (policy, images, reason) in [
+            (CommandPolicy::Auto, images, "because images are restricted"),
+            (CommandPolicy::Forbid, &[][..], "(--commands forbid)"),
+        ] {
+            let rejected = rejected_command(policy, images).unwrap();
+            assert!(rejected.starts_with("spec.scenarios[1].command: "), "{rejected}");
+            assert!(rejected.contains(reason), "{rejected}");
+        }
+    }
+
+    fn rejected_directory(directory: &str, claim: Option<&str>) -> Option<String> {
+        let run = serde_json::json!({
+            "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
+            "spec": {
+                "baseline": "a",
+                "variants": [{"name": "a"}],
+                "transport": {"libfabric": {"provider": "tcp"}},
+                "resources": {"persistentVolumeClaim": claim},
+                "scenarios": [
+                    {"name": "p", "parameterServing": {"mode": "Push"}},
+                    {"name": "f", "parameterServing": {"mode": "Filesystem", "directory": directory}},
+                ],
+            },
+        });
+        let config = OperatorConfig::new("example.test/runner:1");
+        rejection(&serde_json::from_value(run).unwrap(), &config)
+    }
+
+    #[test]
+    fn rejects_directories_that_pods_do_not_share() {
+        let path = "spec.scenarios[1].parameterServing.directory: ";
+        for (directory, claim) in [
+            ("/dev/shm", None),
+            ("/mnt/fabricbench", None),
+            ("/dev/shm", Some("parameters")),
+            ("/mnt/fabricbench-2", Some("parameters")),
+            ("/mnt/fabricbench/../shm", Some("parameters")),
+        ] {
+            let rejected = rejected_directory(directory, claim).unwrap();
+            assert!(rejected.starts_with(path), "{rejected}");
+            assert!(
+                rejected.contains("spec.resources.persistentVolumeClaim"),
+                "{rejected}"
+            );
+        }
+        for directory in ["/mnt/fabricbench", "/mnt/fabricbench/versions"] {
+            assert_eq!(rejected_directory(directory, Some("parameters")), None);
+        }
+    }
+
     #[test]
     fn empty_lists_allow_everything() {
-        assert_eq!(rejected(&[], &[]), None);
+        assert_eq!(rejection_text(&[], &[]), None);
     }
 
     #[test]
     fn rejects_images_and_variables_that_are_not_allowed() {
         assert_eq!(
-            rejected(&["other.example/", "registry.example/"], &["FI_*"]),
+            rejection_text(&["other.example/", "registry.example/"], &["FI_*"]),
             None
         );
-        let image = rejected(&["other.example/"], &[]).unwrap();
+        let image = rejection_text(&["other.example/"], &[]).unwrap();
         assert!(
             image.starts_with("spec.variants[1].image: image \"registry.example/nixl:2\""),
             "{image}"
         );
         for names in [&["UCX_*", "FI_LOG"][..], &["FI_LOG_LEVELS"]] {
-            let name = rejected(&[], names).unwrap();
+            let name = rejection_text(&[], names).unwrap();
             assert!(
                 name.starts_with("spec.variants[1].env[0].name: FI_LOG_LEVEL "),
                 "{name}"
             );
         }
-        assert_eq!(rejected(&[], &["FI_LOG_LEVEL"]), None);
+        assert_eq!(rejection_text(&[], &["FI_LOG_LEVEL"]), None);
+        let run = serde_json::json!({
+            "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
+            "spec": {
+                "baseline": "a",
+                "variants": [{"name": "a"}, {"name": "b", "library": "/opt/lib", "libraryImage": "other.example/efa:2"}],
+                "transport": {"libfabric": {"provider": "tcp"}},
+                "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
+            },
+        });
+        let config = OperatorConfig {
+            allowed_images: vec!["registry.example/".to_owned()],
+            ..OperatorConfig::new("example.test/runner:1")
+        };
+        let image = rejection(&serde_json::from_value(run).unwrap(), &config).unwrap();
+        assert!(
+            image.starts_with("spec.variants[1].libraryImage: image \"other.example/efa:2\""),
+            "{image}"
+        );
     }
 }

@@ -180,7 +180,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
     })
 }
 
-/// Describes the first resource of which the node has less than a worker requests.
+/// Describes the first resource that the node has too little of.
 fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let count = |available: u64, requested: u32, name: &str| {
         (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))

@@ -37,10 +37,10 @@ pub(super) enum Requeue {
 /// Handle to the work queue, which all clones share. The queue holds at most one entry for each run.
 #[derive(Clone)]
 pub(super) struct Queue {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
-struct Shared {
+struct SharedState {
     schedule: Mutex<Schedule>,
     /// Notified when a run is added.
     added: Notify,
@@ -52,7 +52,7 @@ impl Queue {
     /// A queue with `concurrency` slots.
     pub(super) fn new(concurrency: usize, metrics: Metrics) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedState {
                 schedule: Mutex::new(Schedule::new(concurrency)),
                 added: Notify::new(),
                 concurrency,
@@ -110,8 +110,8 @@ impl Queue {
     /// Updates the metrics. Returns the time at which the next delayed run is due.
     fn report_and_next_due(&self) -> Option<Instant> {
         let schedule = self.schedule();
-        self.shared.metrics.set_queue_depth(schedule.queued());
-        self.shared.metrics.set_backing_off(schedule.failing());
+        self.shared.metrics.set_queue_depth(schedule.queued_count());
+        self.shared.metrics.set_backing_off(schedule.failing_count());
         schedule.next_due()
     }
 }

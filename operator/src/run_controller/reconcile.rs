@@ -35,7 +35,7 @@ pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
         let started = Instant::now();
         let result = reconcile_key(&context, &key).await;
         let category = result.as_ref().err().map(ReconcileError::category);
-        context.metrics.reconciled(started.elapsed(), category);
+        context.metrics.record_reconciliation(started.elapsed(), category);
         match result {
             Ok(requeue) => requeue,
             // No event is published, because the concurrent change enqueues the run again.

@@ -43,7 +43,7 @@ impl Reservations {
             }
         };
         let unblocked = match unblocks {
-            true => waiting(&requests, key),
+            true => waiting_runs(&requests, key),
             false => Vec::new(),
         };
         let reservation = Reservation {
@@ -57,7 +57,7 @@ impl Reservations {
     pub(super) fn release(&self, key: &RunKey) -> Vec<RunKey> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match requests.remove(key) {
-            Some(_) => waiting(&requests, key),
+            Some(_) => waiting_runs(&requests, key),
             None => Vec::new(),
         }
     }
@@ -72,7 +72,7 @@ fn unblocks_others(before: PlacementStage, after: PlacementStage) -> bool {
     }
 }
 
-fn waiting(requests: &BTreeMap<RunKey, PlacementRequest>, except: &RunKey) -> Vec<RunKey> {
+fn waiting_runs(requests: &BTreeMap<RunKey, PlacementRequest>, except: &RunKey) -> Vec<RunKey> {
     let waiting = requests.iter().filter(|(key, request)| {
         let waits = matches!(
             request.stage,

@@ -192,7 +192,7 @@ mod tests {
 
     /// Writes `status` over `previous`. The simulated API server responds to the first request with `code` and `body`,
     /// and echoes all other requests. Returns the result and the bodies of all requests.
-    async fn written(
+    async fn write_status(
         previous: &BenchmarkRunStatus,
         status: &BenchmarkRunStatus,
         code: u16,
@@ -237,20 +237,21 @@ mod tests {
         (outcome, server.await.unwrap())
     }
 
-    fn failed() -> BenchmarkRunStatus {
+    fn failed_status() -> BenchmarkRunStatus {
         campaign::status::rejected_status("spec.x: bad", Some(1), "2026-01-01T00:00:00Z", None)
     }
 
     #[tokio::test]
     async fn does_not_write_an_unchanged_status() {
-        let (outcome, requests) = written(&failed(), &failed(), 200, Value::Null).await;
+        let (outcome, requests) = write_status(&failed_status(), &failed_status(), 200, Value::Null).await;
         assert_eq!((outcome.unwrap(), requests.len()), (None, 0));
     }
 
     #[tokio::test]
     async fn writes_once_with_the_resource_version_and_then_publishes_the_event() {
         let answered = json!({"metadata": {"name": "r", "resourceVersion": "8"}});
-        let (outcome, requests) = written(&BenchmarkRunStatus::default(), &failed(), 200, answered).await;
+        let (outcome, requests) =
+            write_status(&BenchmarkRunStatus::default(), &failed_status(), 200, answered).await;
         assert_eq!(outcome.unwrap().as_deref(), Some("8"));
         assert_eq!(requests.len(), 2);
         assert_eq!(
@@ -265,7 +266,8 @@ mod tests {
     async fn conflict_is_reported_and_publishes_no_event() {
         let conflict =
             json!({"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409, "message": "m"});
-        let (outcome, requests) = written(&BenchmarkRunStatus::default(), &failed(), 409, conflict).await;
+        let (outcome, requests) =
+            write_status(&BenchmarkRunStatus::default(), &failed_status(), 409, conflict).await;
         assert!(matches!(outcome, Err(StatusError::Changed { .. })));
         assert_eq!(requests.len(), 1);
     }

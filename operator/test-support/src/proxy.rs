@@ -75,7 +75,7 @@ pub struct Proxy {
 }
 
 #[derive(Clone)]
-struct Served {
+struct ProxyResources {
     client: Client,
     inner: Arc<Mutex<Inner>>,
     options: ProxyOptions,
@@ -97,7 +97,7 @@ impl Proxy {
         }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let served = Served {
+        let served = ProxyResources {
             client: client.clone(),
             inner: Arc::clone(&inner),
             options: options.clone(),
@@ -158,7 +158,7 @@ impl Drop for Proxy {
 }
 
 /// Kills the operator if the kill point is at write `index` and `moment`. Returns whether the operator was killed.
-fn kill_if_due(served: &Served, index: usize, moment: Moment) -> bool {
+fn kill_if_due(served: &ProxyResources, index: usize, moment: Moment) -> bool {
     let mut inner = served.inner.lock().unwrap();
     let is_due = |point: &KillPoint| point.write == index && point.moment == moment;
     let Some(point) = inner.kill_point.take_if(|point| is_due(point)) else {
@@ -170,7 +170,7 @@ fn kill_if_due(served: &Served, index: usize, moment: Moment) -> bool {
     true
 }
 
-async fn forward(State(served): State<Served>, request: Request) -> Response {
+async fn forward(State(served): State<ProxyResources>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 8 << 20).await.unwrap();
     let path = parts.uri.path().to_owned();
@@ -190,7 +190,7 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
         Some(Fault::Delay(delay)) => sleep(delay).await,
         Some(Fault::Reject(status, reason)) => return faults::error(status, reason),
         Some(Fault::LoseRequest) => return faults::reset(),
-        Some(Fault::Expire) => return faults::expired(),
+        Some(Fault::Expire) => return faults::expired_response(),
         Some(Fault::LoseResponse | Fault::EndStream(..)) | None => {}
     }
     if is_write && kill_if_due(&served, index, Moment::Before) {

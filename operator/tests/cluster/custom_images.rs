@@ -15,7 +15,7 @@ const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
 const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
 
 /// Builds an image and loads it onto the nodes if necessary. Returns its name.
-fn load_image(target: &str) -> String {
+pub fn load_image(target: &str) -> String {
     let directory = test_support::cluster::root().join(DIRECTORY);
     testbed(&["load", &format!("{}:{target}", directory.display())])
         .trim()

@@ -8,9 +8,9 @@ use super::testbed::kubectl;
 use test_support::cluster::{create_namespace, root, run};
 
 /// An applied manifest. When dropped, its objects are deleted.
-struct Applied(PathBuf);
+struct AppliedManifest(PathBuf);
 
-impl Applied {
+impl AppliedManifest {
     fn new(manifest: &str) -> Self {
         let path = root().join("operator/deploy").join(manifest);
         kubectl(&["apply", "-f", path.to_str().unwrap()]);
@@ -18,7 +18,7 @@ impl Applied {
     }
 }
 
-impl Drop for Applied {
+impl Drop for AppliedManifest {
     fn drop(&mut self) {
         kubectl(&["delete", "--ignore-not-found", "-f", self.0.to_str().unwrap()]);
     }
@@ -41,7 +41,7 @@ fn wait_until_available(namespace: &str) {
 #[tokio::test]
 async fn runs_as_a_pod_for_the_whole_cluster() {
     let namespace = TestNamespace::new().await;
-    let _applied = Applied::new("cluster.yaml");
+    let _applied = AppliedManifest::new("cluster.yaml");
     wait_until_available("fabricbench-system");
     namespace.create(&run("deployed")).await;
     namespace.wait_for_completion("deployed").await;
@@ -63,7 +63,7 @@ async fn runs_as_a_pod_for_one_namespace() {
     let namespace = TestNamespace::new().await;
     // The manifest does not contain the CRD; `create_namespace` installs it.
     let other = create_namespace(&namespace.client).await;
-    let _applied = Applied::new("namespaced.yaml");
+    let _applied = AppliedManifest::new("namespaced.yaml");
     wait_until_available("benchmarks");
     let own = TestNamespace::existing("benchmarks", &namespace.client);
     own.create(&run("deployed")).await;

@@ -10,19 +10,25 @@
 )]
 
 mod api_faults;
+mod command;
 mod custom_images;
 mod deployed;
+mod example;
 mod faults;
 mod full_lifecycle;
 mod images_and_environments;
 mod kills;
 mod lane;
+mod library_image;
 mod lifecycle;
 mod outcome;
+mod parameter_serving;
 mod permissions;
 mod placement;
 mod queued;
 mod rbac;
+mod rpc;
+mod segment_transfer;
 mod settled;
 mod start;
 mod starway;

@@ -1,10 +1,9 @@
 //! The examples of the Starway scenarios between pods, over UCX and libfabric.
 
-use std::path::Path;
-
 use crds::units::Size;
-use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
+use crds::v1alpha1::{BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
 
+use super::example::{example, result};
 use super::test_namespace::TestNamespace;
 
 /// All scenarios of the examples in one run with two rounds. The array is smaller than in the example, so that the pods
@@ -16,7 +15,7 @@ fn suite() -> BenchmarkRun {
         "streaming-duplex",
         "large-array",
     ]
-    .map(example);
+    .map(|name| example(&format!("starway-{name}")));
     let scenarios = runs.each_mut().map(|run| run.spec.scenarios.remove(0));
     let [mut suite, ..] = runs;
     suite.metadata.name = Some("starway".to_owned());
@@ -29,13 +28,6 @@ fn suite() -> BenchmarkRun {
     }
     suite.spec.sampling.rounds = Some(2);
     suite
-}
-
-fn example(name: &str) -> BenchmarkRun {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/starway-{name}.yaml"));
-    // Serde's representation of enums differs between JSON, which the API server uses, and YAML.
-    let document: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    serde_json::from_value(document).unwrap()
 }
 
 #[tokio::test]
@@ -56,13 +48,7 @@ async fn starway_scenarios_run_between_pods() {
     );
     namespace.create(&run).await;
     let status = namespace.wait_for_completion("starway").await;
-    let result = |scenario: &str, arm: &str| -> ArmResult {
-        let mut results = status.results.iter();
-        let found = results.find(|one| (one.scenario.as_str(), one.arm.as_str()) == (scenario, arm));
-        found
-            .cloned()
-            .unwrap_or_else(|| panic!("no result of {scenario} {arm}: {status:#?}"))
-    };
+    let result = |scenario, arm| result(&status, scenario, arm);
     for arm in ["ucx", "libfabric"] {
         let flag = result("pingpong-flag", arm);
         println!("{arm}: flag {:?} ns", flag.mean_round_trip_nanos);

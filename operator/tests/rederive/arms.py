@@ -24,6 +24,7 @@ class Arm:
         environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
         self.transport = variant.get("transport") or spec["transport"]
         self.channel = variant.get("channel", "Transport")
+        self.arguments = variant.get("arguments") or []
         self.process = (environment, variant.get("library"), self.transport)
 
     def with_policy(self, policy):

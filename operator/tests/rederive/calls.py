@@ -1,4 +1,4 @@
-"""Checks the calls of one arm with one payload: the section that contains them, and mean and deviation of all samples."""
+"""Checks the calls of one arm with one payload: their section, and the mean and standard deviation of all samples."""
 
 import math
 
@@ -24,7 +24,7 @@ CAUSES = {"OutOfMemory": "OutOfMemory", "DeadlineExceeded": "Timeout", "PeerLost
 
 
 def hops(spec):
-    """Number of calls of a sample."""
+    """Number of calls in a sample."""
     pattern = spec.get("pattern", "Call")
     return HOPS[pattern] if pattern in HOPS else spec.get("depth", 3) + 1
 
@@ -35,7 +35,7 @@ def effective_channel(channel, length):
 
 
 def payload_messages(scenario, length):
-    """Number of messages with payload that the initiator posts for a sample: those with odd numbers, of which the first half
+    """Number of messages with payload that the initiator posts for a sample: those with odd numbers; the first half
     are requests and the others replies."""
     return sum(number <= scenario.hops or length in ECHOED for number in range(1, 2 * scenario.hops, 2))
 
@@ -73,9 +73,12 @@ def classify(cases, on_gpu):
 
 
 def classify_case(case, on_gpu):
-    if case.reasons[0] != "Failed":
+    if case.reasons[0] == "Failed":
+        reason = case.record["result"]["failed"]["reason"]
+    elif case.reasons[0] == "Integrity" and case.corrupt:
+        reason = case.corrupt
+    else:
         return "Failed", "Invalid"
-    reason = case.record["result"]["failed"]["reason"]
     if reason == "NotEnoughMemory":
         return "Skipped", "NotEnoughMemory"
     if on_gpu and reason in ("NoDevice", "MemoryUnavailable"):
@@ -84,7 +87,7 @@ def classify_case(case, on_gpu):
 
 
 def moments(cases):
-    """Mean and standard deviation of all samples, from the number of samples of each case and its own values."""
+    """Mean and standard deviation of all samples, from the number of samples in each case and its own values."""
     count = sum(number for number, _ in cases)
     if not count:
         return None, None

@@ -8,6 +8,13 @@ from . import histogram
 GIB = 2**30
 QUANTILES = {"LatencyP50": 0.5, "LatencyP95": 0.95, "LatencyP99": 0.99, "LatencyP99_9": 0.999}
 
+# Fields of the report of a command.
+REPORTED = {"ReportedLatency": "latencyNanos", "ReportedBandwidth": "bytesPerSecond"}
+
+# Metrics that have no value if no bytes are moved, and those that depend on the measured window.
+PER_BYTE = ("Throughput", "CpuSecondsPerGib")
+OF_WINDOW = (*PER_BYTE, "CompletionRate")
+
 
 def samples(posted):
     """The number of samples in each histogram bucket of a posting worker."""
@@ -16,22 +23,25 @@ def samples(posted):
 
 def timed(posted):
     """What rates are computed from: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or, for a flow, of
-    the window in which all flows are active."""
+    the window in which all flows are active. The directions of a bidirectional closed loop are such flows."""
     return posted.get("simultaneous") or posted
 
 
 class Case:
     """A case of one pair of workers. Its validity is determined later."""
 
-    def __init__(self, record, scenario):
+    def __init__(self, record, scenario, moves_payload=True):
         self.record = record
         self.scenario = scenario
+        self.moves_payload = moves_payload
         self.key = (record["scenario"], record["sizeBytes"], record["arm"])
         self.round = record["round"]
         self.stream = record["stream"]
         self.pair = (record["initiator"], record["target"])
         self.measured = record["result"].get("measured")
         self.reasons = []
+        # Reason why the integrity case of this cell failed; None if it found wrong bytes or is correct.
+        self.corrupt = None
         self.proof = None
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
@@ -56,15 +66,16 @@ class Case:
 
     def iterations(self):
         """Operations per thread, if they are the same for all posting workers and threads."""
-        if self.scenario.mode:
+        if self.scenario.mode or self.scenario.is_command:
             return None
-        threads, counts = self.scenario.threads, {one["operations"] for one in self.posted}
+        threads, counts = self.scenario.threads, {timed(one)["operations"] for one in self.posted}
         count = counts.pop() if len(counts) == 1 else None
         return None if count is None or count % threads else count // threads
 
     def cpu_percent(self):
-        """CPU time of both workers, each divided by its window, in percent; None without a window."""
-        if not all(side["windowNanos"] for side in self.sides):
+        """CPU time of both workers, each divided by its window, in percent; None without a window, for commands, whose
+        processes are not measured, and for footprints, whose windows contain more than operations."""
+        if self.scenario.is_command or self.scenario.kind == "footprint" or not all(side["windowNanos"] for side in self.sides):
             return None
         return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)
 
@@ -77,6 +88,14 @@ class Case:
         return value if math.isfinite(value) and value > 0 else None
 
     def raw_value(self, metric):
+        if self.scenario.is_command or metric in REPORTED:
+            report = (self.posted[0] if self.posted else {}).get("command") or {}
+            value = report.get(REPORTED.get(metric, ""))
+            return math.nan if value is None else value
+        if metric in PER_BYTE and not self.moves_payload:
+            return math.nan
+        if metric in OF_WINDOW and self.scenario.kind == "footprint":
+            return math.nan
         if metric in QUANTILES:
             return float(histogram.quantile(self.buckets, QUANTILES[metric]))
         if metric == "MemoryPerConsumer":
@@ -86,4 +105,9 @@ class Case:
             payload = sum(one["payloadBytes"] for one in self.posted)
             return sum(side["cpuNanos"] for side in self.sides) / 1e9 * GIB / payload
         field = {"Throughput": "payloadBytes", "CompletionRate": "operations"}[metric]
-        return sum(one[field] / (one["elapsedNanos"] / 1e9) for one in map(timed, self.posted))
+        rates = [one["simultaneous"] for one in self.posted if one.get("simultaneous")]
+        alone = [one for one in self.posted if not one.get("simultaneous")]
+        rate = sum(one[field] / (one["elapsedNanos"] / 1e9) for one in rates)
+        if alone:
+            rate += sum(one[field] for one in alone) / (max(one["elapsedNanos"] for one in alone) / 1e9)
+        return rate

@@ -2,7 +2,7 @@
 
 import json
 
-from . import comparisons, consistency, deviations, outcome, plan, progress, proof, quantities, results, stream, sweeps
+from . import comparisons, consistency, deviations, factors, outcome, plan, progress, proof, quantities, results, stream, sweeps
 from . import traffic
 from .run import Run
 from .tally import Tally
@@ -26,6 +26,7 @@ def check(directory):
     check_results(run, status, tally)
     sweeps.check(run, status, items, tally)
     check_comparisons(run, status, tally)
+    factors.check(run, status, tally)
     deviations.check(run, status, tally)
     check_fabric(run, status.get("fabric"), tally)
     for case in run.cases:
@@ -58,7 +59,7 @@ def check_results(run, status, tally):
 
 
 def check_placement(records, status, tally):
-    """Compares the nodes. In a cluster, they are those of the first attempt whose nodes were known, sorted by name."""
+    """Compares the nodes, sorted by name. In a cluster, the nodes of the first attempt whose nodes were known count."""
     stored, derived = (status.get("placement") or {}).get("nodes"), records.nodes()
     if status.get("execution"):
         of_attempts = [sorted(records.nodes(stream)) for stream in {key[:2] for key in records.hellos}]

@@ -35,20 +35,22 @@ class Endpoints:
         place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
         return self.rounds[place][0][1] if place else None
 
-    def emulated(self, scenario, arm, protocols, covers_all):
+    def emulated(self, scenario, arm, found):
         """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers.
 
-        `protocols` are those that the library used for the operation of the scenario. If they cover all chunks, they
-        replace what is unknown.
+        `found` contains, for each operation of the scenario, the protocols that the library used and whether they cover
+        all chunks. They then replace what is unknown about the operation.
         """
-        kinds = {"Read": ["emulatedReads"], "Write": ["emulatedWrites"], "WriteImmediate": ["emulatedWrites"]}
+        kinds = {"Read": "emulatedReads", "Write": "emulatedWrites", "WriteImmediate": "emulatedWrites"}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
-        names = kinds.get(scenario.operation, []) + ["emulatedReads"] * scenario.reads_back
-        answers = {facts.get(name) for facts in of_arm for name in names} - {None}
-        if answers and any(description.startswith(EMULATION) for description, *_ in protocols):
-            answers = {"True"}
-        elif covers_all:
-            answers = {"False" if one == "Unknown" else one for one in answers}
+        answers = set()
+        for operation, (protocols, covers_all) in found.items():
+            known = {facts.get(kinds.get(operation)) for facts in of_arm} - {None}
+            if known and any(description.startswith(EMULATION) for description, *_ in protocols):
+                known = {"True"}
+            elif covers_all:
+                known = {"False" if one == "Unknown" else one for one in known}
+            answers |= known
         if scenario.on_gpu:
             answers |= {facts.get("staged") for facts in of_arm}
         return next((one for one in ("True", "Unknown", "False") if one in answers), None)
@@ -62,7 +64,13 @@ def identity(facts):
     """The facts that must not change between rounds."""
     library = facts.get("library") or {}
     names = [library.get(name) for name in ("name", "version", "buildId")]
-    return *names, facts["provider"], facts["fabric"], len(facts["rails"])
+    return *names, facts["provider"], facts["fabric"], len(facts["rails"]), configuration(facts)
+
+
+def configuration(facts):
+    """The hash of the configuration of the library, and the files that it may come from; None if it is unknown."""
+    found = facts.get("configurationSha256")
+    return found and (found, *facts.get("configurationFiles", []))
 
 
 def is_requested(facts, transport):
@@ -71,8 +79,8 @@ def is_requested(facts, transport):
     if library == "loopback":
         return not facts.get("library")
     if library == "ucx":
-        lanes = [lane for rail in facts["rails"] for lane in rail.get("lanes", [])]
-        return (facts.get("library") or {}).get("name") == "ucx" and lanes_are_requested(lanes, options)
+        is_ucx = (facts.get("library") or {}).get("name") == "ucx"
+        return is_ucx and all(lanes_are_requested(rail.get("lanes", []), options) for rail in facts["rails"])
     if library != "libfabric":
         return library == "verbs" or library in (facts.get("library") or {}).get("name", "")
     if options["provider"] == "efa":

@@ -7,6 +7,8 @@ APPLIES = None
 
 def planned(arm, scenario, length, rails):
     """The optimizations that the arm requests; `NotApplicable` for those that the spec rules out at this size."""
+    if scenario.is_command:
+        return {}
     _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
     found = {}
     if arm.inject is not None:
@@ -20,10 +22,13 @@ def planned(arm, scenario, length, rails):
     return found
 
 
-def inject(total):
-    """Confirmed if exactly as many completions are missing as posts were injected, because those have no completion."""
+def inject(total, over_verbs):
+    """Confirmed if exactly as many completions are missing as posts were injected, because those have no completion. With
+    ibverbs, the runner decides which requests have a completion."""
     if not total["injected"] or total["refused"]:
         return "NotEngaged"
+    if over_verbs:
+        return "RequestedOnly"
     return "Confirmed" if total["completions"] == total["posts"] - total["injected"] else "RequestedOnly"
 
 
@@ -43,7 +48,7 @@ def derive(arm, plan, scenario, length, cases):
     total = {name: sum(one[name] for one in counters) for name in names}
     shape, of_baseline = (one.stripes(length, plan.rails) for one in (arm, plan.baseline))
     rules = {
-        "Inject": lambda: inject(total),
+        "Inject": lambda: inject(total, "verbs" in arm.transport),
         "Doorbell": lambda: doorbell(total, max(one["postsPerBurst"] for one in counters)),
         "Coalesce": lambda: coalesce.engagement(shape, of_baseline, plan.rails, cases),
     }

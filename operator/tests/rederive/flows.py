@@ -1,8 +1,9 @@
-"""The flows of the pattern ManyToMany: they are valid, and have values, only together."""
+"""The flows of the pattern ManyToMany. If one flow of a round is invalid, all of them are."""
 
 import collections
 import statistics
 
+from . import limits
 from .cases import Case, timed
 from .tally import ROUNDING
 
@@ -11,29 +12,51 @@ MIN_SPAN_SHARE = 0.75
 PPM = 10**6
 
 
-class Together(Case):
+class CombinedFlows(Case):
     """All flows of a round as one case, with the posting workers and the sides of all of them."""
 
     def __init__(self, flows):
         self.scenario, self.key, self.round, self.pair = flows[0].scenario, flows[0].key, flows[0].round, None
+        self.moves_payload = flows[0].moves_payload
         self.reasons = []
         self.sides = [side for flow in flows for side in flow.sides]
         self.posted = [one for flow in flows for one in flow.posted]
 
 
-def together(cases):
+def combine(cases):
     """The flows of each round as one case."""
     rounds = collections.defaultdict(list)
     for case in cases:
         rounds[case.round].append(case)
-    return [Together(flows) for _, flows in sorted(rounds.items())]
+    return [CombinedFlows(flows) for _, flows in sorted(rounds.items())]
 
 
 def is_simultaneous(case):
     """Whether the window of a flow covers nearly all of the time in which the windows of all flows were open."""
     span = case.record.get("spanNanos", 0)
-    window = (case.sides[0].get("posted") or {}).get("simultaneous", {}).get("elapsedNanos", 0)
+    posted = case.sides[0].get("posted")
+    if case.scenario.mode and not posted:
+        # Another flow of the trainer delivers the versions, or the workers fetch them.
+        return True
+    window = (posted or {}).get("simultaneous", {}).get("elapsedNanos", 0)
     return span > 0 and window >= span * MIN_SPAN_SHARE
+
+
+def check_line_rates(cases, endpoints):
+    """Makes the flows of a worker invalid if they exceed its line rate together."""
+    together = collections.defaultdict(list)
+    for case in cases:
+        if case.measured and case.sides[0].get("posted"):
+            for rank in case.pair:
+                together[*case.stream, case.record["block"], case.key[2], rank].append(case)
+    for (*_, rank), flows in together.items():
+        posted = [case.sides[0]["posted"] for case in flows]
+        facts = next(filter(None, (endpoints.of_case(case, rank) for case in flows)), None)
+        line = facts and limits.line_rate(facts, *posted)
+        windows = [one for one in map(timed, posted) if one["elapsedNanos"]]
+        if line and sum(one["payloadBytes"] * 8e9 / one["elapsedNanos"] for one in windows) > line * (1 + limits.TOLERANCE):
+            for case in flows:
+                case.reasons.append("FlowsAboveLineRate")
 
 
 def invalidate_others(cases):
@@ -51,7 +74,9 @@ def invalidate_others(cases):
 def check(run, key, stored, tally):
     """Compares the rates of the flows in the status with the valid cases."""
     where, flows = f"results {key} flows", stored.get("flows") or {}
-    for field, derived in derive(run.valid(key) if run.plan.many_to_many else []).items():
+    # The flows of a trainer deliver the same versions, so that their rates are not results.
+    have_rates = run.plan.many_to_many and not run.plan.scenario(key[0]).mode
+    for field, derived in derive(run.valid(key) if have_rates else []).items():
         tally.compare("flow", f"{where}.{field}", flows.get(field), derived, ROUNDING)
 
 

@@ -4,7 +4,7 @@ import functools
 import math
 import statistics
 
-HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
+HIGHER_IS_BETTER = ("Throughput", "CompletionRate", "ReportedBandwidth")
 
 
 def walsh(values):

@@ -1,17 +1,21 @@
 """Physical limits of a measurement: the line rate of the links and the minimum latency."""
 
+import itertools
+
 from . import histogram
 from .cases import samples, timed
+from .protocols import LANES
 
 TOLERANCE = 0.01
 # Minimum one-way latency in nanoseconds, through a network interface and through memory.
 FLOOR_INTERFACE, FLOOR_MEMORY = 200, 5
 
 
-def line_rate(facts, posted):
+def line_rate(facts, *posted):
     """Total rate of the links that carried the bytes, in bits per second; None unless all rates are known."""
     links = {}
-    for rail, sent in enumerate(posted["counters"]["bytesPerRail"]):
+    per_rail = [one["counters"]["bytesPerRail"] for one in posted]
+    for rail, sent in enumerate(map(sum, itertools.zip_longest(*per_rail, fillvalue=0))):
         if not sent:
             continue
         one = facts["rails"][rail] if rail < len(facts["rails"]) else {}
@@ -35,7 +39,9 @@ def is_below_floor(case, facts):
     if case.scenario.kind != "pingPong" or not posted:
         return False
     median = histogram.quantile(samples(posted), 0.5)
-    through_interface = bool(facts) and any(rail.get("interface") for rail in facts["rails"])
+    rails = facts["rails"] if facts else []
+    in_memory = any(lane.split("/")[0] in LANES["sm"] for rail in rails for lane in rail.get("lanes", []))
+    through_interface = any(rail.get("interface") for rail in rails) and not in_memory
     floor = FLOOR_INTERFACE if through_interface else FLOOR_MEMORY
     if line := facts and line_rate(facts, posted):
         floor = max(floor, int(case.key[1] * 8e9 / (line * (1 + TOLERANCE))))

@@ -4,6 +4,7 @@ import collections
 import math
 
 from . import histogram, serving
+from .cases import timed
 from .tally import ROUNDING
 
 PPM = 10**6
@@ -18,7 +19,7 @@ def check(run, key, valid, stored, tally):
     values = {
         "initiatorBytesPerSecond": (lambda case: rate(case, 0), 1),
         "targetBytesPerSecond": (lambda case: rate(case, 1), 1),
-        "fairnessPpm": (lambda case: rate(case, 0) / rate(case, 1), PPM),
+        "rateRatioPpm": (lambda case: rate(case, 0) / rate(case, 1), PPM),
     }
     for field, (value, factor) in values.items():
         derived = run.median(key, value) if scenario.both_post else None
@@ -80,8 +81,8 @@ def mean_round_trip(case):
 
 
 def rate(case, side):
-    posted = case.sides[side]["posted"]
-    return posted["payloadBytes"] / (posted["elapsedNanos"] / 1e9)
+    window = timed(case.sides[side]["posted"])
+    return window["payloadBytes"] / (window["elapsedNanos"] / 1e9)
 
 
 def compare(tally, kind, where, stored, field, derived):

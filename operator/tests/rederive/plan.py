@@ -3,6 +3,7 @@
 import hashlib
 
 from . import calls, serving, stopping, sweeps
+from .combinations import chosen, combinations, effect_count
 from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
@@ -25,25 +26,30 @@ class Plan:
         spec = run["spec"]
         self.rails = next(iter(spec["transport"].values())).get("rails", 1)
         self.expectations = spec.get("expectations") or []
-        self.many_to_many = (spec.get("placement") or {}).get("pattern") == "ManyToMany"
-        self.variants = [Arm(spec, one) for one in spec["variants"]]
+        placement = spec.get("placement") or {}
+        self.many_to_many = placement.get("pattern") == "ManyToMany"
+        receivers = placement["receivers"] if self.many_to_many else None
+        self.factors = chosen(spec)
+        self.variants = [Arm(spec, one) for one in combinations(spec)]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
         deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
         lowered = [
             one
             for scenario in spec["scenarios"]
-            for with_workers in serving.lowered(scenario)
+            for with_workers in serving.lowered(scenario, receivers)
             for one in sweeps.lowered(with_workers)
         ]
-        self.scenarios = [Scenario(one, sampling, deadline, self.many_to_many) for one in lowered]
+        self.scenarios = [Scenario(one, sampling, deadline, receivers) for one in lowered]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []
         roles = [(key[0], self.role_of(key)) for key in self.compared()]
         self.family = {one.name: roles.count((one.name, "variant")) for one in self.scenarios}
         self.control_family = sum(role in ("negative", "control") for _, role in roles)
-        largest = max([*self.family.values(), self.control_family])
+        effects = effect_count(self.factors)
+        self.factor_family = {one.name: effects * len(one.sizes) for one in self.scenarios}
+        largest = max([*self.family.values(), *self.factor_family.values(), self.control_family])
         self.analyses = stopping.analyses(sampling, self.alpha, largest)
         self.rounds = sampling.get("rounds") or stopping.default_rounds(sampling, self.alpha, largest)
 
@@ -92,7 +98,7 @@ class Plan:
         return next(one for one in self.scenarios if one.name == name)
 
     def arm(self, name):
-        """The variant with this name, or the baseline if the name is that of a control arm."""
+        """The variant with this name, or the baseline if the name belongs to a control arm."""
         return next((one for one in self.variants if one.name == name), self.baseline)
 
     def control_names(self):
@@ -117,19 +123,31 @@ class Plan:
         if arm in self.controls:
             return "control"
         scenario, arm = self.scenario(name), self.arm(arm)
-        same = arm.posting(scenario, length, self.rails) == self.baseline.posting(scenario, length, self.rails)
-        if self.separation_of(arm.name) != "tuning" or not same or self.channels_differ(scenario, arm, length):
+        if scenario.is_command:
+            same, others_differ = True, arm.arguments != self.baseline.arguments
+        else:
+            same, others_differ = self.post_alike(scenario, arm, length), self.channels_differ(scenario, arm, length)
+        if self.separation_of(arm.name) != "tuning" or not same or others_differ:
             return "variant"
         return "negative" if arm.inject == self.baseline.inject else "not applicable"
 
+    def post_alike(self, scenario, arm, length):
+        """Whether an arm posts what the baseline posts."""
+        return arm.posting(scenario, length, self.rails) == self.baseline.posting(scenario, length, self.rails)
+
     def channels_differ(self, scenario, arm, length):
-        """Whether an arm makes its calls over another channel than the baseline."""
+        """Whether the channel of an arm's calls differs from the baseline's."""
         channels = {calls.effective_channel(one.channel, length) for one in (arm, self.baseline)}
         return scenario.uses_channels and len(channels) > 1
 
     def is_off_fabric(self, key):
         """Whether the calls of a cell stay on the machine of the initiator, outside the transport."""
         return self.scenario(key[0]).uses_channels and self.arm(key[2]).channel != "Transport"
+
+    def moves_payload(self, name, length, arm):
+        """Whether an operation of an arm moves the bytes of its payload. A local call and shared memory do not."""
+        channel = calls.effective_channel(self.arm(arm).channel, length)
+        return not self.scenario(name).uses_channels or channel not in ("Local", "SharedMemory")
 
     def gangs(self):
         """The names of the arms that run together: those with the same image. `control-image` runs alone."""

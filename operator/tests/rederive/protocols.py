@@ -1,18 +1,24 @@
-"""The protocols that UCX reported for the messages of an arm."""
+"""The protocols that UCX or NIXL reported for the messages of an arm."""
+
+import collections
 
 FUNCTIONS = {"Send": "ucp_tag_send", "Write": "ucp_put", "WriteImmediate": "ucp_put", "Read": "ucp_get"}
+NIXL_FUNCTIONS = {"Write": "nixl WRITE", "WriteImmediate": "nixl WRITE", "Read": "nixl READ"}
 EMULATION = "software emulation"
 # Number of protocols in a result of the status.
 MOST = 4
 # Names of the lanes that belong to a name in the spec: exact names, or prefixes that end with an underscore. Other names
 # stand for themselves.
-LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_", "ud_"), "ud": ("ud_",), "dc": ("dc_",)}
+LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": ("ud_",), "dc": ("dc_",)}
 
 
-def lanes_are_requested(lanes, options):
-    """Whether every lane, given as `transport/device`, uses a transport that the spec of UCX names."""
+def lanes_are_requested(lanes, options, data=False):
+    """Whether every lane, given as `transport/device`, uses a transport that the spec of UCX names. The name
+    `rc` also includes ud for the connection setup if there is a lane of rc, but not for data."""
     names = [name for requested in options["transports"] for name in LANES.get(requested, (requested,))]
     used = [lane.split("/")[0] for lane in lanes if "/" in lane]
+    if not data and "rc" in options["transports"] and any(lane.startswith("rc_") for lane in used):
+        names.append("ud_")
     return all(any(lane.startswith(name) if name.endswith("_") else lane == name for name in names) for lane in used)
 
 
@@ -21,37 +27,52 @@ class Protocols:
 
     def __init__(self, records):
         self.of_arm = {}
+        # Arms whose records omit protocols.
+        self.incomplete = {arm for *_, arm in records.omitted_protocols}
         for (*_, arm), used in records.protocols.items():
             totals = self.of_arm.setdefault(arm, {})
             for one in used:
-                key = (one["function"], one["fromBytes"], one.get("toBytes"), one["description"], one["lanes"])
-                totals[key] = totals.get(key, 0) + one["count"]
+                key = (one["function"], one.get("memory"), one["fromBytes"], one.get("toBytes"), one["description"], one["lanes"])
+                total = totals.setdefault(key, {"count": 0})
+                total["count"] += one["count"]
+                if "steps" in one:
+                    steps = total.setdefault("steps", collections.Counter())
+                    for name, value in one["steps"].items():
+                        steps[name] += value
 
-    def of_cell(self, arm, operation, chunks, transport):
-        """Description, lanes and count of each protocol for messages of any length in `chunks`.
+    def of_cell(self, arm, operation, chunks, transport, on_gpu):
+        """Description, lanes, count and steps of each protocol for messages of any length in `chunks`.
 
-        Also returns whether there is a protocol for each of them.
+        Also returns whether there is a protocol of UCX for each of them.
         """
-        if "ucx" not in transport:
+        if "ucx" in transport:
+            called = FUNCTIONS[operation]
+            if operation == "Send" and transport["ucx"].get("messages") == "ActiveMessage":
+                called = "ucp_am_send"
+        elif "nixl" in transport:
+            called = NIXL_FUNCTIONS.get(operation)
+        else:
             return [], False
-        called = FUNCTIONS[operation]
-        if operation == "Send" and transport["ucx"].get("messages") == "ActiveMessage":
-            called = "ucp_am_send"
         found, covered = [], set()
-        for (function, low, high, description, lanes), count in self.of_arm.get(arm, {}).items():
+        is_complete = arm not in self.incomplete
+        for (function, memory, low, high, description, lanes), total in self.of_arm.get(arm, {}).items():
             served = {chunk for chunk in chunks if low <= chunk and (high is None or chunk <= high)}
-            if function == called and served:
-                found.append((description, lanes, count))
+            if function == called and served and (memory is None or (memory != "host") == on_gpu):
+                steps = {name: value for name, value in total.get("steps", {}).items() if value}
+                found.append((description, lanes, total["count"], steps))
                 covered |= served
-        return found, covered == set(chunks)
+        return found, is_complete and "ucx" in transport and covered == set(chunks)
 
     def excluded(self, arm, transport):
-        """Whether the arm used a transport that the spec does not name, or emulated operations that it denies."""
+        """Whether the arm used a transport or backend that the spec does not name, or emulated what it denies."""
+        if "nixl" in transport:
+            known = (transport["nixl"]["backend"], "unknown")
+            return any(lanes not in known for *_, lanes in self.of_arm.get(arm, {}))
         options = transport.get("ucx")
         if not options:
             return False
         for *_, description, lanes in self.of_arm.get(arm, {}):
-            if not lanes_are_requested(lanes.replace(",", " ").split(), options):
+            if not lanes_are_requested(lanes.replace(",", " ").split(), options, data=True):
                 return True
             if description.startswith(EMULATION) and options.get("emulation", "Deny") == "Deny":
                 return True

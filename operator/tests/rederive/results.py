@@ -11,6 +11,8 @@ MEDIANS = {
     "bytesPerSecond": ("Throughput", 1),
     "completionsPerSecond": ("CompletionRate", 1),
     "cpuNanosPerGib": ("CpuSecondsPerGib", 1e9),
+    "reportedLatencyNanos": ("ReportedLatency", 1),
+    "reportedBytesPerSecond": ("ReportedBandwidth", 1),
 }
 PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos": 0.999}
 
@@ -18,13 +20,14 @@ PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos":
 def check(run, key, stored, tally):
     """Compares every field of a result. `stored` is empty if the status omits the result."""
     where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
-    protocols, covers_all = run.protocols_of(key)
+    of_operations = run.protocols_of(key)
+    protocols = [one for found, _ in of_operations.values() for one in found]
     check_protocols(where, protocols[:MOST], stored, tally)
     if stored:
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
-        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], protocols, covers_all)
+        emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], of_operations)
         tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
         stated = {one["optimization"]: one["engagement"] for one in stored.get("optimizations", [])}
@@ -62,7 +65,10 @@ def check_reason(where, cases, stored, tally):
 
 
 def check_protocols(where, protocols, stored, tally):
-    found = [(one["description"], one["lanes"], one["count"]) for one in stored.get("protocols", [])]
+    found = [
+        (one["description"], one["lanes"], one["count"], {name: value for name, value in one.get("steps", {}).items() if value})
+        for one in stored.get("protocols", [])
+    ]
     if not found and tally.omits:
         tally.skipped["omitted"] += len(protocols)
     else:
@@ -80,7 +86,8 @@ def check_latencies(where, valid, stored, tally):
         if fraction > 0.5 and math.ceil(fraction * count) >= count:
             derived = None
         tally.compare("percentile", f"{where} {field}", stored.get(field), derived)
-    posted = [one for case in valid for one in case.posted]
+    # A command has no latencies.
+    posted = [one for case in valid for one in case.posted if not case.scenario.is_command]
     for field, extreme in (("minNanos", min), ("maxNanos", max)):
         derived = extreme((one[field] for one in posted), default=None)
         tally.compare("extreme", f"{where} {field}", stored.get(field), derived)

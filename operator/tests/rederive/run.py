@@ -4,7 +4,7 @@ import collections
 import math
 import statistics
 
-from . import engagement, flows, proof, stream, traffic, validity
+from . import commands, engagement, flows, proof, stream, traffic, validity
 from .cases import Case
 from .endpoints import Endpoints
 from .plan import Plan
@@ -24,14 +24,20 @@ class Run:
         self.cells = collections.defaultdict(list)
         for case in self.cases:
             self.cells[case.key].append(case)
-        on_fabric = [case for case in self.cases if not self.plan.is_off_fabric(case.key)]
+        counted = [case for case in self.cases if not case.scenario.is_command]
+        on_fabric = [case for case in counted if not self.plan.is_off_fabric(case.key)]
         self.readings = traffic.readings(on_fabric, self.records)
         self.check_cases()
         self.stopping = Stopping(self)
 
     def of_pass(self, purpose):
         """The cases of a pass."""
-        return [Case(record, self.plan.scenario(record["scenario"])) for record in self.records.cases(purpose)]
+
+        def case(record):
+            scenario, length, arm = record["scenario"], record["sizeBytes"], record["arm"]
+            return Case(record, self.plan.scenario(scenario), self.plan.moves_payload(scenario, length, arm))
+
+        return [case(record) for record in self.records.cases(purpose)]
 
     def check_cases(self):
         """Determines the proof and the validity of every case."""
@@ -39,27 +45,37 @@ class Run:
         for reading in self.readings:
             for case in reading.cases:
                 of_case[case].append(reading)
-        corrupt = {case.key for case in self.of_pass("integrity") if validity.is_corrupt(case.record["result"])}
+        checks = self.of_pass("integrity")
+        corrupt = {
+            case.key: case.record["result"].get("failed", {}).get("reason")
+            for case in checks
+            if not case.scenario.is_command and validity.is_corrupt(case.record["result"])
+        }
         for case in self.cases:
             off_fabric = self.plan.is_off_fabric(case.key)
+            case.corrupt = corrupt.get(case.key)
             if case.measured and not off_fabric:
                 transport = self.plan.arm(case.key[2]).transport
-                case.proof = proof.of_case(case, of_case[case], self.endpoints, transport)
+                if case.scenario.is_command:
+                    case.proof = commands.proof(case, self.cases, checks, self.records, self.endpoints, transport)
+                else:
+                    case.proof = proof.of_case(case, of_case[case], self.records, self.endpoints, transport)
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt, off_fabric))
             if self.plan.many_to_many and case.measured and not flows.is_simultaneous(case):
                 case.reasons.append("NotSimultaneous")
         if self.plan.many_to_many:
+            flows.check_line_rates(self.cases, self.endpoints)
             flows.invalidate_others(self.cases)
 
     def protocols_of(self, key):
-        """The protocols that the library used for the operation of a cell, and whether they cover all of its chunks."""
-        scenario, length, name = key
-        arm = self.plan.arm(name)
-        operation = self.plan.scenario(scenario).operation
+        """For each operation of a cell, the protocols that the library used, and whether they cover all of its chunks."""
+        number, length, name = key
+        arm, scenario = self.plan.arm(name), self.plan.scenario(number)
+        operations = [scenario.operation] + ["Read"] * scenario.reads_back
         chunks = arm.stripes(length, self.plan.rails)[1:]
-        return self.protocols.of_cell(name, operation, chunks, arm.transport)
+        return {one: self.protocols.of_cell(name, one, chunks, arm.transport, scenario.on_gpu) for one in operations}
 
     def measured(self, key, last=math.inf):
         """The cases of a cell up to a round, including those that failed."""
@@ -72,7 +88,7 @@ class Run:
     def units(self, key, last=math.inf):
         """The valid cases of a cell up to a round, with all flows of a round as one case."""
         valid = self.valid(key, last)
-        return flows.together(valid) if self.plan.many_to_many else valid
+        return flows.combine(valid) if self.plan.many_to_many else valid
 
     def by_round(self, key, value):
         """For each round, the median over its pairs of `value`, which is a function of a case."""

@@ -12,12 +12,12 @@ MAX_ITERATIONS = 10_000_000
 class Scenario:
     """A scenario with its workload."""
 
-    def __init__(self, spec, sampling, deadline, many_to_many):
+    def __init__(self, spec, sampling, deadline, receivers):
         self.name = spec["name"]
         # The name in the spec if this is one rate of a sweep.
         self.sweep = spec.get("sweep")
         self.deadline = deadline
-        self.kind, work, default = workload(spec)
+        self.kind, work, default = workload(spec, receivers)
         self.sizes = [size(one) for one in work["sizes"]]
         self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
@@ -30,29 +30,36 @@ class Scenario:
         if self.mode:
             # Latencies count from the publication, and versions are used by several workers.
             self.in_flight = math.inf
-        # Number of calls of a sample.
+        # Number of calls in a sample.
         self.hops = work.get("hops")
         # Number of processes that receive a tensor.
         self.consumers = work.get("consumers")
         self.uses_channels = self.kind in ("rpc", "footprint")
+        self.is_command = self.kind == "command"
+        self.tool = work.get("tool")
         self.threads = work.get("threads", 1)
+        # Number of pods with the workers of a trainer.
+        self.receivers = work.get("receivers", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True) and not self.mode
         # The flows of the pattern ManyToMany always have a duration.
-        self.timed = bool(work.get("duration")) or many_to_many
+        self.timed = bool(work.get("duration")) or receivers is not None
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))
         self.counts = {size(one["size"]): one["iterations"] for one in spec.get("operationCounts") or []}
-        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts and not self.uses_channels
+        self.has_pilot = bool(self.min_window) and not self.timed and not self.counts and not (self.uses_channels or self.is_command)
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
         # Whether every batch of writes is followed by reads of the same memory.
         self.reads_back = bool(work.get("readBack"))
+        # A command must name its metric.
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):
-        """Operations per thread; None if the scenario has a duration. If the spec does not set the number, it is chosen
+        """Operations per thread; None for a command, and if the scenario has a duration. If the spec does not set the number, it is chosen
         so that the fastest side of the pilot cases would fill 1.25 times the minimum window, but the slowest side
         would not take longer than a quarter of the case deadline."""
+        if self.is_command:
+            return None
         if self.timed or self.counts:
             return self.counts.get(length)
         posted = [one for case in pilots for one in case.posted if one["operations"] and one["elapsedNanos"]]

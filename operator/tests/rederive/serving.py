@@ -8,26 +8,30 @@ PPM = 10**6
 FABRIC_MODES = ("Push", "Pull")
 
 
-def lowered(scenario):
-    """The scenarios for each number of workers, if there are several."""
+def lowered(scenario, receivers):
+    """The scenarios for each number of workers in a pod, if there are several. `receivers` is the number of receivers of
+    the pattern ManyToMany, or None."""
     given = scenario.get("parameterServing")
-    workers = (given or {}).get("workers") or []
+    field = "workersPerNode" if receivers else "workers"
+    workers = (given or {}).get(field) or []
     if len(workers) < 2:
         return [scenario]
     return [
-        {**scenario, "name": f"{scenario['name']}-{one}", "parameterServing": {**given, "workers": [one]}}
+        {**scenario, "name": f"{scenario['name']}-{one * (receivers or 1)}", "parameterServing": {**given, field: [one]}}
         for one in workers
     ]
 
 
-def workload(given):
+def workload(given, receivers):
     """Kind, fields and default metric."""
+    in_pod = (given.get("workersPerNode") or [1]) if receivers else (given.get("workers") or [4])
     mode = given["mode"]
     fields = {
         "sizes": given.get("sizes") or ["10M"],
         "mode": mode,
         "operation": "Read" if mode == "Pull" else "Write",
-        "threads": (given.get("workers") or [4])[0],
+        "threads": in_pod[0],
+        "receivers": receivers or 1,
         "duration": given.get("maxTime", "60s"),
     }
     return "parameterServing", fields, "LatencyP50"
@@ -35,29 +39,41 @@ def workload(given):
 
 def derive(scenario, length, valid):
     """The fields of `serving` in the status; empty without a valid case."""
-    reports = [case.sides[1]["serving"] for case in valid if case.sides[1].get("serving")]
+    cases = [case for case in valid if case.sides[1].get("serving")]
+    reports = [case.sides[1]["serving"] for case in cases]
     if not reports:
         return {}
+    # The workers of each receiver are numbered separately. Pairs have the same numbers.
+    by_receiver = [(case.pair[1] if scenario.receivers > 1 else 0, case.sides[1]["serving"]) for case in cases]
+    means = worker_means(by_receiver)
     versions = merged((one["versionLag"], one["maxVersionLag"]) for one in reports)
     times = merged(of_durations(one["timeLag"]) for one in reports)
     pulls = merged(of_durations(one["pull"]) for one in reports if one.get("pull"))
     posted = [case.sides[0]["posted"] for case in valid if case.sides[0].get("posted")]
     pushes = merged((one["latency"], one["maxNanos"]) for one in posted)
+    # The first flow of a trainer reports the versions and push times of all its flows.
+    firsts = [case for case in cases if scenario.receivers == 1 or case.pair[1] == min(one.pair[1] for one in cases)]
+    published = sum(case.sides[1]["serving"]["published"] for case in firsts)
     workers = [worker for one in reports for worker in one["workers"]]
     steps, lags = (sum(one[field] for one in workers) for field in ("steps", "versionLagSum"))
+    without = {key for key, worker in numbered(by_receiver) if not worker["steps"]}
+    worst = max((one for one in means if one is not None), default=None)
     push = histogram.quantile(pushes, 0.5)
-    copies = scenario.threads if scenario.mode == "Push" else 1
+    copies = scenario.threads * scenario.receivers if scenario.mode == "Push" else 1
     datagrams = [one["datagrams"] for one in workers if one.get("datagrams")]
     fields = {
-        "workers": max(len(one["workers"]) for one in reports),
-        "versionLagMeanPpm": lags / steps * PPM if steps else 0,
-        "versionLagP50": histogram.quantile(versions, 0.5) or 0,
+        "workers": len(means),
+        "workersWithoutVersion": len(without),
+        "versionLagMeanPpm": lags / steps * PPM if steps else None,
+        "versionLagP50": histogram.quantile(versions, 0.5),
         "versionLagP99": histogram.tail(versions, 0.99),
-        "versionLagMax": histogram.quantile(versions, 1) or 0,
-        "worstWorkerLagPpm": max(worker_means(reports), default=0) * PPM,
-        "timeLagP50Nanos": histogram.quantile(times, 0.5) or 0,
+        "versionLagMax": histogram.quantile(versions, 1),
+        "worstWorkerLagPpm": None if worst is None else worst * PPM,
+        "timeLagP50Nanos": histogram.quantile(times, 0.5),
         "timeLagP99Nanos": histogram.tail(times, 0.99),
-        "timeLagMaxNanos": histogram.quantile(times, 1) or 0,
+        "timeLagMaxNanos": histogram.quantile(times, 1),
+        "published": published,
+        "publishedNotDeliveredToAll": None if scenario.mode == "Pull" else published - pushes.total(),
         "pushP50Nanos": push,
         "pushMaxNanos": histogram.quantile(pushes, 1),
         "pushBytesPerSecond": copies * length * 1e9 / push if push else None,
@@ -69,21 +85,36 @@ def derive(scenario, length, valid):
         "datagramsLost": sum(one["sent"] - one["received"] for one in datagrams) if datagrams else None,
         "clockBoundNanos": max(one["clockBoundNanos"] for one in reports),
     }
-    posts = [one["posted"] for one in workers if one.get("posted")]
-    for field, source in (("storeLagPpm", "store"), ("postLagPpm", "post"), ("originalStalenessPpm", "original")):
-        values = [one[f"{source}Versions"] for one in posts]
-        fields[field] = max(sum(values) / len(values), 0) * PPM if values else None
+    for field, report, value in (
+        ("storeLagPpm", "posted", "storeVersions"),
+        ("postLagPpm", "posted", "postVersions"),
+        ("originalStalenessPpm", "original", "versions"),
+    ):
+        means = [(one[report]["posts"], one[report][value]) for one in workers if one.get(report)]
+        fields[field] = pooled(means)
     return fields
 
 
-def worker_means(reports):
-    """The mean version lag of each worker over all cases."""
-    sums = collections.defaultdict(lambda: [0, 0])
-    for one in reports:
+def pooled(means):
+    """The mean of all posts in millionths, from the number and the mean of the posts of each worker in each case."""
+    posts = sum(count for count, _ in means)
+    return max(sum(count * mean for count, mean in means) / posts, 0) * PPM if posts else None
+
+
+def numbered(by_receiver):
+    """Yields the report of each worker in each case, with the receiver and the number of the worker."""
+    for receiver, one in by_receiver:
         for number, worker in enumerate(one["workers"]):
-            sums[number][0] += worker["versionLagSum"]
-            sums[number][1] += worker["steps"]
-    return [lag / steps for lag, steps in sums.values() if steps]
+            yield (receiver, number), worker
+
+
+def worker_means(by_receiver):
+    """The mean version lag of each worker over all cases; None for a worker without steps."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for key, worker in numbered(by_receiver):
+        sums[key][0] += worker["versionLagSum"]
+        sums[key][1] += worker["steps"]
+    return [lag / steps if steps else None for lag, steps in sums.values()]
 
 
 def of_durations(durations):

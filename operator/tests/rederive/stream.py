@@ -54,11 +54,12 @@ class Records:
 
     `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
     If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
-    stream, and `protocols` those of each leg.
+    stream, and `protocols` those of each leg. `omitted_protocols` contains the keys of those that omit some.
     """
 
     def __init__(self, text, uid, plan_hash):
         self.blocks, self.hellos, self.endpoints, self.protocols = {}, {}, {}, {}
+        self.omitted_protocols = set()
         stream, pending = None, {}
         for sequence, record in lines(text):
             if sequence == 0:
@@ -76,7 +77,10 @@ class Records:
             self.endpoints.setdefault((*stream, record["rank"], record["arm"], record["round"]), record["fabric"])
         if record["kind"] == "protocols":
             # As with the blocks, the first attempt counts.
-            self.protocols.setdefault((stream[0], record["round"], record["rank"], record["arm"]), record["protocols"])
+            key = (stream[0], record["round"], record["rank"], record["arm"])
+            if key not in self.protocols and record.get("omitted"):
+                self.omitted_protocols.add(key)
+            self.protocols.setdefault(key, record["protocols"])
         if record["kind"] == "case":
             pending.setdefault(record["block"], []).append({**record, "stream": stream})
         if record["kind"] == "block":
@@ -87,6 +91,11 @@ class Records:
     def cases(self, purpose):
         """The cases of this pass, in the order of their blocks."""
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
+
+    def host(self, stream, rank):
+        """Hostname of a worker; a name of its own without a hello record."""
+        hello = self.hellos.get((*stream, rank))
+        return hello["environment"]["hostname"] if hello else f"rank {rank}"
 
     def node(self, stream, rank):
         """Name of a worker's node, or its hostname if it did not report a node; None without a hello record."""

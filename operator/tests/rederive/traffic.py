@@ -68,6 +68,22 @@ class Reading:
         return total
 
 
+def counted(delta):
+    """Bytes that an interface sent and received. The counts of a software device also have to fit into its packets."""
+    device = delta.get("software")
+    if not device:
+        return delta["txBytes"], delta["rxBytes"]
+    most = [device[packets] * device["packetBytes"] for packets in ("txPackets", "rxPackets")]
+    return min(delta["txBytes"], most[0]), min(delta["rxBytes"], most[1])
+
+
+def is_looped_back(case, records):
+    """Whether both workers are on one host and use the same software device, which then sends nothing over its interface."""
+    names = [{one["name"] for one in side.get("interfaces", []) if one.get("software")} for side in case.sides]
+    first, second = (records.host(case.stream, rank) for rank in case.pair)
+    return first == second and not names[0].isdisjoint(names[1])
+
+
 def readings(cases, records):
     """The readings of all interfaces during the measured cases."""
     found = collections.defaultdict(list)
@@ -76,17 +92,15 @@ def readings(cases, records):
             continue
         sent, start = payloads(case), case.record["startedNanos"]
         for rank, side, own, other in zip(case.pair, case.sides, (0, 1), (1, 0), strict=True):
-            hello = records.hellos.get((*case.stream, rank))
-            host = hello["environment"]["hostname"] if hello else f"rank {rank}"
             for delta in side.get("interfaces", []):
-                of_interface = found[case.record["block"], case.key[2], host, delta["name"]]
+                of_interface = found[case.record["block"], case.key[2], records.host(case.stream, rank), delta["name"]]
                 overlapping = next((one for one in of_interface if start < one.end), None)
                 if not overlapping:
                     overlapping = Reading()
                     of_interface.append(overlapping)
                 expected = (on(delta["rails"], sent[one]) for one in (own, other))
                 end = start + max(delta["intervalNanos"], side["windowNanos"])
-                overlapping.add(case, end, Bytes(*expected, delta["txBytes"], delta["rxBytes"]))
+                overlapping.add(case, end, Bytes(*expected, *counted(delta)))
     return [reading for of_interface in found.values() for reading in of_interface]
 
 

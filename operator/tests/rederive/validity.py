@@ -37,24 +37,30 @@ def impossible(case, endpoints, off_fabric):
     if any(has_changed(case, rank, endpoints) for rank in case.pair):
         yield "Changed"
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
+    configurations = {one.get("configurationSha256") for one in facts if one} - {None}
+    if len(configurations) > 1:
+        yield "ConfigurationsDiffer"
     directions = 2 if case.scenario.reads_back else 1
     sides = zip(case.sides, facts, strict=True)
-    if not off_fabric and any(limits.is_above_line_rate(*side, directions) for side in sides):
+    if not (off_fabric or case.scenario.is_command) and any(limits.is_above_line_rate(*side, directions) for side in sides):
         yield "AboveLineRate"
-    if any(is_inconsistent(side, case.scenario) for side in case.posting):
+    if not case.scenario.is_command and any(is_inconsistent(side, case.scenario) for side in case.posting):
         yield "InconsistentTime"
     if limits.is_below_floor(case, facts[0]):
         yield "BelowFloor"
 
 
 def has_measurements(posted, case):
+    if case.scenario.is_command:
+        return case.value(case.scenario.primary) is not None
     window = timed(posted)
     payload = window["payloadBytes"] or case.key[1] == 0
     return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
 
 
 def has_changed(case, rank, endpoints):
-    """Whether the library, the provider, the fabric or the number of rails differs from the first round."""
+    """Whether the library, its configuration, the provider, the fabric or the number of rails differs from the first
+    round."""
     now, first = endpoints.of_case(case, rank), endpoints.first(rank, case.key[2])
     return bool(now and first) and identity(now) != identity(first)
 
@@ -76,6 +82,9 @@ def is_inconsistent(side, scenario):
 def is_corrupt(result):
     """Whether a case of the integrity pass found wrong bytes, or could not check any."""
     checked = result.get("checked")
+    if checked and checked.get("command"):
+        # Only the tool can verify the data of a command.
+        return False
     if not checked:
         return "failed" in result
     wrong = checked.get("firstMismatch") or checked["tornChunks"] or checked["duplicatedChunks"]

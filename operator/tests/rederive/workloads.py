@@ -1,14 +1,16 @@
-"""Expresses every workload of a spec as a ping-pong, a transfer, calls, a footprint or parameter serving."""
+"""Expresses every workload of a spec as a ping-pong, a transfer, calls, a footprint, parameter serving or a command."""
 
 from . import calls, serving
 
 
-def workload(spec):
-    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint" or "parameterServing", and
-    `fields` has its fields."""
+def workload(spec, receivers):
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint", "parameterServing" or
+    "command", and `fields` has its fields. `receivers` is the number of receivers of the pattern ManyToMany, or None."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])
+    if spec.get("parameterServing") is not None:
+        return serving.workload(spec["parameterServing"], receivers)
     raise ValueError(f"scenario {spec.get('name')} has no known workload")
 
 
@@ -78,6 +80,11 @@ def memory_footprint(given):
     return "footprint", fields, "MemoryPerConsumer"
 
 
+def command(given):
+    work = {"sizes": given["sizes"], "operation": "Send", "iterations": 1, "tool": given["tool"]}
+    return "command", work, None
+
+
 CONVERSIONS = {
     "pingPong": ping_pong,
     "transfer": transfer,
@@ -88,5 +95,5 @@ CONVERSIONS = {
     "segmentTransfer": segment_transfer,
     "rpc": rpc,
     "memoryFootprint": memory_footprint,
-    "parameterServing": serving.workload,
+    "command": command,
 }

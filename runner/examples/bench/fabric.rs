@@ -1,28 +1,49 @@
 //! Libraries and transports that are measured.
 
 use crds::v1alpha1::{
-    Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxAllocation, UcxEmulation, UcxTransport,
+    Libfabric, LibfabricProvider, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx, UcxAllocation,
+    UcxEmulation, UcxMessages, UcxTransport,
 };
 
 /// A library with one transport on this machine.
 #[derive(Clone, Copy)]
 pub enum Fabric {
     Libfabric(LibfabricProvider),
-    Ucx(UcxTransport),
+    /// UCX, which transfers messages with these calls.
+    Ucx(UcxTransport, UcxMessages),
+    /// The backend UCX of NIXL over tcp.
+    Nixl,
 }
 
 pub const LIBFABRIC: [Fabric; 2] = [
     Fabric::Libfabric(LibfabricProvider::Tcp),
     Fabric::Libfabric(LibfabricProvider::Shm),
 ];
-pub const UCX: [Fabric; 2] = [Fabric::Ucx(UcxTransport::Tcp), Fabric::Ucx(UcxTransport::Sm)];
+pub const UCX: [Fabric; 2] = ucx(UcxMessages::Tag);
+pub const UCX_ACTIVE_MESSAGES: [Fabric; 2] = ucx(UcxMessages::ActiveMessage);
+
+const fn ucx(messages: UcxMessages) -> [Fabric; 2] {
+    [
+        Fabric::Ucx(UcxTransport::Tcp, messages),
+        Fabric::Ucx(UcxTransport::Sm, messages),
+    ]
+}
 
 impl Fabric {
     /// Specification for the runner.
     pub fn spec(self) -> TransportSpec {
         match self {
             Self::Libfabric(provider) => TransportSpec::Libfabric(Libfabric { provider, rails: 1 }),
-            Self::Ucx(transport) => TransportSpec::Ucx(Ucx {
+            Self::Nixl => TransportSpec::Nixl(Nixl {
+                // The runner adds the interface of the rail.
+                parameters: vec![NixlParameter {
+                    name: "engine_config".to_owned(),
+                    value: "TLS=tcp".to_owned(),
+                }],
+                ..Nixl::new(NixlBackend::Ucx, 1)
+            }),
+            Self::Ucx(transport, messages) => TransportSpec::Ucx(Ucx {
+                messages,
                 emulation: UcxEmulation::Allow,
                 // ucx_perftest also uses memory that UCX allocates.
                 allocation: UcxAllocation::Library,

@@ -1,6 +1,6 @@
 //! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
-//! fi_pingpong, fabtests, ucx_perftest and the Starway benchmark suite, over the same library and transport on this
-//! machine, and with transfer_engine_bench over tcp.
+//! fi_pingpong, fabtests, ucx_perftest, NIXL's Python interface and the Starway benchmark suite, over the same library and
+//! transport on this machine, and with transfer_engine_bench over tcp.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
 //! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
@@ -12,12 +12,15 @@
 //!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest
 //!   counts local completions of its puts, and flushes only at the end.
 //!
-//! UCX allocates the memory of both sides, as is the default in ucx_perftest.
+//! For UCX, the last column states whether the row meets the [goal](table::Goal) at the worse end of the interval of its
+//! ratio.
 //!
-//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension are
-//! two processes on this machine as well.
+//! With UCX, UCX allocates the memory of both sides, which is the default in ucx_perftest.
 //!
-//! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and left out.
+//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension
+//! are also two processes on this machine.
+//!
+//! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and omitted.
 
 #![allow(
     clippy::print_stdout,
@@ -28,6 +31,7 @@
 #![allow(missing_docs, reason = "an example binary")]
 
 mod fabric;
+mod nixl;
 mod pyisolate;
 mod runner;
 mod starway;
@@ -44,10 +48,11 @@ use clap::Parser;
 
 use fabric::Fabric;
 use runner::Case;
-use table::Row;
+use table::{Goal, Row};
 use tools::{Fabtest, Tool};
 
-/// Compare the latency and the throughput of the runner with those of fi_pingpong, fabtests, ucx_perftest and Starway.
+/// Compare the latency and the throughput of the runner with the values of fi_pingpong, fabtests, ucx_perftest, NIXL and
+/// Starway.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
@@ -61,20 +66,24 @@ struct Arguments {
     /// bin/ucx_perftest next to the directory is used.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
-    /// Python interpreter of an environment with the packages pyisolate, numpy and uv, whose calls are compared with calls
+    /// Python interpreter of an environment with the packages pyisolate, numpy and uv. Its calls are compared with calls
     /// over a UNIX socket.
     #[arg(long, value_name = "FILE")]
     pyisolate: Option<PathBuf>,
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
-    /// The tool transfer_engine_bench. Without it, segment transfers are not measured.
+    /// Path of transfer_engine_bench. Without it, segment transfers are not measured.
     #[arg(long, value_name = "FILE")]
     transfer_engine: Option<PathBuf>,
     /// Duration of each measurement with transfer_engine_bench, in seconds.
     #[arg(long, default_value_t = 2)]
     transfer_engine_seconds: u32,
-    /// Measure only libfabric, only UCX, only Starway, only segment transfers or only calls.
+    /// Directory with the unpacked Python package nixl_cu12. Its transfers are measured with the interpreter given by
+    /// --pyisolate, which has numpy.
+    #[arg(long, value_name = "DIRECTORY", requires = "pyisolate")]
+    nixl: Option<PathBuf>,
+    /// Measure only libfabric, only UCX, only NIXL, only Starway, only segment transfers or only calls.
     #[arg(long)]
     only: Option<Library>,
     /// Number of measurements of each size with each tool.
@@ -92,6 +101,7 @@ struct Arguments {
 enum Library {
     Libfabric,
     Ucx,
+    Nixl,
     Calls,
     Starway,
     TransferEngine,
@@ -110,7 +120,7 @@ impl Setting<'_> {
     pub fn iterations(&self, case: Case) -> u32 {
         let (bytes, max) = match case {
             Case::PingPong => (400_000_000, 20_000),
-            Case::Writes | Case::Reads => (2_000_000_000, 100_000),
+            Case::Writes | Case::Reads | Case::Messages => (2_000_000_000, 100_000),
         };
         u32::try_from((bytes / self.size).clamp(20, max)).unwrap()
     }
@@ -127,6 +137,11 @@ fn main() {
     }
     if let Some(python) = arguments.pyisolate.as_ref().filter(|_| measures(Library::Calls)) {
         pyisolate::measure(python, arguments.repeats);
+    }
+    if let (Some(python), Some(library), true) =
+        (&arguments.pyisolate, &arguments.nixl, measures(Library::Nixl))
+    {
+        nixl::measure(python, library, &arguments.write_sizes, arguments.repeats);
     }
     if let (Some(python), [library, ..]) = (&arguments.starway, arguments.ucx_libraries.as_slice())
         && measures(Library::Starway)
@@ -170,16 +185,34 @@ fn measure_libfabric(arguments: &Arguments) {
 
 fn measure_ucx(arguments: &Arguments) {
     let cases = [
-        (Case::PingPong, "tag_lat", "us", &arguments.sizes),
-        (Case::Writes, "ucp_put_bw", "MB/s", &arguments.write_sizes),
-        (Case::Reads, "ucp_get", "MB/s", &arguments.write_sizes),
+        (Case::PingPong, fabric::UCX, "tag_lat"),
+        (Case::Writes, fabric::UCX, "ucp_put_bw"),
+        (Case::Reads, fabric::UCX, "ucp_get"),
+        (Case::PingPong, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_lat"),
+        (Case::Messages, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_bw"),
     ];
-    for (case, test, unit, sizes) in cases {
-        println!("\n{}", table::ucx_header(test, unit));
+    for (case, fabrics, test) in cases {
+        let (goal, sizes) = match case {
+            Case::PingPong => (Goal::Latency, &arguments.sizes),
+            Case::Writes | Case::Reads | Case::Messages => (Goal::Throughput, &arguments.write_sizes),
+        };
+        println!("\n{}", table::ucx_header(test, goal));
+        let mut reached = [0; 2];
         for library in std::iter::once(None).chain(arguments.ucx_libraries.iter().map(Some)) {
             let tools = [Some(Tool::UcxPerftest { test })];
-            measure(case, fabric::UCX, library, &tools, sizes, arguments.repeats);
+            let rows = rows(case, fabrics, library, &tools, sizes, arguments.repeats);
+            for (size, row) in rows {
+                let is_reached = row.reaches(goal);
+                if let Some(is_reached) = is_reached {
+                    reached[usize::from(is_reached)] += 1;
+                }
+                println!("{} {} |", row.line(size), table::goal_text(is_reached));
+            }
         }
+        println!(
+            "\n{test}: {} rows reach the goal, {} miss it",
+            reached[1], reached[0]
+        );
     }
 }
 
@@ -192,8 +225,22 @@ fn measure(
     sizes: &[u64],
     repeats: usize,
 ) {
-    for fabric in fabrics {
-        for size in sizes.iter().copied() {
+    for (size, row) in rows(case, fabrics, library, tools, sizes, repeats) {
+        println!("{}", row.line(size));
+    }
+}
+
+/// Measures every size with each of `fabrics`, one after another.
+fn rows<'a>(
+    case: Case,
+    fabrics: [Fabric; 2],
+    library: Option<&'a PathBuf>,
+    tools: &'a [Option<Tool<'_>>],
+    sizes: &'a [u64],
+    repeats: usize,
+) -> impl Iterator<Item = (u64, Row)> + 'a {
+    fabrics.into_iter().flat_map(move |fabric| {
+        sizes.iter().copied().map(move |size| {
             let setting = Setting {
                 library,
                 fabric,
@@ -210,7 +257,7 @@ fn measure(
                 for (values, tool) in row.tools.iter_mut().zip(&mut tools) {
                     let measured = tool.as_ref().map(|tool| tool.measure(&setting, case, &provider));
                     if let Some(Err(error)) = &measured {
-                        eprintln!("left out: {error}");
+                        eprintln!("omitted: {error}");
                         *tool = None;
                     }
                     values.push(measured.and_then(Result::ok));
@@ -219,7 +266,7 @@ fn measure(
                     row.add_runner(runner::measure(&setting, case));
                 }
             }
-            println!("{}", row.line(size));
-        }
-    }
+            (size, row)
+        })
+    })
 }

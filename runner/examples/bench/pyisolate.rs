@@ -1,4 +1,4 @@
-//! Compares calls over a UNIX socket with those of PyIsolate.
+//! Compares calls over a UNIX socket with calls in PyIsolate.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crds::v1alpha1::RpcPayload;
 
 use crate::{runner, table};
 
-/// Numbers of calls of PyIsolate with small and with large payloads. A call with 8 MB takes seconds.
+/// Numbers of calls in PyIsolate with small and with large payloads. A call with 8 MB takes seconds.
 const CALLS: (u32, u32) = (200, 2);
 /// Largest small payload in bytes.
 const MAX_SMALL_BYTES: u64 = 64 * 1024;
@@ -37,7 +37,7 @@ pub fn measure(python: &Path, repeats: usize) {
             match pyisolate(python, bytes, calls_of_other) {
                 Ok(micros) => others.push(micros),
                 Err(error) => {
-                    eprintln!("left out: {error}");
+                    eprintln!("omitted: {error}");
                     return;
                 }
             }

@@ -26,7 +26,7 @@ const INJECT_MAX_BYTES: u64 = 2048;
 /// Number of writes or reads in flight.
 pub const WINDOW: u32 = 64;
 
-/// What is measured.
+/// Quantity to measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Latency of a ping-pong.
@@ -35,10 +35,12 @@ pub enum Case {
     Writes,
     /// Throughput of reads.
     Reads,
+    /// Throughput of messages.
+    Messages,
 }
 
 /// Result of one measurement of the runner.
-pub struct Measured {
+pub struct MeasuredValue {
     /// Mean one-way latency in microseconds, or throughput in MB/s.
     pub value: f64,
     /// Version of the library.
@@ -48,18 +50,18 @@ pub struct Measured {
 }
 
 /// Runs one measurement.
-pub fn measure(setting: &Setting<'_>, case: Case) -> Measured {
+pub fn measure(setting: &Setting<'_>, case: Case) -> MeasuredValue {
     run(setting, workload(case, setting.iterations(case)), |posted| {
         let elapsed_micros = posted.elapsed_nanos as f64 / 1e3;
         match case {
             Case::PingPong => elapsed_micros / posted.operations as f64 / 2.0,
-            Case::Writes | Case::Reads => posted.payload_bytes as f64 / elapsed_micros,
+            Case::Writes | Case::Reads | Case::Messages => posted.payload_bytes as f64 / elapsed_micros,
         }
     })
 }
 
 /// Measures the throughput of a transfer in MB/s.
-pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> Measured {
+pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> MeasuredValue {
     run(setting, workload, |posted| {
         posted.payload_bytes as f64 / (posted.elapsed_nanos as f64 / 1e3)
     })
@@ -90,6 +92,7 @@ pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
         arms: vec![ArmAssignment {
             inject_max_bytes: None,
             channel: RpcChannel::UnixSocket,
+            arguments: Vec::new(),
             ..arm()
         }],
     };
@@ -106,6 +109,7 @@ fn arm() -> ArmAssignment {
         inject_max_bytes: Some(INJECT_MAX_BYTES),
         doorbell_max_batch: None,
         channel: RpcChannel::Transport,
+        arguments: Vec::new(),
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 1,
@@ -114,7 +118,7 @@ fn arm() -> ArmAssignment {
     }
 }
 
-fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> Measured {
+fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64) -> MeasuredValue {
     let rails = setting.fabric.rails();
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_910),
@@ -147,7 +151,7 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
         _ => None,
     });
     let fabric = fabric.unwrap();
-    Measured {
+    MeasuredValue {
         value: value(posted),
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
@@ -162,10 +166,11 @@ fn workload(case: Case, iterations: u32) -> Workload {
             measured,
             warmup: Extent::Iterations(10),
         }),
-        Case::Writes | Case::Reads => Workload::Transfer(TransferWorkload {
+        Case::Writes | Case::Reads | Case::Messages => Workload::Transfer(TransferWorkload {
             operation: match case {
                 Case::Reads => TransferOperation::Read,
-                _ => TransferOperation::Write,
+                Case::Messages => TransferOperation::Send,
+                Case::Writes | Case::PingPong => TransferOperation::Write,
             },
             window: WINDOW,
             batch: 1,

@@ -1,6 +1,6 @@
 //! Compares the role `loopback` of the runner with the Starway benchmark suite: small messages and the ping-pong of a
-//! flag, with the defaults of the suite, over the same UCX and transport. Starway runs both sides in one Python process,
-//! the runner in two processes.
+//! flag, with the defaults of the suite, over the same UCX and transport. Starway runs both sides in one Python process;
+//! the runner uses two processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::table::{Row, STARWAY_HEADER};
 
 /// Transports, as both tools name them.
 const TRANSPORTS: [&str; 2] = ["tcp", "sm"];
-/// The scenarios, with the value of each that is compared: where the suite and where the runner reports it.
+/// The scenarios and the value that is compared in each: its path in the output of the suite and of the runner.
 const VALUES: [(&str, &str, &str, &str); 2] = [
     (
         "small-messages",
@@ -27,14 +27,14 @@ const VALUES: [(&str, &str, &str, &str); 2] = [
         "meanRoundTripMicroseconds",
     ),
 ];
-/// Port of the first execution of the suite. Each execution uses another one, because the suite cannot listen on a port
-/// again until the connections of the last execution have expired.
+/// Port of the first execution of the suite. Each execution uses a different port, because the suite cannot reuse a port
+/// until the connections of the previous execution have expired.
 const PORT: u16 = 17_940;
 /// Maximum duration of one execution, as an argument of `timeout`.
 const DEADLINE: &str = "120";
 
-/// Measures both scenarios over each transport, with the UCX in the directory `library`, and prints a table. `python` is an
-/// interpreter that can import Starway 0.6.0.
+/// Measures both scenarios over each transport, with the UCX library in the directory `library`, and prints a table.
+/// `python` is an interpreter that can import Starway 0.6.0.
 pub fn measure(python: &Path, library: &Path, repeats: usize) {
     println!("\n{STARWAY_HEADER}");
     let mut ports = PORT..;
@@ -45,11 +45,11 @@ pub fn measure(python: &Path, library: &Path, repeats: usize) {
             let port = ports.next().unwrap();
             let (runner, starway);
             if repetition % 2 == 0 {
-                runner = of_runner(library, transport);
-                starway = of_starway(python, library, transport, port);
+                runner = measure_runner(library, transport);
+                starway = measure_starway(python, library, transport, port);
             } else {
-                starway = of_starway(python, library, transport, port);
-                runner = of_runner(library, transport);
+                starway = measure_starway(python, library, transport, port);
+                runner = measure_runner(library, transport);
             }
             for (row, (scenario, _, suite_key, runner_key)) in rows.iter_mut().zip(VALUES) {
                 row.add(
@@ -64,17 +64,17 @@ pub fn measure(python: &Path, library: &Path, repeats: usize) {
     }
 }
 
-fn of_runner(library: &Path, transport: &str) -> Value {
-    let mut command = timed(&runner_binary());
+fn measure_runner(library: &Path, transport: &str) -> Value {
+    let mut command = timed_command(&runner_binary());
     command
         .args(["loopback", "--tls", transport, "--library-directory"])
         .arg(library);
     summary(command)
 }
 
-/// Runs the suite, which opens UCX from its Python environment unless the search path names another one.
-fn of_starway(python: &Path, library: &Path, transport: &str, port: u16) -> Value {
-    let mut command = timed(python);
+/// Runs the suite, which opens UCX from its Python environment unless the library search path contains another copy.
+fn measure_starway(python: &Path, library: &Path, transport: &str, port: u16) -> Value {
+    let mut command = timed_command(python);
     command
         .args(["-m", "starway.bench", "--role", "loopback", "--addr", "127.0.0.1"])
         .args(["--tls", transport, "--port", &port.to_string()])
@@ -86,7 +86,7 @@ fn of_starway(python: &Path, library: &Path, transport: &str, port: u16) -> Valu
     summary(command)
 }
 
-fn timed(program: &Path) -> Command {
+fn timed_command(program: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.arg(DEADLINE).arg(program);
     command

@@ -2,7 +2,7 @@
 
 use crds::units::Size;
 
-use crate::runner::Measured;
+use crate::runner::MeasuredValue;
 
 pub const LATENCY_HEADER: &str =
     "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fi_rdm_tagged_pingpong, us | ratio |
@@ -13,7 +13,7 @@ pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/
 pub const CALLS_HEADER: &str = "| payload | size | runner, us | pyisolate, us | ratio |
 |---|---|---|---|---|";
 
-/// A line with mean times of calls; index `i` of each list contains the result of repetition `i`.
+/// Formats a line with mean times of calls; index `i` of each list contains the result of repetition `i`.
 pub fn calls_line(payload: &str, size: &str, runner: &[f64], other: &[f64]) -> String {
     let ratios: Vec<f64> = runner
         .iter()
@@ -30,16 +30,50 @@ pub fn calls_line(payload: &str, size: &str, runner: &[f64], other: &[f64]) -> S
 
 pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Starway | ratio |
 |---|---|---|---|---|---|";
-/// The library and the provider are those of the runner.
+pub const NIXL_HEADER: &str = "| operation | size | runner, MB/s | NIXL from Python, MB/s | ratio |
+|---|---|---|---|---|";
+/// Library and provider that the runner used.
 pub const TRANSFER_ENGINE_HEADER: &str =
     "| operation | batch | libfabric | provider | size | runner, MB/s | transfer_engine_bench, MB/s | ratio |
 |---|---|---|---|---|---|---|---|";
 
+/// Largest latency of the runner, relative to that of the tool.
+const MAX_LATENCY_RATIO: f64 = 1.05;
+/// Smallest throughput of the runner, relative to that of the tool.
+const MIN_THROUGHPUT_RATIO: f64 = 0.95;
+/// Latency of the tool, in microseconds, below which a difference is allowed instead of a ratio.
+const SHORT_MICROSECONDS: f64 = 1.2;
+/// Largest difference of the latencies, in microseconds.
+const MAX_DIFFERENCE_MICROSECONDS: f64 = 0.06;
+
+/// Goal of a comparison, which the ratio must reach at the worse end of its interval.
+#[derive(Clone, Copy)]
+pub enum Goal {
+    /// At most 1.05 times the latency of the tool or, below 1.2 us, at most 60 ns more.
+    Latency,
+    /// At least 0.95 times the throughput of the tool.
+    Throughput,
+}
+
 /// Header of a table that compares the runner with the test `test` of ucx_perftest.
-pub fn ucx_header(test: &str, unit: &str) -> String {
+pub fn ucx_header(test: &str, goal: Goal) -> String {
+    let unit = match goal {
+        Goal::Latency => "us",
+        Goal::Throughput => "MB/s",
+    };
     format!(
-        "| UCX | transport | size | runner, {unit} | ucx_perftest {test}, {unit} | ratio |\n|---|---|---|---|---|---|"
+        "| UCX | transport | size | runner, {unit} | ucx_perftest {test}, {unit} | ratio | goal |\n\
+         |---|---|---|---|---|---|---|"
     )
+}
+
+/// Whether a goal is reached, as a cell of a table.
+pub fn goal_text(is_reached: Option<bool>) -> &'static str {
+    match is_reached {
+        Some(true) => "reached",
+        Some(false) => "missed",
+        None => "-",
+    }
 }
 
 /// Results for one size with one library and provider; index `i` of each list contains the result of repetition `i`.
@@ -62,7 +96,7 @@ impl Row {
         }
     }
 
-    pub fn add_runner(&mut self, measured: Measured) {
+    pub fn add_runner(&mut self, measured: MeasuredValue) {
         self.runner.push(measured.value);
         (self.version, self.provider) = (measured.version, measured.provider);
     }
@@ -80,15 +114,35 @@ impl Row {
         format!("| {version} | {provider} | {size} |{}", self.values())
     }
 
+    /// Whether the ratio to the first tool reaches `goal` at the worse end of its interval. `None` without values.
+    pub fn reaches(&self, goal: Goal) -> Option<bool> {
+        let tool = self.tools.first()?;
+        let ratios: Vec<f64> = self.ratios(tool);
+        let (_, low, high) = interval(&ratios)?;
+        let (of_tool, ..) = interval(&tool.iter().copied().flatten().collect::<Vec<_>>())?;
+        Some(match goal {
+            Goal::Latency => {
+                let difference = (high - 1.0) * of_tool;
+                high <= MAX_LATENCY_RATIO
+                    || (of_tool < SHORT_MICROSECONDS && difference <= MAX_DIFFERENCE_MICROSECONDS)
+            }
+            Goal::Throughput => low >= MIN_THROUGHPUT_RATIO,
+        })
+    }
+
+    fn ratios(&self, tool: &[Option<f64>]) -> Vec<f64> {
+        let pairs = self.runner.iter().zip(tool);
+        pairs
+            .filter_map(|(runner, tool)| Some(runner / (*tool)?))
+            .collect()
+    }
+
     /// Cells of the table with the values of the runner, and with the values and the ratio of each tool.
     pub fn values(&self) -> String {
         let mut line = format!(" {} |", median_with_interval(&self.runner));
         for tool in &self.tools {
             let values: Vec<f64> = tool.iter().copied().flatten().collect();
-            let pairs = self.runner.iter().zip(tool);
-            let ratios: Vec<f64> = pairs
-                .filter_map(|(runner, tool)| Some(runner / (*tool)?))
-                .collect();
+            let ratios = self.ratios(tool);
             line += &format!(
                 " {} | {} |",
                 median_with_interval(&values),
@@ -105,16 +159,19 @@ fn median_with_interval(values: &[f64]) -> String {
 }
 
 fn interval_with_digits(values: &[f64], digits: usize) -> String {
+    interval(values).map_or_else(
+        || "-".to_owned(),
+        |(median, low, high)| format!("{median:.digits$} [{low:.digits$}, {high:.digits$}]"),
+    )
+}
+
+/// The median and the ends of its interval.
+fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let excluded = excluded_ranks(sorted.len());
-    let bounds = (sorted.get(excluded), sorted.iter().rev().nth(excluded));
-    match (sorted.get(sorted.len() / 2), bounds) {
-        (Some(median), (Some(low), Some(high))) => {
-            format!("{median:.digits$} [{low:.digits$}, {high:.digits$}]")
-        }
-        _ => "-".to_owned(),
-    }
+    let (low, high) = (sorted.get(excluded)?, sorted.iter().rev().nth(excluded)?);
+    Some((*sorted.get(sorted.len() / 2)?, *low, *high))
 }
 
 /// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest

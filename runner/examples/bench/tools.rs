@@ -114,7 +114,9 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
     let value = text.and_then(|text| match case {
         Case::PingPong => field_of(&text, "overall_lat"),
         // The bandwidth is printed in MiB/s.
-        Case::Writes | Case::Reads => Ok(field_of(&text, "overall_mr")? * setting.size as f64 / 1e6),
+        Case::Writes | Case::Reads | Case::Messages => {
+            Ok(field_of(&text, "overall_mr")? * setting.size as f64 / 1e6)
+        }
     });
     value.map_err(|error| {
         format!(

@@ -2,7 +2,7 @@
 //! transfers of the runner over libfabric.
 //!
 //! Both have one thread, the same batches and sizes, heap memory, and one CPU for each side. The tool counts the batches
-//! that its thread has completed; the runner counts requests, all of whose batches are complete.
+//! that its thread has completed; the runner counts the requests of complete batches.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -22,13 +22,13 @@ use crate::table::{Row, TRANSFER_ENGINE_HEADER};
 
 /// Sizes of a request, in bytes.
 const SIZES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
-/// Requests of a batch.
+/// Numbers of requests in a batch.
 const BATCHES: [u32; 2] = [1, 16];
 /// Size of the buffer of the tool, in bytes: at least the largest batch.
 const BUFFER_BYTES: u64 = 512 << 20;
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Arguments of the tool that both sides have.
+/// Arguments of the tool that are the same on both sides.
 const COMMON: [&str; 3] = [
     "--protocol=tcp",
     "--metadata_server=P2PHANDSHAKE",
@@ -69,7 +69,7 @@ pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
                 let tool = || match run(binary, operation, batch, size, seconds) {
                     Ok(value) => Some(value),
                     Err(error) => {
-                        eprintln!("left out: transfer_engine_bench, {operation}, {size} bytes: {error}");
+                        eprintln!("omitted: transfer_engine_bench, {operation}, {size} bytes: {error}");
                         None
                     }
                 };
@@ -134,11 +134,11 @@ fn run(binary: &Path, operation: &str, batch: u32, size: u64, seconds: u32) -> R
     })
 }
 
-/// Running target of the tool.
+/// Running target process of the tool.
 struct Target(Child);
 
 impl Target {
-    /// Waits until the target prints the name of its segment. Its messages are read until it ends.
+    /// Waits until the target prints the name of its segment. Its messages are read until it exits.
     fn segment(&mut self) -> Result<String, String> {
         let stderr = self.0.stderr.take().ok_or("the target has no standard error")?;
         let (sender, names) = channel();

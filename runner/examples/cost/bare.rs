@@ -33,6 +33,7 @@ fn open<T: Transport>(spec: &TransportSpec) -> (T, T::Region) {
         uses_wait: false,
         device_memory: false,
         location: None,
+        rank: 0,
         peers: 1,
         counts_protocols: false,
     })

@@ -124,6 +124,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
             scenarios,
             transport.clone(),
             Polling::Spin,
+            None,
         );
         for (name, scenario) in &cases {
             print(tuning, name, || {

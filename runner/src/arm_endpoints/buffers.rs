@@ -62,7 +62,8 @@ impl Buffers {
     /// thread. Such memory belongs to one transport, so arms do not share it.
     ///
     /// # Errors
-    /// If the library cannot allocate memory, or it is on another NUMA node than `node` or that of the devices.
+    /// If the library cannot allocate memory, or it is not on the required NUMA node: the node of the devices, or else
+    /// `node`.
     pub(super) fn allocate_with<T: Transport>(
         &self,
         transport: &mut T,
@@ -90,8 +91,8 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// If memory of this kind cannot be allocated, or host memory is on another NUMA node than `node` or that of the
-    /// devices.
+    /// If memory of this kind cannot be allocated, or host memory is not on the required NUMA node: the node of the
+    /// devices, or else `node`.
     pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];
         let bytes = self.bytes(kind);
@@ -116,7 +117,7 @@ impl Buffers {
 fn check_node(memory: &Memory, devices: &Devices, node: Option<u32>) -> Result<(), MemoryError> {
     let requested = match (devices.numa_node, node) {
         (Some(node), _) => Some((node, "spec.devices.numaNode")),
-        (None, Some(node)) => Some((node, "the node of this thread of a segment")),
+        (None, Some(node)) => Some((node, "the node assigned to this thread of the segment")),
         (None, None) => return Ok(()),
     };
     match node_problem(&memory.numa_nodes(), requested) {
@@ -129,8 +130,9 @@ fn check_node(memory: &Memory, devices: &Devices, node: Option<u32>) -> Result<(
     }
 }
 
-/// Describes pages that are on a NUMA node other than `requested`, which is a node and what requests it. `nodes` contains the nodes that hold the pages. An
-/// empty set means that the nodes are unknown, which is not an error: the record then omits the position.
+/// Describes pages that are on a NUMA node other than `requested`, which consists of a node and the origin of the
+/// request. `nodes` contains the nodes that hold the pages. An empty set means that the nodes are unknown, which is not
+/// an error: the record then omits the position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.

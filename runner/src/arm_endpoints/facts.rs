@@ -4,7 +4,7 @@
 use crds::record::{FabricFacts, InjectLimits, OffloadFacts};
 use crds::v1alpha1::Answer;
 
-/// Appends the rails of the next group to `facts`, and lowers each limit to that of the group if the latter is smaller.
+/// Appends the rails of the next group to `facts`, and lowers each limit to the limit of the group if that is smaller.
 pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     facts.rails.extend(group.rails);
     facts.inject_limits = InjectLimits {
@@ -28,27 +28,35 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     };
 }
 
-/// Copies what a library determines only when it connects, from the facts of rail group `group` to those of the arm:
-/// lanes, devices and emulation.
+/// Adds facts that a library determines only when it connects, namely lanes and devices, from rail group `group` to the
+/// facts of the arm. The endpoints of several flows share the rails of a group.
 pub(super) fn update_connected(facts: &mut FabricFacts, group: usize, connected: &FabricFacts) {
     let first = group * connected.rails.len();
     for (rail, connected) in facts.rails.iter_mut().skip(first).zip(&connected.rails) {
-        rail.lanes.clone_from(&connected.lanes);
+        for lane in &connected.lanes {
+            if !rail.lanes.contains(lane) {
+                rail.lanes.push(lane.clone());
+            }
+        }
         rail.domain.clone_from(&connected.domain);
         if rail.interface.is_none() {
             rail.interface.clone_from(&connected.interface);
         }
     }
-    let of_group = connected.offload;
-    let merge = |known, answer| {
-        if group == 0 {
-            answer
-        } else {
-            combine(known, answer)
-        }
+}
+
+/// Sets whether operations are emulated on the endpoints of any of the connected threads, given the facts of each.
+pub(super) fn set_emulation<'a>(
+    facts: &mut FabricFacts,
+    connected: impl Iterator<Item = &'a FabricFacts> + Clone,
+) {
+    let any = |answer: fn(&OffloadFacts) -> Option<Answer>| {
+        let answers = connected.clone().map(|thread| answer(&thread.offload));
+        answers.reduce(combine).flatten()
     };
-    facts.offload.emulated_reads = merge(facts.offload.emulated_reads, of_group.emulated_reads);
-    facts.offload.emulated_writes = merge(facts.offload.emulated_writes, of_group.emulated_writes);
+    let (reads, writes) = (any(|o| o.emulated_reads), any(|o| o.emulated_writes));
+    facts.offload.emulated_reads = reads;
+    facts.offload.emulated_writes = writes;
 }
 
 /// Combined answer of two groups: `True` if either group answers `True`, and `False` only if both answer `False`.
@@ -97,11 +105,36 @@ mod tests {
         add_group(&mut facts, group("b", 0, None));
         let mut connected = group("lo", 0, None);
         connected.rails[0].lanes = vec!["tcp/lo".to_owned()];
-        connected.offload.emulated_reads = Some(Answer::True);
+        update_connected(&mut facts, 1, &connected);
+        // The endpoints of another flow use the same rail.
+        connected.rails[0].lanes = vec!["cma/memory".to_owned(), "tcp/lo".to_owned()];
         update_connected(&mut facts, 1, &connected);
         let lanes: Vec<_> = facts.rails.iter().map(|rail| rail.lanes.join(",")).collect();
-        assert_eq!(lanes, ["", "tcp/lo"]);
-        assert_eq!(facts.offload.emulated_reads, Some(Answer::True));
+        assert_eq!(lanes, ["", "tcp/lo,cma/memory"]);
+    }
+
+    #[test]
+    fn emulation_on_one_thread_is_not_hidden_by_the_others() {
+        use Answer::{False, True, Unknown};
+        let thread = |reads, writes| {
+            let mut facts = group("a", 0, None);
+            facts.offload.emulated_reads = reads;
+            facts.offload.emulated_writes = writes;
+            facts
+        };
+        let mut facts = thread(Some(False), None);
+        let threads = [
+            thread(Some(True), Some(False)),
+            thread(Some(False), Some(Unknown)),
+        ];
+        set_emulation(&mut facts, threads.iter());
+        let offload = facts.offload;
+        assert_eq!(
+            (offload.emulated_reads, offload.emulated_writes),
+            (Some(True), Some(Unknown))
+        );
+        set_emulation(&mut facts, [thread(None, None)].iter());
+        assert_eq!(facts.offload.emulated_reads, None);
     }
 
     #[test]

@@ -213,7 +213,8 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location near which the NICs are chosen: that of the GPU memory if there is any, otherwise that of the host memory.
+/// Location near which the NICs are chosen: the location of the GPU memory if there is any, otherwise the location of the
+/// host memory.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.

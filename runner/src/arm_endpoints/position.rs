@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_is_that_of_the_first_kind_and_of_the_worst_thread() {
+    fn the_position_refers_to_the_first_kind_and_the_worst_thread() {
         let tree = tree();
         let roots = tree.roots();
         let of_thread = |memory: Vec<_>| {

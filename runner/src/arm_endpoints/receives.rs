@@ -49,8 +49,8 @@ pub struct Receives {
     plan: ReceivePlan,
     generation: u32,
     rails: Box<[RailReceives]>,
-    /// Receives to be posted at a later poll: those of a new plan, consumed ones, and those that the library could not
-    /// queue.
+    /// Receives to be posted at a later poll: receives of a new plan, consumed receives, and receives that the library
+    /// could not queue.
     deferred: Vec<(Rail, u32)>,
     /// Whether a rail has more consumed receives than [`MAX_DEFERRED`].
     must_post: bool,
@@ -59,7 +59,7 @@ pub struct Receives {
 #[derive(Debug, Default)]
 struct RailReceives {
     /// Posted receives, by token.
-    posted: Vec<Option<Posted>>,
+    posted: Vec<Option<PostedReceives>>,
     /// Number of posted receives that belong to earlier plans.
     old: u32,
     /// Number of consumed receives that have not been posted again.
@@ -67,7 +67,7 @@ struct RailReceives {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Posted {
+struct PostedReceives {
     location: ReceiveLocation,
     generation: u32,
 }
@@ -131,7 +131,7 @@ impl Receives {
         let wanted = plan.per_rail();
         self.deferred.reserve(self.rails.len() * wanted as usize);
         for (rail, receives) in self.rails.iter_mut().enumerate() {
-            let is_old = |posted: &&Posted| posted.generation != generation;
+            let is_old = |posted: &&PostedReceives| posted.generation != generation;
             receives.old = receives.posted.iter().flatten().filter(is_old).count() as u32;
             let known = receives.posted.len().max(wanted as usize);
             receives.posted.resize(known, None);
@@ -139,7 +139,7 @@ impl Receives {
                 let posted = &mut receives.posted[token as usize];
                 if posted.is_none() {
                     let location = plan.location(rail, token);
-                    *posted = Some(Posted { location, generation });
+                    *posted = Some(PostedReceives { location, generation });
                     self.deferred.push((rail, token));
                 }
             }
@@ -175,7 +175,7 @@ impl Receives {
                 receives.posted[token as usize] = None;
                 return;
             }
-            *posted = Posted {
+            *posted = PostedReceives {
                 location: self.plan.location(rail, token),
                 generation: self.generation,
             };

@@ -1,7 +1,7 @@
 //! Builds the assignment of a request. Performs no I/O.
 //!
-//! Both sides build it from the same request, so their assignments differ only in what each side decides for itself:
-//! the directory of its library, the devices of its rails and the environment of its instrument.
+//! Both sides build it from the same request, so their assignments differ only in the choices that each side makes for
+//! itself: the directory of its library, the devices of its rails and the environment of its instrument.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,13 @@ use crds::v1alpha1::{Alignment, Devices, RpcChannel};
 use sha2::{Digest, Sha256};
 
 use super::request::{Request, RequestedScenario};
+
+/// How a message is divided between several rails.
+pub(super) const STRIPING: StripingRule = StripingRule {
+    policy: StripingPolicy::Nixl,
+    threshold_bytes: NIXL_THRESHOLD_BYTES,
+    min_chunk_bytes: COALESCE_MIN_CHUNK_BYTES,
+};
 
 /// Rank of the client, which coordinates and posts first.
 pub const CLIENT: u32 = 0;
@@ -87,11 +94,8 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
             inject_max_bytes: None,
             doorbell_max_batch: None,
             channel: RpcChannel::Transport,
-            striping: StripingRule {
-                policy: StripingPolicy::Nixl,
-                threshold_bytes: NIXL_THRESHOLD_BYTES,
-                min_chunk_bytes: COALESCE_MIN_CHUNK_BYTES,
-            },
+            arguments: Vec::new(),
+            striping: STRIPING,
         }],
         operation_counts: Vec::new(),
         rounds: integrity.into_iter().chain([measured]).collect(),

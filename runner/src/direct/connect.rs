@@ -11,7 +11,7 @@ use crds::assignment::Rendezvous;
 use super::assignment::{CLIENT, LocalChoices, assignment};
 use super::measurement::{Measurement, MeasurementFlags, Results, print_progress};
 use super::records::RecordSink;
-use super::request::{Accepted, Limits, Request};
+use super::request::{AcceptedScenarios, Limits, Request};
 use super::{DirectError, connection_rails, negotiate};
 use crate::rendezvous::coordinator;
 use crate::worker::coordinate::Attempt;
@@ -44,9 +44,9 @@ pub struct ConnectFlags {
 /// # Errors
 /// If the flags are invalid, the server cannot be reached or refuses the request, or a scenario is not measured.
 pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
-    // Limits on sizes are those of the server.
+    // The limits on sizes apply on the server.
     let limits = Limits {
-        accepted: Accepted::Suite {
+        accepted: AcceptedScenarios::Suite {
             max_bytes: crds::units::Size(u64::MAX),
         },
         transport: None,

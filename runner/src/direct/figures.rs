@@ -1,7 +1,7 @@
 //! Figures of a scenario, computed from the measurement of its case. Performs no I/O.
 //!
-//! Units are part of the names. A gigabyte is 10^9 bytes. Percentiles are those of the histogram, capped at the exact
-//! maximum, as in campaigns; a percentile other than the median that would be the largest sample is omitted.
+//! Units are part of the names. A gigabyte is 10^9 bytes. Percentiles are computed from the histogram and capped at the
+//! exact maximum, as in campaigns; a percentile other than the median that would be the largest sample is omitted.
 
 mod checks;
 
@@ -14,19 +14,19 @@ use serde::Serialize;
 
 use super::request::RequestedScenario;
 
-/// Figures of a scenario.
+/// Figures of any scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Figures {
-    /// Of `large-array`.
+    /// Figures of `large-array`.
     LargeArray(LargeArrayFigures),
-    /// Of `small-messages`.
+    /// Figures of `small-messages`.
     SmallMessages(SmallMessagesFigures),
-    /// Of `pingpong-flag`.
+    /// Figures of `pingpong-flag`.
     PingpongFlag(PingpongFlagFigures),
-    /// Of `streaming-duplex`.
+    /// Figures of `streaming-duplex`.
     StreamingDuplex(StreamingDuplexFigures),
-    /// Of `segment-transfer`.
+    /// Figures of `segment-transfer`.
     SegmentTransfer(SegmentTransferFigures),
 }
 
@@ -36,7 +36,8 @@ pub enum Figures {
 pub struct Throughput {
     /// Payload.
     pub bytes: u64,
-    /// Time from the first post to the last completion, on the clock of the sender.
+    /// Time from the first post to the last completion, on the clock of the sender. In `streaming-duplex`, the time of the
+    /// window in which both sides send.
     pub seconds: f64,
     /// Payload divided by the time.
     pub gigabytes_per_second: f64,
@@ -106,7 +107,8 @@ pub struct PingpongFlagFigures {
     pub round_trip: Distribution,
 }
 
-/// Figures of `streaming-duplex`.
+/// Figures of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send without a
+/// pause, so that the sum of the rates is that of the link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamingDuplexFigures {
@@ -116,15 +118,16 @@ pub struct StreamingDuplexFigures {
     pub server_to_client: Throughput,
     /// Sum of both directions.
     pub combined_gigabytes_per_second: f64,
-    /// Slower direction divided by the faster one.
-    pub fairness: f64,
+    /// Rate of the slower direction divided by the rate of the faster direction.
+    pub balance: f64,
     /// Round-trip times of pings on the idle fabric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ping_idle: Option<Distribution>,
-    /// Round-trip times of pings beside the chunks.
+    /// Round-trip times of pings during the transfer of chunks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ping_loaded: Option<Distribution>,
-    /// 99th percentile beside the chunks divided by the one on the idle fabric: head-of-line blocking.
+    /// 99th percentile during the transfer of chunks, divided by the 99th percentile on the idle fabric. It shows
+    /// head-of-line blocking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ping_p99_ratio: Option<f64>,
 }
@@ -135,7 +138,7 @@ pub struct StreamingDuplexFigures {
 pub struct SegmentTransferFigures {
     /// All requests of all threads.
     pub total: Throughput,
-    /// Throughput with the unit and the number of decimals that were asked for.
+    /// Throughput with the requested unit and number of decimals.
     pub reported: String,
     /// Completed requests.
     pub requests: u64,
@@ -145,7 +148,7 @@ pub struct SegmentTransferFigures {
     pub batches_per_second: f64,
     /// Time from the post of a request to its completion, for each request.
     pub latency: Distribution,
-    /// The same for the reads of the workload mix.
+    /// Time from the post of a read to its completion, in the workload mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Distribution>,
     /// Time from the first post of the first batch until it was complete; of all threads, the longest.
@@ -161,7 +164,7 @@ pub struct SegmentTransferFigures {
 
 /// Figures, and the reasons why some are missing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Computed {
+pub struct ComputedFigures {
     /// The figures.
     pub figures: Figures,
     /// Reason for each omitted figure, by name.
@@ -178,7 +181,7 @@ pub fn compute(
     scenario: &RequestedScenario,
     measurement: &Measurement,
     fabrics: [Option<&FabricFacts>; 2],
-) -> Result<Computed, String> {
+) -> Result<ComputedFigures, String> {
     let sides = [&measurement.initiator, &measurement.target];
     let in_flight = checks::in_flight(scenario);
     for (side, fabric) in sides.into_iter().zip(fabrics) {
@@ -212,6 +215,9 @@ pub fn compute(
                 .posted
                 .as_ref()
                 .ok_or("the server measured no operations")?;
+            if posted.simultaneous.is_none() || target.simultaneous.is_none() {
+                return Err("the directions were not measured while both sides sent".into());
+            }
             Figures::StreamingDuplex(streaming_duplex(posted, target))
         }
         RequestedScenario::SegmentTransfer(scenario) => {
@@ -229,7 +235,7 @@ pub fn compute(
             }
         }
     }
-    Ok(Computed {
+    Ok(ComputedFigures {
         figures,
         omitted,
         warnings: checks::warnings(sides),
@@ -267,7 +273,7 @@ fn large_array(size: u64, posted: &Posted) -> LargeArrayFigures {
     }
 }
 
-/// Samples are half of a round trip.
+/// A sample is half of the round-trip time.
 fn pingpong_flag(posted: &Posted) -> PingpongFlagFigures {
     let mean = posted.elapsed_nanos as f64 / posted.operations as f64 / 1e3;
     PingpongFlagFigures {
@@ -290,7 +296,7 @@ fn streaming_duplex(client: &Posted, server: &Posted) -> StreamingDuplexFigures 
         client_to_server: up,
         server_to_client: down,
         combined_gigabytes_per_second: first + second,
-        fairness: first.min(second) / first.max(second),
+        balance: first.min(second) / first.max(second),
         ping_p99_ratio: p99(ping_loaded)
             .zip(p99(ping_idle))
             .map(|(loaded, idle)| loaded / idle),
@@ -326,10 +332,11 @@ fn segment_transfer(
 }
 
 fn throughput(posted: &Posted) -> Throughput {
+    let (_, bytes, elapsed_nanos) = posted.timed();
     Throughput {
-        bytes: posted.payload_bytes,
-        seconds: seconds(posted.elapsed_nanos),
-        gigabytes_per_second: posted.payload_bytes as f64 / posted.elapsed_nanos as f64,
+        bytes,
+        seconds: seconds(elapsed_nanos),
+        gigabytes_per_second: bytes as f64 / elapsed_nanos as f64,
     }
 }
 

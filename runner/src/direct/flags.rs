@@ -42,8 +42,8 @@ pub struct TransportFlags {
     /// Library. By default, --tls selects ucx and --provider selects libfabric.
     #[arg(long, value_enum)]
     pub library: Option<LibraryName>,
-    /// Transports that UCX may use, separated by commas: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Defaults to the
-    /// variable UCX_TLS, which it replaces.
+    /// Transports that UCX may use, separated by commas: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Overrides the
+    /// environment variable UCX_TLS, which is used if the flag is omitted.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]
     pub tls: Option<String>,
     /// Provider of libfabric: tcp, shm, "verbs;ofi_rxm", efa and others. Defaults to the variable FI_PROVIDER with
@@ -68,12 +68,13 @@ pub struct LocalFlags {
     #[arg(long, value_name = "DIRECTORY")]
     pub library_directory: Option<PathBuf>,
     /// Source address (tcp) or name (RDMA) of the device of each rail on this machine. Repeat the flag for several
-    /// rails. By default, tcp uses the interface of the connection between the two sides, and RDMA the nearest devices.
+    /// rails. By default, tcp uses the interface of the connection between the two sides, and RDMA transports use the
+    /// nearest devices.
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
 }
 
-/// Name of a scenario, or of all.
+/// Name of a scenario, or `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScenarioName {
     /// One-way bandwidth of one large message at a time, client to server.
@@ -112,7 +113,7 @@ pub struct ScenarioFlags {
     /// Warm-up batches of small-messages [default: 2]
     #[arg(long, value_name = "COUNT")]
     pub small_warmup: Option<u32>,
-    /// Messages of a batch of small-messages, all in flight together [default: 64]
+    /// Messages in a batch of small-messages, all in flight together [default: 64]
     #[arg(long, visible_alias = "concurrency", value_name = "COUNT")]
     pub small_concurrency: Option<u32>,
     /// Measured round trips of pingpong-flag [default: 1000]
@@ -133,7 +134,7 @@ pub struct ScenarioFlags {
     /// Chunks of streaming-duplex in flight in each direction [default: 4]
     #[arg(long, value_name = "COUNT")]
     pub stream_window: Option<u32>,
-    /// Number of rails on both sides, each with a device of its own.
+    /// Number of rails on both sides, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub rails: u32,
     /// Kind of memory on both sides.
@@ -172,8 +173,8 @@ pub struct OutputFlags {
 }
 
 impl TransportFlags {
-    /// The transport with `rails` rails that the flags or, without them, the variables read by `variable` select. `None`
-    /// if neither selects one.
+    /// Returns the transport with `rails` rails that is selected by the flags or, without them, by the variables that
+    /// `variable` reads. `None` if neither selects one.
     ///
     /// # Errors
     /// If a name is unknown, or the flags contradict each other.
@@ -235,13 +236,28 @@ impl TransportFlags {
 }
 
 impl LocalFlags {
+    /// Checks that there is a device for each of `rails` rails, or none is named.
+    ///
+    /// # Errors
+    /// If the numbers differ.
+    pub fn check_devices(&self, rails: u32) -> Result<(), RequestError> {
+        let devices = self.device.len();
+        if devices == 0 || devices == rails as usize {
+            return Ok(());
+        }
+        let reason =
+            format!("names {devices} devices, but --rails is {rails}: repeat --device once for each rail");
+        Err(RequestError::new("--device", reason))
+    }
+
     /// Choices of this side. `rails` are the devices if no flag names them.
     pub fn choices(&self, rails: Vec<String>, env: BTreeMap<String, String>) -> LocalChoices {
         LocalChoices {
-            library: self
-                .library_directory
-                .as_ref()
-                .map(|directory| directory.display().to_string()),
+            // The instrument has a different working directory.
+            library: self.library_directory.as_ref().map(|directory| {
+                let absolute = std::path::absolute(directory);
+                absolute.as_ref().unwrap_or(directory).display().to_string()
+            }),
             rails: if self.device.is_empty() {
                 rails
             } else {

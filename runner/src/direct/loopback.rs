@@ -52,7 +52,7 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
         port: 0,
         timeout_seconds: RENDEZVOUS_SECONDS,
     };
-    let listener = coordinator::listen(&rendezvous).map_err(failed)?;
+    let listener = coordinator::listen(&rendezvous).map_err(rendezvous_failure)?;
     rendezvous.port = listener
         .local_addr()
         .map_err(|source| system("reading the address of the socket", source))?
@@ -82,7 +82,7 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
                     .into(),
             },
         },
-        false => failed(error),
+        false => rendezvous_failure(error),
     })?;
     attempt.run(admitted)?;
     server.wait();
@@ -102,7 +102,7 @@ fn loopback_rails(spec: &TransportSpec) -> Vec<String> {
 struct Server(Option<Child>);
 
 impl Server {
-    /// Starts this binary as the worker of the server, which reads the assignment from its standard input.
+    /// Starts this binary as the server's worker, which reads the assignment from its standard input.
     fn start(assignment: &Assignment) -> Result<Self, DirectError> {
         let start = || {
             let text = serde_json::to_vec(assignment)?;
@@ -146,7 +146,7 @@ impl Drop for Server {
     }
 }
 
-fn failed(error: coordinator::RendezvousError) -> WorkerError {
+fn rendezvous_failure(error: coordinator::RendezvousError) -> WorkerError {
     WorkerError::Incomplete {
         failure: error.failure(),
     }

@@ -1,5 +1,5 @@
-//! What the client of a measurement does with and without a server on another machine: prepares the request, and prints
-//! and writes the results. Uses standard output and files.
+//! Tasks of the client that are the same with and without a server on another machine: preparing the request, and
+//! printing and writing the results. Uses standard output and files.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -35,7 +35,7 @@ pub struct MeasurementFlags {
 
 /// A measurement that is ready to start.
 pub(super) struct Measurement<'a> {
-    /// What is measured.
+    /// Request that describes the measurement.
     pub request: Request,
     /// Destinations of the results.
     pub results: Results<'a>,
@@ -50,6 +50,7 @@ impl MeasurementFlags {
     /// If the flags are invalid, the request exceeds `limits`, or a destination cannot be used.
     pub(super) fn prepare(&self, limits: &Limits) -> Result<Measurement<'_>, DirectError> {
         let variable = |name: &str| env::var(name).ok();
+        self.local.check_devices(self.scenarios.rails)?;
         let transport = self
             .transport
             .required_transport(self.scenarios.rails, variable)?;
@@ -57,7 +58,7 @@ impl MeasurementFlags {
         request.check(limits)?;
         let results = Results::new(&self.output)?;
         let mut variables = self.transport.replaced_variables(variable);
-        variables.extend(results.variable());
+        variables.extend(results.trace_variable());
         Ok(Measurement {
             request,
             results,
@@ -109,41 +110,54 @@ impl<'a> Results<'a> {
         Ok(Self { flags, trace })
     }
 
-    /// Variable that makes instruments store samples, if they are requested.
-    pub(super) fn variable(&self) -> Option<(String, String)> {
-        self.trace.as_ref().map(Trace::variable)
+    /// Environment variable that makes instruments store samples, if samples are requested.
+    pub(super) fn trace_variable(&self) -> Option<(String, String)> {
+        self.trace.as_ref().map(Trace::environment_variable)
     }
 
-    /// Prints the report, and writes it to the file.
+    /// Writes the report to the file, and prints it. If one of them fails, the other results are still published.
     ///
     /// # Errors
-    /// If the results cannot be written, or not every scenario was measured.
+    /// The first error if results cannot be read or written, or not every scenario was measured.
     pub(super) fn publish(&self, request: &Request, records: &[Record]) -> Result<(), DirectError> {
         let samples = self.trace.as_ref().map(Trace::read).transpose();
-        let samples = samples.map_err(|source| DirectError::System {
-            action: "reading the samples",
-            source,
-        })?;
-        let report = Report::new(request, records, samples.unwrap_or_default());
-        super::print(text::format(&report).trim_end()).map_err(|source| DirectError::System {
+        let (samples, unread) = match samples {
+            Ok(samples) => (samples.unwrap_or_default(), Ok(())),
+            Err(source) => (
+                Vec::new(),
+                Err(DirectError::System {
+                    action: "reading the samples",
+                    source,
+                }),
+            ),
+        };
+        let report = Report::new(request, records, samples);
+        // A measured result must not be lost because nothing reads standard output any more.
+        let written = self.write(&report);
+        let printed = super::print(text::format(&report).trim_end()).map_err(|source| DirectError::System {
             action: "writing to standard output",
             source,
-        })?;
-        if let Some(path) = &self.flags.output {
-            let document = serde_json::to_vec_pretty(&report).map_err(io::Error::from);
-            let written = document.and_then(|document| fs::write(path, document));
-            written.map_err(|source| DirectError::File {
-                action: "write",
-                path: path.clone(),
-                source,
-            })?;
-        }
+        });
         let missing = report.not_measured();
-        if missing.is_empty() {
+        let complete = match missing.is_empty() {
+            true => Ok(()),
+            false => Err(DirectError::NotMeasured {
+                scenarios: missing.join(", "),
+            }),
+        };
+        unread.and(written).and(printed).and(complete)
+    }
+
+    fn write(&self, report: &Report) -> Result<(), DirectError> {
+        let Some(path) = &self.flags.output else {
             return Ok(());
-        }
-        Err(DirectError::NotMeasured {
-            scenarios: missing.join(", "),
+        };
+        let document = serde_json::to_vec_pretty(report).map_err(io::Error::from);
+        let written = document.and_then(|document| fs::write(path, document));
+        written.map_err(|source| DirectError::File {
+            action: "write",
+            path: path.clone(),
+            source,
         })
     }
 }

@@ -25,7 +25,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// First message of a client. Its outer fields are the same in all versions.
 #[derive(Debug, Serialize, Deserialize)]
-struct Opening {
+struct OpeningMessage {
     program: String,
     version: String,
     protocol: u32,
@@ -37,8 +37,8 @@ struct Opening {
 #[serde(rename_all = "camelCase")]
 enum Answer {
     /// The server becomes the worker with rank 1.
-    Accepted,
-    /// The server does not take part.
+    AcceptedScenarios,
+    /// The server refuses the request.
     Refused(Refusal),
 }
 
@@ -68,12 +68,14 @@ pub enum RefusalReason {
 pub enum NegotiationError {
     /// The connection failed before the two sides agreed.
     #[snafu(display(
-        "{peer} did not answer as fabricbench-runner does: {source}; check that `fabricbench-runner serve` of the same \
-         version listens there"
+        "{peer} did not send a valid answer of fabricbench-runner: {source}; check that `fabricbench-runner {server}` \
+         of the same version listens there"
     ))]
     Connection {
         /// Address of the other side.
         peer: String,
+        /// Role of the other side.
+        server: &'static str,
         /// Failure of the connection.
         source: FrameError,
     },
@@ -92,7 +94,7 @@ pub fn propose(
     let exchange = |reader: &mut FrameReader<TcpStream>| {
         let request =
             serde_json::value::to_raw_value(request).map_err(|source| FrameError::Syntax { source })?;
-        let opening = Opening {
+        let opening = OpeningMessage {
             program: PROGRAM.into(),
             version: env!("CARGO_PKG_VERSION").into(),
             protocol: PROTOCOL_VERSION,
@@ -102,8 +104,9 @@ pub fn propose(
         let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + ANSWER_TIMEOUT))?;
         serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })
     };
-    match exchange(&mut reader).context(ConnectionSnafu { peer })? {
-        Answer::Accepted => Ok(Ok(reader)),
+    let server = request.roles().server;
+    match exchange(&mut reader).context(ConnectionSnafu { peer, server })? {
+        Answer::AcceptedScenarios => Ok(Ok(reader)),
         Answer::Refused(refusal) => Ok(Err(refusal)),
     }
 }
@@ -124,26 +127,32 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
     }
 }
 
-/// Sends the answer that the server takes part.
+/// Sends the answer that the server accepts the request.
 ///
 /// # Errors
 /// If the connection fails.
-pub fn accept(reader: &FrameReader<TcpStream>, peer: &str) -> Result<(), NegotiationError> {
-    send(reader.stream(), &Answer::Accepted).context(ConnectionSnafu { peer })
+pub fn accept(
+    reader: &FrameReader<TcpStream>,
+    peer: &str,
+    request: &Request,
+) -> Result<(), NegotiationError> {
+    let server = request.roles().client;
+    send(reader.stream(), &Answer::AcceptedScenarios).context(ConnectionSnafu { peer, server })
 }
 
 fn read_request(reader: &mut FrameReader<TcpStream>, limits: &Limits) -> Result<Request, Refusal> {
     let line = reader
         .read(MAX_MESSAGE_BYTES, Some(Instant::now() + REQUEST_TIMEOUT))
-        .map_err(|error| garbage(&error.to_string()))?;
+        .map_err(|error| invalid_message(limits, &error.to_string()))?;
     parse(&line, limits)
 }
 
 /// Parses the first message of a client.
 fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
-    let opening: Opening = serde_json::from_slice(line).map_err(|error| garbage(&error.to_string()))?;
+    let opening: OpeningMessage =
+        serde_json::from_slice(line).map_err(|error| invalid_message(limits, &error.to_string()))?;
     if opening.program != PROGRAM {
-        return Err(garbage("it names another program"));
+        return Err(invalid_message(limits, "it names another program"));
     }
     let version = env!("CARGO_PKG_VERSION");
     if opening.protocol != PROTOCOL_VERSION || opening.version != version {
@@ -168,10 +177,13 @@ fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
     Ok(request)
 }
 
-fn garbage(cause: &str) -> Refusal {
+fn invalid_message(limits: &Limits, cause: &str) -> Refusal {
     Refusal {
         reason: RefusalReason::Garbage,
-        message: format!("the first message is not a request of `fabricbench-runner connect`: {cause}"),
+        message: format!(
+            "the first message is not a request of `fabricbench-runner {}`: {cause}",
+            limits.accepted.roles().client
+        ),
     }
 }
 
@@ -186,7 +198,10 @@ fn send(mut stream: &TcpStream, message: &impl Serialize) -> Result<(), FrameErr
 
 #[cfg(test)]
 mod tests {
+    use crds::v1alpha1::MemoryKind;
+
     use super::*;
+    use crate::direct::request::{AcceptedScenarios, SegmentLimits};
 
     fn refusal(line: &str) -> Refusal {
         parse(line.as_bytes(), &Limits::default()).unwrap_err()
@@ -194,7 +209,28 @@ mod tests {
 
     #[test]
     fn refuses_other_programs_and_other_versions() {
-        assert_eq!(refusal("GET / HTTP/1.1").reason, RefusalReason::Garbage);
+        let invalid = refusal("GET / HTTP/1.1");
+        assert_eq!(invalid.reason, RefusalReason::Garbage);
+        assert!(
+            invalid.message.contains("`fabricbench-runner connect`"),
+            "{invalid:?}"
+        );
+        let target = Limits {
+            accepted: AcceptedScenarios::Segment(SegmentLimits {
+                name: "here".into(),
+                run: "1".into(),
+                threads: 1,
+                batch_bytes: 1,
+                memory: MemoryKind::Heap,
+                time_limit_seconds: 60,
+            }),
+            transport: None,
+        };
+        let invalid = parse(b"GET / HTTP/1.1", &target).unwrap_err();
+        assert!(
+            invalid.message.contains("`fabricbench-runner initiator`"),
+            "{invalid:?}"
+        );
         let other = r#"{"program":"iperf3","version":"1","protocol":1,"request":{}}"#;
         assert_eq!(refusal(other).reason, RefusalReason::Garbage);
         let newer = r#"{"program":"fabricbench-runner","version":"99.0","protocol":7,"request":{},"more":1}"#;

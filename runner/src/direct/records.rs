@@ -24,7 +24,7 @@ impl<F: FnMut(&Record)> RecordSink<F> {
         }
     }
 
-    /// The records so far.
+    /// Records received so far.
     pub fn into_records(self) -> Vec<Record> {
         self.records
     }
@@ -56,13 +56,13 @@ mod tests {
     use crds::record::WarningReason;
 
     use super::*;
-    use crate::output::RecordStream;
+    use crate::output::RecordWriter;
 
     #[test]
     fn returns_the_records_of_a_stream_in_order() {
         let mut seen = 0;
         let mut sink = RecordSink::new(|_| seen += 1);
-        let mut stream = RecordStream::new(&mut sink);
+        let mut stream = RecordWriter::new(&mut sink);
         for message in ["first", "second"] {
             stream.warn(None, WarningReason::Evidence, message).unwrap();
         }

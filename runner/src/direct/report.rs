@@ -1,18 +1,19 @@
-//! Report of a measurement, in the form in which it is written as JSON. Performs no I/O.
+//! Report of a measurement, as it is written to JSON. Performs no I/O.
 
 use std::collections::BTreeMap;
 
 use crds::assignment::{Extent, Pass};
 use crds::record::{
     CaseFailure, CaseRecord, CaseResult, ColdRecord, EndRecord, FabricFacts, HostEnvironment,
-    IntegrityReport, InterfaceDelta, Record, WarningRecord,
+    IntegrityReport, InterfaceDelta, ProtocolUse, Record, WarningRecord,
 };
-use crds::v1alpha1::MemoryKind;
+use crds::v1alpha1::{Answer, MemoryKind};
 use serde::Serialize;
 
 use super::assignment::{CLIENT, SERVER};
-use super::figures::{self, Computed, Figures};
+use super::figures::{self, ComputedFigures, Figures};
 use super::request::{Request, RequestedScenario, RequestedTransport};
+use super::software;
 use super::trace::SideSamples;
 
 /// Version of the JSON document.
@@ -59,6 +60,9 @@ pub struct Side {
     /// Library, its version, its rails and their lanes, as reported by the library. Unset if no endpoint was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
+    /// Protocols that the library used in the verification, which is not timed. Empty if it does not report them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<ProtocolUse>,
     /// Setup costs of the endpoints that were measured. Unset if none were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cold: Option<ColdRecord>,
@@ -70,6 +74,9 @@ pub struct Side {
 pub struct ScenarioReport {
     /// Name of the scenario.
     pub name: &'static str,
+    /// What it transfers.
+    #[serde(skip)]
+    pub description: &'static str,
     /// Size of a message, in bytes.
     pub size_bytes: u64,
     /// Number of measured operations, in each direction. Unset for a scenario with a duration.
@@ -81,7 +88,11 @@ pub struct ScenarioReport {
     pub in_flight: u32,
     /// Whether the scenario was measured.
     pub state: ScenarioState,
-    /// Verification of all bytes of one execution before the measurement.
+    /// Whether the library executed the RMA operations of the scenario in software, on any side. Empty if the scenario
+    /// has no such operations, or if the question does not apply to the library.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub emulated: BTreeMap<&'static str, Answer>,
+    /// Result of the execution in which all bytes were verified, before the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrity: Option<IntegrityReport>,
     /// Figures. Unset if the scenario was not measured.
@@ -127,6 +138,9 @@ impl Report {
             Record::End(end) => Some(end),
             _ => None,
         });
+        let protocols = software::reported(records);
+        let transport = request.transport_spec();
+        let excluded = software::excluded(&transport, &protocols);
         let sides = [CLIENT, SERVER].map(|rank| side(records, rank));
         let fabrics = sides.each_ref().map(|side| side.as_ref()?.fabric.as_ref());
         let scenarios = request
@@ -134,7 +148,13 @@ impl Report {
             .iter()
             .map(|scenario| {
                 let samples = samples.iter().filter(|side| side.scenario == scenario.name());
-                ScenarioReport::new(scenario, records, fabrics, samples.cloned().collect())
+                let mut report = ScenarioReport::new(scenario, records, fabrics, samples.cloned().collect());
+                report.emulated =
+                    software::emulated(scenario, &transport, request.memory, fabrics, &protocols);
+                if let Some(reason) = &excluded {
+                    report.fail(format!("the request excludes what the library used: {reason}"));
+                }
+                report
             })
             .collect();
         let warnings = records.iter().filter_map(|record| match record {
@@ -179,12 +199,17 @@ fn side(records: &[Record], rank: u32) -> Option<Side> {
         Record::Endpoints(endpoints) if endpoints.rank == rank => endpoints.fabric.clone(),
         _ => None,
     });
-    // The endpoints of the verification are others.
+    // The verification uses different endpoints.
     let cold = records.iter().rev().find_map(|record| match record {
         Record::Cold(cold) if cold.rank == rank && cold.round > 0 => Some(cold.clone()),
         _ => None,
     });
+    let protocols = records.iter().find_map(|record| match record {
+        Record::Protocols(protocols) if protocols.rank == rank => Some(protocols.protocols.clone()),
+        _ => None,
+    });
     Some(Side {
+        protocols: protocols.unwrap_or_default(),
         cold,
         runner_version: hello.runner_version.clone(),
         environment: hello.environment.clone(),
@@ -202,14 +227,16 @@ impl ScenarioReport {
         let workload = scenario.workload();
         let mut report = Self {
             name: scenario.name(),
+            description: scenario.description(),
             size_bytes: scenario.size_bytes(),
             iterations: scenario.iterations(),
             warmup: match workload.warmup() {
-                Extent::Iterations(count) => count,
+                Extent::Iterations(count) => count.saturating_mul(scenario.threads()),
                 Extent::DurationNanos(_) | Extent::FillWindow { .. } => 0,
             },
             in_flight: scenario.in_flight(),
             state: ScenarioState::NotRun,
+            emulated: BTreeMap::new(),
             integrity: None,
             metrics: None,
             omitted: BTreeMap::new(),
@@ -250,7 +277,7 @@ impl ScenarioReport {
                     return;
                 }
                 match figures::compute(scenario, measurement, fabrics) {
-                    Ok(Computed {
+                    Ok(ComputedFigures {
                         figures,
                         omitted,
                         warnings,
@@ -268,15 +295,16 @@ impl ScenarioReport {
 
     fn fail(&mut self, reason: String) {
         self.state = ScenarioState::Failed;
+        self.metrics = None;
         self.failure.get_or_insert(reason);
     }
 }
 
-/// Why the bytes were not transferred correctly; `None` if they were.
+/// Reason why the bytes were not transferred correctly; `None` if they were.
 fn integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(mismatch) = &report.first_mismatch {
         return Some(format!(
-            "verification: thread {}, {}transfer {} has {:#04x} instead of {:#04x} at byte {}",
+            "verification: thread {}, {}transfer {} contains {:#04x} instead of {:#04x} at byte {}",
             mismatch.thread,
             mismatch
                 .batch

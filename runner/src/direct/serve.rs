@@ -10,7 +10,7 @@ use crds::units::Size;
 
 use super::assignment::assignment;
 use super::flags::{LocalFlags, TransportFlags};
-use super::request::{Accepted, DEFAULT_MAX_BYTES, Limits};
+use super::request::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits};
 use super::session::{listen, wait_for_client};
 use super::{DirectError, connection_rails};
 use crate::worker::agent::EVENT_CAPACITY;
@@ -26,16 +26,16 @@ pub struct ServeFlags {
     /// TCP port to listen on. With 0, the system chooses a free port, which is printed.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
-    /// Largest message that a client may ask for. Each side allocates twice this size, or 256 MiB if that is more.
+    /// Largest message that a client may request. Each side allocates twice this size, or 256 MiB if that is more.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_BYTES)]
     pub max_bytes: Size,
     /// Maximum duration of the session with a client, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
-    /// Accept only clients that ask for these transports of UCX. The flag also replaces the variable UCX_TLS.
+    /// Accept only clients that request these transports of UCX. The flag also replaces the variable UCX_TLS.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]
     pub tls: Option<String>,
-    /// Accept only clients that ask for this provider of libfabric.
+    /// Accept only clients that request this provider of libfabric.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
     /// Library and devices of this side.
@@ -43,7 +43,7 @@ pub struct ServeFlags {
     pub local: LocalFlags,
 }
 
-/// Serves one client. Connections with anything other than a valid request are refused and do not end the server.
+/// Serves one client. Connections without a valid request are rejected and do not end the server.
 ///
 /// # Errors
 /// If the address cannot be used, or the session with the client fails. A signal while the server waits is not an
@@ -55,10 +55,10 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         provider: flags.provider.clone(),
     };
     let limits = Limits {
-        accepted: Accepted::Suite {
+        accepted: AcceptedScenarios::Suite {
             max_bytes: flags.max_bytes,
         },
-        // The variables of this process apply to the library, but do not restrict the clients. Neither do the rails.
+        // The variables and rails of this process apply to the library, but do not restrict the clients.
         transport: transport.transport(1, |_| None)?,
     };
     let (sender, events) = sync_channel(EVENT_CAPACITY);
@@ -73,7 +73,7 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
     let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
         return print("stopped by a signal before a client connected");
     };
-    // Later clients are refused by the system instead of waiting.
+    // The operating system rejects further clients, so they do not wait.
     drop(listener);
     let request = &client.request;
     let names: Vec<_> = request.scenarios.iter().map(|scenario| scenario.name()).collect();

@@ -1,5 +1,5 @@
-//! Session of a server with one client: waits for a valid request and becomes the worker of the client. Uses TCP and
-//! standard error.
+//! Session of a server with one client: waits for a valid request and becomes the client's worker. Uses TCP and standard
+//! error.
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -21,12 +21,12 @@ use crate::worker_event::WorkerEvent;
 
 /// Interval at which the stop flag is checked while a server waits for a client.
 const TICK: Duration = Duration::from_millis(50);
-/// Time for the client to welcome the server after the request was accepted.
+/// Maximum time for the client to send its welcome message after its request was accepted.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Client whose request was accepted.
 pub(super) struct Client {
-    /// What the client asks for.
+    /// Request of the client.
     pub request: Request,
     /// Reader of the connection.
     pub reader: FrameReader<TcpStream>,
@@ -35,7 +35,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Rendezvous of the assignment, on the connection to the client. `bind` and `port` are those of the listener.
+    /// Rendezvous of the assignment, on the connection to the client. `bind` and `port` are the address and port of the
+    /// listener.
     pub(super) fn rendezvous(&self, bind: &str, port: u16) -> Rendezvous {
         Rendezvous {
             host: self.address.clone(),
@@ -57,7 +58,7 @@ impl Client {
         stop: &StopFlag,
     ) -> Result<(), DirectError> {
         let hello = facts::hello(assignment, SERVER);
-        negotiate::accept(&self.reader, &self.address)?;
+        negotiate::accept(&self.reader, &self.address, &self.request)?;
         let connection = Connection {
             reader: self.reader,
             address: self.address,
@@ -95,14 +96,14 @@ pub(super) fn listen(address: &str, port: u16) -> Result<TcpListener, DirectErro
     })
 }
 
-/// Waits for a valid request while `goes_on` returns true. Returns `None` as soon as it returns false.
+/// Waits for a valid request while `should_continue` returns true. Returns `None` as soon as it returns false.
 pub(super) fn wait_for_client(
     listener: &TcpListener,
     limits: &Limits,
-    mut goes_on: impl FnMut() -> bool,
+    mut should_continue: impl FnMut() -> bool,
 ) -> Option<Client> {
-    while goes_on() {
-        if !frame::readable(listener, Instant::now() + TICK).unwrap_or(false) {
+    while should_continue() {
+        if !frame::wait_until_readable(listener, Instant::now() + TICK).unwrap_or(false) {
             continue;
         }
         let Ok((stream, address)) = listener.accept() else {
@@ -133,8 +134,8 @@ pub(super) fn wait_for_client(
     None
 }
 
-/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely. The limit does not apply any
-/// more when the returned value is dropped.
+/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely. The limit is removed when the
+/// returned value is dropped.
 fn limit_time(limit: Duration, sender: SyncSender<WorkerEvent>) -> Result<Sender<()>, DirectError> {
     let (guard, ended) = channel::<()>();
     let wait = move || {

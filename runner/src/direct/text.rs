@@ -6,6 +6,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
+use crds::v1alpha1::Answer;
 
 use super::figures::{Distribution, Figures, Throughput};
 use super::report::{Report, ScenarioReport, ScenarioState, Side};
@@ -60,7 +61,7 @@ fn library(fabric: &FabricFacts) -> String {
 fn setup(cold: &ColdRecord) -> String {
     let milliseconds = |nanos: u64| number(nanos as f64 / 1e6);
     format!(
-        "setup: library {} ms, endpoints {} ms, registration of {} {} ms, addresses {} ms{}",
+        "setup: library {} ms, endpoints {} ms, registration of {} {} ms, addresses {} ms{}{}",
         milliseconds(cold.load_nanos),
         milliseconds(cold.open_nanos),
         bytes(cold.registered_bytes),
@@ -69,7 +70,11 @@ fn setup(cold: &ColdRecord) -> String {
         cold.first_post_nanos.map_or_else(String::new, |nanos| format!(
             ", first message {} ms",
             milliseconds(nanos)
-        ))
+        )),
+        cold.prepared_requests.zip(cold.preparation_nanos).map_or_else(
+            String::new,
+            |(requests, nanos)| format!(", preparation of {requests} requests {} ms", milliseconds(nanos))
+        )
     )
 }
 
@@ -90,7 +95,7 @@ fn rail_text(rail: &crds::record::RailFacts) -> String {
 }
 
 fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
-    let _ = writeln!(text, "\n[{}] {}", scenario.name, description(scenario.name));
+    let _ = writeln!(text, "\n[{}] {}", scenario.name, scenario.description);
     let verified = match &scenario.integrity {
         Some(integrity) => format!(", {} verified before", bytes(integrity.bytes)),
         None => String::new(),
@@ -107,6 +112,16 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
     );
     if let Some(figures) = &scenario.metrics {
         add_figures(text, figures);
+    }
+    for (operations, answer) in &scenario.emulated {
+        let emulated = match answer {
+            Answer::True => {
+                "emulated by the library with messages, so the result does not describe the device"
+            }
+            Answer::False => "not emulated",
+            Answer::Unknown => "unknown whether the library emulates them with messages",
+        };
+        add(text, operations, emulated);
     }
     for interface in &scenario.client_interfaces {
         let counted = format!(
@@ -127,16 +142,6 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
         (ScenarioState::Failed, Some(failure)) => add(text, "failed", failure),
         (ScenarioState::NotRun, _) => add(text, "not run", "the measurement ended before this scenario"),
         _ => {}
-    }
-}
-
-fn description(name: &str) -> &'static str {
-    match name {
-        "large-array" => "one large message at a time, client to server",
-        "small-messages" => "batches of small messages, client to server",
-        "pingpong-flag" => "round trips of one byte",
-        "segment-transfer" => "batches of requests to the segment of the server",
-        _ => "chunks in both directions at the same time",
     }
 }
 
@@ -168,7 +173,7 @@ fn add_figures(text: &mut String, figures: &Figures) {
         Figures::PingpongFlag(figures) => {
             add(text, "round trip", &distribution(&figures.round_trip));
             let means = format!(
-                "{} us; one way {} us",
+                "{} us; one way {} us (half)",
                 number(figures.mean_round_trip_microseconds),
                 number(figures.mean_one_way_microseconds)
             );
@@ -178,9 +183,9 @@ fn add_figures(text: &mut String, figures: &Figures) {
             add(text, "to server", &throughput(&figures.client_to_server));
             add(text, "to client", &throughput(&figures.server_to_client));
             let combined = format!(
-                "{}, fairness {:.3}",
+                "{}, balance {:.3}",
                 rate(figures.combined_gigabytes_per_second),
-                figures.fairness
+                figures.balance
             );
             add(text, "combined", &combined);
             if let Some(ping) = &figures.ping_idle {
@@ -271,15 +276,22 @@ fn summary(report: &Report) -> String {
         table.add_row([
             scenario.name.to_owned(),
             Size(scenario.size_bytes).to_string(),
-            scenario
-                .iterations
-                .map_or_else(String::new, |count| count.to_string()),
+            measured_operations(scenario),
             bandwidth,
             latency,
             result,
         ]);
     }
     table.to_string()
+}
+
+/// Number of measured operations; empty if a scenario with a duration was not measured.
+fn measured_operations(scenario: &ScenarioReport) -> String {
+    let measured = match &scenario.metrics {
+        Some(Figures::SegmentTransfer(figures)) => Some(figures.requests),
+        _ => scenario.iterations.map(u64::from),
+    };
+    measured.map_or_else(String::new, |count| count.to_string())
 }
 
 /// Bandwidth, latency and the figure that characterizes the scenario.
@@ -301,7 +313,7 @@ fn columns(figures: &Figures) -> (String, String, String) {
         Figures::PingpongFlag(figures) => (
             String::new(),
             format!("p50 {} us", number(figures.round_trip.p50_microseconds)),
-            format!("one way {} us", number(figures.mean_one_way_microseconds)),
+            format!("mean one way {} us", number(figures.mean_one_way_microseconds)),
         ),
         Figures::StreamingDuplex(figures) => (
             rate(figures.combined_gigabytes_per_second),
@@ -309,7 +321,7 @@ fn columns(figures: &Figures) -> (String, String, String) {
                 .ping_loaded
                 .map(|ping| format!("ping p50 {} us", number(ping.p50_microseconds)))
                 .unwrap_or_default(),
-            format!("fairness {:.3}", figures.fairness),
+            format!("balance {:.3}", figures.balance),
         ),
         Figures::SegmentTransfer(figures) => (
             figures.reported.clone(),

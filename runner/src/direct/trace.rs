@@ -42,11 +42,11 @@ impl Trace {
     }
 
     /// Variable that makes an instrument write to the directory.
-    pub fn variable(&self) -> (String, String) {
+    pub fn environment_variable(&self) -> (String, String) {
         (ENV_SAMPLES_DIRECTORY.into(), self.0.path().display().to_string())
     }
 
-    /// Reads the samples of all scenarios. A side without operations has none.
+    /// Reads the samples of all scenarios. A side without operations has no samples.
     ///
     /// # Errors
     /// If a file cannot be read.

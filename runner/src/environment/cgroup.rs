@@ -18,57 +18,40 @@ pub(super) struct Limits {
 ///
 /// The limits of its cgroup and of all ancestors apply, so each result is the minimum over the visible cgroups.
 pub(super) fn limits(roots: &SystemRoots) -> Limits {
-    let membership = read_text(&roots.proc.join("self/cgroup")).unwrap_or_default();
-    let mount = roots.sys.join("fs/cgroup");
-    let mut limits = Limits::default();
-    for line in membership.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
-            continue;
-        };
-        if controllers.is_empty() {
-            for group in groups(&mount, path) {
-                tighten(
-                    &mut limits.memory_bytes,
-                    read_text(&group.join("memory.max")).and_then(parse_number),
-                );
-                tighten(&mut limits.cpu_millis, v2_cpu(&group));
-            }
-        }
-        for controller in controllers.split(',').filter(|name| !name.is_empty()) {
-            // Controllers that share a hierarchy are mounted under a combined name, with a symbolic link for each
-            // controller.
-            let groups = groups(&mount.join(controller), path);
-            match controller {
-                "memory" => groups.for_each(|group| {
-                    let limit = read_text(&group.join("memory.limit_in_bytes")).and_then(parse_number);
-                    tighten(
-                        &mut limits.memory_bytes,
-                        limit.filter(|limit| *limit < V1_UNLIMITED),
-                    );
-                }),
-                "cpu" => groups.for_each(|group| tighten(&mut limits.cpu_millis, v1_cpu(&group))),
-                _ => {}
-            }
-        }
+    let memory = groups_with("memory", roots).into_iter().filter_map(memory_limit);
+    let cpu = groups_with("cpu", roots)
+        .into_iter()
+        .filter_map(|(group, version)| match version {
+            Version::V1 => v1_cpu(&group),
+            Version::V2 => v2_cpu(&group),
+        });
+    Limits {
+        memory_bytes: memory.min(),
+        cpu_millis: cpu.min(),
     }
-    limits
+}
+
+/// Memory limit of a cgroup in bytes; `None` if it has no limit.
+fn memory_limit((group, version): (PathBuf, Version)) -> Option<u64> {
+    let file = match version {
+        Version::V1 => "memory.limit_in_bytes",
+        Version::V2 => "memory.max",
+    };
+    let limit = read_text(&group.join(file)).and_then(parse_number);
+    limit.filter(|limit| *limit < V1_UNLIMITED)
 }
 
 /// Memory in bytes that this process can use before its cgroup or an ancestor reaches its limit; `None` if there is no
 /// limit. Pages of files that the kernel would drop first count as available.
 pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
     let number = |file: PathBuf| read_text(&file).and_then(parse_number);
-    let available = memory_groups(roots).into_iter().filter_map(|(group, version)| {
-        let (limit, usage, reclaimable) = match version {
-            Version::V1 => (
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "total_inactive_file",
-            ),
-            Version::V2 => ("memory.max", "memory.current", "inactive_file"),
+    let groups = groups_with("memory", roots).into_iter();
+    let available = groups.filter_map(|(group, version)| {
+        let (usage, reclaimable) = match version {
+            Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
+            Version::V2 => ("memory.current", "inactive_file"),
         };
-        let limit = number(group.join(limit)).filter(|limit| *limit < V1_UNLIMITED)?;
+        let limit = memory_limit((group.clone(), version))?;
         let usage = number(group.join(usage))?;
         let reclaimable = counter(&group.join("memory.stat"), reclaimable).unwrap_or(0);
         Some(limit.saturating_sub(usage.saturating_sub(reclaimable)))
@@ -79,13 +62,15 @@ pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
 /// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
 /// count them.
 pub(super) fn oom_kills(roots: &SystemRoots) -> Option<u64> {
-    memory_groups(roots).into_iter().find_map(|(group, version)| {
-        let file = match version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
-        };
-        counter(&group.join(file), "oom_kill")
-    })
+    groups_with("memory", roots)
+        .into_iter()
+        .find_map(|(group, version)| {
+            let file = match version {
+                Version::V1 => "memory.oom_control",
+                Version::V2 => "memory.events",
+            };
+            counter(&group.join(file), "oom_kill")
+        })
 }
 
 /// Version of a hierarchy of cgroups.
@@ -95,8 +80,8 @@ enum Version {
     V2,
 }
 
-/// The cgroups with a memory controller that contain this process, each before its ancestors.
-fn memory_groups(roots: &SystemRoots) -> Vec<(PathBuf, Version)> {
+/// The cgroups with this controller that contain this process, each before its ancestors.
+fn groups_with(controller: &str, roots: &SystemRoots) -> Vec<(PathBuf, Version)> {
     let membership = read_text(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let mount = roots.sys.join("fs/cgroup");
     let mut found = Vec::new();
@@ -107,8 +92,10 @@ fn memory_groups(roots: &SystemRoots) -> Vec<(PathBuf, Version)> {
         };
         if controllers.is_empty() {
             found.extend(groups(&mount, path).map(|group| (group, Version::V2)));
-        } else if controllers.split(',').any(|name| name == "memory") {
-            found.extend(groups(&mount.join("memory"), path).map(|group| (group, Version::V1)));
+        } else if controllers.split(',').any(|name| name == controller) {
+            // Controllers that share a hierarchy are mounted under a combined name, with a symbolic link for each
+            // controller.
+            found.extend(groups(&mount.join(controller), path).map(|group| (group, Version::V1)));
         }
     }
     found
@@ -152,11 +139,4 @@ fn v1_cpu(group: &Path) -> Option<u64> {
 
 fn millis(quota: u64, period: u64) -> Option<u64> {
     quota.saturating_mul(1000).checked_div(period)
-}
-
-fn tighten(limit: &mut Option<u64>, other: Option<u64>) {
-    *limit = match (*limit, other) {
-        (Some(limit), Some(other)) => Some(limit.min(other)),
-        (limit, other) => limit.or(other),
-    };
 }

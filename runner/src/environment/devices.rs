@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// Sorted PCI addresses of the RDMA devices. Devices without a PCI address (Soft-RoCE) are listed by name.
-pub(super) fn rdma(sys: &Path) -> Vec<String> {
+pub(super) fn rdma_devices(sys: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(sys.join("class/infiniband")) else {
         return Vec::new();
     };

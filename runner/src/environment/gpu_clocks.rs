@@ -37,7 +37,7 @@ pub fn read() -> Vec<GpuClocks> {
         .and_then(|stdout| process::collect(stdout, MAX_OUTPUT_BYTES).ok());
     match process::wait_until(&mut child, Instant::now() + TIMEOUT) {
         Ok(Some(status)) if status.success() => {
-            parse(&output.map(process::Collected::finish).unwrap_or_default())
+            parse(&output.map(process::StreamCollector::finish).unwrap_or_default())
         }
         _ => {
             process::kill(child);

@@ -7,10 +7,12 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Machine(TempDir);
+/// A simulated machine with files of the kernel.
+pub(crate) struct Machine(TempDir);
 
 impl Machine {
-    fn new(files: &[(&str, &str)]) -> Self {
+    /// Creates the files, each with a path and a text.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let machine = Self(TempDir::new().unwrap());
         for (path, text) in files {
             let path = machine.0.path().join(path);
@@ -20,7 +22,8 @@ impl Machine {
         machine
     }
 
-    fn roots(&self) -> SystemRoots {
+    /// The roots below which the files are.
+    pub(crate) fn roots(&self) -> SystemRoots {
         SystemRoots {
             proc: self.0.path().join("proc"),
             sys: self.0.path().join("sys"),
@@ -149,6 +152,52 @@ fn reads_version_1_limits_and_ignores_unlimited_values() {
         (facts.memory_limit_bytes, facts.cpu_limit_millis),
         (None, Some(500))
     );
+}
+
+fn available_memory_for(files: &[(&str, &str)]) -> Option<(u64, &'static str)> {
+    let found = available_memory(&Machine::new(files).roots());
+    found.map(|found| (found.bytes, found.source.name()))
+}
+
+#[test]
+fn available_memory_is_the_least_of_the_machine_and_the_cgroups_of_version_2() {
+    let files = [
+        ("proc/meminfo", "MemTotal: 90 kB\nMemAvailable:   50 kB\n"),
+        ("proc/self/cgroup", "0::/pods/runner\n"),
+        ("sys/fs/cgroup/pods/memory.max", "40000\n"),
+        ("sys/fs/cgroup/pods/memory.current", "25000\n"),
+        // The kernel drops these pages of files before it kills a process.
+        ("sys/fs/cgroup/pods/memory.stat", "anon 1\ninactive_file 5000\n"),
+        ("sys/fs/cgroup/pods/runner/memory.max", "max\n"),
+        ("sys/fs/cgroup/pods/runner/memory.current", "20000\n"),
+    ];
+    assert_eq!(available_memory_for(&files), Some((20_000, "the cgroup")));
+    assert_eq!(available_memory_for(&files[..1]), Some((51_200, "the machine")));
+    assert_eq!(available_memory_for(&[]), None);
+}
+
+#[test]
+fn available_memory_is_limited_by_cgroups_of_version_1() {
+    let group = "sys/fs/cgroup/memory/a";
+    let limit = format!("{group}/memory.limit_in_bytes");
+    let usage = format!("{group}/memory.usage_in_bytes");
+    let stat = format!("{group}/memory.stat");
+    let files = [
+        ("proc/meminfo", "MemAvailable:   50 kB\n"),
+        ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n"),
+        (
+            "sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        ),
+        ("sys/fs/cgroup/memory/memory.usage_in_bytes", "70000\n"),
+        (&*limit, "40000\n"),
+        (&*usage, "30000\n"),
+        (&*stat, "inactive_file 1\ntotal_inactive_file 2000\n"),
+    ];
+    assert_eq!(available_memory_for(&files), Some((12_000, "the cgroup")));
+    // More than its limit is in use, because the limit was lowered.
+    let files = files.map(|(path, text)| (path, if path == usage { "45000\n" } else { text }));
+    assert_eq!(available_memory_for(&files), Some((0, "the cgroup")));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Calls between a host and its extension, as both sides execute them. Performs I/O on the connection.
+//! Calls between a host and its extension. Both sides execute this code. Performs I/O on the connection.
 //!
 //! A process that answers a call other than the last one calls the other process before it replies. A process that passes
 //! the payload on sends its own copy of it, or the descriptor that it received.
@@ -13,16 +13,16 @@ use crds::v1alpha1::MemoryKind;
 
 use super::failure;
 use super::link::{Body, Link};
-use super::message::{CallPlan, Message, Passing};
+use super::message::{CallPlan, Message, PayloadPassing};
 use crate::integrity::Verifier;
 use crate::memory::Memory;
 
 /// Payload of the first call of a sample.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
-    /// Bytes that the message contains.
+    /// The message contains the bytes.
     Bytes(&'a [u8]),
-    /// Shared memory whose descriptor accompanies the message.
+    /// The payload is in shared memory, whose descriptor accompanies the message.
     Shared(&'a Memory),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Calls {
     plan: CallPlan,
     /// Bytes of the last message with a body.
     received: Vec<u8>,
-    /// Payload of the last request to keep one.
+    /// Payload that the last request asked this side to keep.
     kept: Option<Arc<Memory>>,
     check: Option<Check>,
 }
@@ -50,7 +50,7 @@ impl Calls {
         let plan = CallPlan {
             hops: 1,
             bytes: 0,
-            passing: Passing::Copy,
+            passing: PayloadPassing::Copy,
             echo: false,
         };
         Self {
@@ -70,9 +70,32 @@ impl Calls {
         self.plan
     }
 
-    /// Takes the payload that the last message contained, if that was a request to keep it.
-    pub(super) fn take_kept(&mut self) -> Option<Arc<Memory>> {
-        self.kept.take()
+    /// Accepts the payload of the last message, if that message was a request to keep it.
+    pub(super) fn accept_kept(&mut self) -> Result<Arc<Memory>, CaseFailure> {
+        let memory = self.kept.take().ok_or_else(|| {
+            let message = "a message contains no payload to keep; this is a bug in fabricbench".to_owned();
+            failure(FailureReason::Internal, message)
+        })?;
+        self.check_length(memory.length())?;
+        if let Some(check) = &mut self.check {
+            check.arrived += 1;
+            check
+                .verifier
+                .check_chunk(&memory, 0, check.transfer, (0, self.plan.bytes))?;
+        }
+        Ok(memory)
+    }
+
+    /// Checks the length of a payload.
+    fn check_length(&self, found: usize) -> Result<(), CaseFailure> {
+        if found as u64 == self.plan.bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "a message contains {found} bytes of payload instead of {}",
+            self.plan.bytes
+        );
+        Err(failure(FailureReason::CompletionFailed, message))
     }
 
     /// Checks the payloads that arrive from now on.
@@ -125,9 +148,9 @@ impl Calls {
         }
     }
 
-    /// Receives a body of `length` bytes into pages of its own, so that no copy remains anywhere else.
+    /// Receives a body of `length` bytes into separate pages, so that no other copy remains.
     fn receive_memory(&mut self, length: usize) -> Result<Arc<Memory>, CaseFailure> {
-        let memory = Memory::allocate(MemoryKind::Heap, length).map_err(memory_failure)?;
+        let memory = Memory::allocate(MemoryKind::Heap, length)?;
         let written = self.link.receive_parts(length, |offset, part| {
             memory.write_from(offset, part).map_err(io::Error::other)
         });
@@ -159,7 +182,7 @@ impl Calls {
         }
         match message {
             Message::Reply { hop: replied, bytes } if replied == hop && bytes == self.plan.bytes => {}
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_message(&other)),
         }
         if self.plan.echo {
             self.accept_bytes()?;
@@ -170,8 +193,8 @@ impl Calls {
     /// Answers call `hop`, whose request was received.
     pub(super) fn answer(&mut self, hop: u32) -> Result<(), CaseFailure> {
         let mapped = match self.plan.passing {
-            Passing::Copy => None,
-            Passing::Map => Some(self.accept_mapping()?),
+            PayloadPassing::Copy => None,
+            PayloadPassing::Map => Some(self.accept_mapping()?),
         };
         if mapped.is_none() {
             self.accept_bytes()?;
@@ -200,14 +223,7 @@ impl Calls {
 
     /// Accepts a payload that the last message contained.
     fn accept_bytes(&mut self) -> Result<(), CaseFailure> {
-        if self.received.len() as u64 != self.plan.bytes {
-            let message = format!(
-                "a message contains {} bytes of payload instead of {}",
-                self.received.len(),
-                self.plan.bytes
-            );
-            return Err(failure(FailureReason::CompletionFailed, message));
-        }
+        self.check_length(self.received.len())?;
         if let Some(check) = &mut self.check {
             check.arrived += 1;
             check.verifier.check_bytes(&self.received, check.transfer);
@@ -222,10 +238,10 @@ impl Calls {
             failure(FailureReason::CompletionFailed, message)
         })?;
         let bytes = self.plan.bytes;
-        let memory = Memory::map_shared(File::from(descriptor), bytes as usize).map_err(memory_failure)?;
+        let memory = Memory::map_shared(File::from(descriptor), bytes as usize)?;
         let mut first = [0; 8];
         let count = first.len().min(bytes as usize);
-        memory.read_into(0, &mut first[..count]).map_err(memory_failure)?;
+        memory.read_into(0, &mut first[..count])?;
         std::hint::black_box(first);
         if let Some(check) = &mut self.check {
             check.arrived += 1;
@@ -247,13 +263,9 @@ fn body(payload: Payload<'_>) -> Result<Body<'_>, CaseFailure> {
     }
 }
 
-pub(super) fn unexpected(message: &Message) -> CaseFailure {
+pub(super) fn unexpected_message(message: &Message) -> CaseFailure {
     let text = format!("unexpected message {message:?}; this is a bug in fabricbench");
     failure(FailureReason::Internal, text)
-}
-
-fn memory_failure(error: crate::memory::MemoryError) -> CaseFailure {
-    failure(error.reason(), error.to_string())
 }
 
 pub(super) fn connection_failure(error: io::Error) -> CaseFailure {

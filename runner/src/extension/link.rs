@@ -14,14 +14,14 @@ use rustix::net::{
 use super::Stream;
 use super::message::Message;
 
-/// Length of the two lengths: 4 bytes for that of the header, and 8 for that of the body.
+/// Size of the two length fields: 4 bytes for the length of the header, and 8 bytes for the length of the body.
 const PREFIX_BYTES: usize = 12;
 /// Size of the buffer for input. Small messages are received with one system call.
 const INPUT_BYTES: usize = 64 * 1024;
 /// Maximum length of a header.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// What follows a header.
+/// Content that follows a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body<'a> {
     /// Nothing.
@@ -127,7 +127,7 @@ impl Link {
     /// Receives a body of `length` bytes, and passes its parts to `sink` with their offsets.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the other side has closed the connection, and those of `sink`.
+    /// `UnexpectedEof` if the other side has closed the connection, and the errors of `sink`.
     pub(super) fn receive_parts<E: From<io::Error>>(
         &mut self,
         length: usize,

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::pages::MappedPages;
 
-/// What a sample consists of. Both sides have the same plan.
+/// Content of a sample. Both sides have the same plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallPlan {
-    /// Number of calls, each nested in the one before.
+    /// Number of calls, each nested in the previous one.
     pub hops: u32,
     /// Length of the payload in bytes.
     pub bytes: u64,
     /// How a request contains the payload.
-    pub passing: Passing,
+    pub passing: PayloadPassing,
     /// Whether a reply contains the payload too.
     pub echo: bool,
 }
@@ -22,8 +22,8 @@ pub struct CallPlan {
 /// How a request contains its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Passing {
-    /// The message contains its bytes.
+pub enum PayloadPassing {
+    /// The message contains the bytes of the payload.
     Copy,
     /// The message is accompanied by a descriptor of shared memory, which the receiver maps.
     Map,
@@ -50,7 +50,7 @@ pub(super) enum Message {
     /// Requests the result of the checks. The reply is [`Message::Checked`].
     Report,
     /// Number of mismatches so far.
-    Checked(IntegrityReport),
+    Checked(Box<IntegrityReport>),
     /// Requests that the extension map the shared memory, touch every page and report its pages. The reply is
     /// [`Message::Pages`].
     Map,
@@ -58,9 +58,9 @@ pub(super) enum Message {
     Pages(MappedPages),
     /// Requests that the extension keep the payload. The reply is [`Message::Ready`].
     Hold,
-    /// Requests that the extension drop what it keeps. The reply is [`Message::Ready`].
+    /// Requests that the extension drop the payloads that it keeps. The reply is [`Message::Ready`].
     Release,
-    /// Requests the pages of what the extension keeps. The reply is [`Message::Pages`].
+    /// Requests the pages of the payloads that the extension keeps. The reply is [`Message::Pages`].
     HeldPages,
     /// Requests the CPU time of the extension. The reply is [`Message::Used`].
     Usage,

@@ -1,9 +1,9 @@
 //! Page accounting of the kernel: which pages of a file a process has mapped, and the memory of a whole process. Reads
 //! `/proc`; parsing performs no I/O.
 //!
-//! The proportional set size (Pss) of a mapping divides every page by the number of mappings that have it. The sums over all
-//! processes are therefore the memory that they use together, whereas the resident set size (Rss) counts a shared page once
-//! for each process.
+//! The proportional set size (Pss) of a mapping divides every page by the number of mappings that contain it. The sums
+//! over all processes are therefore their total memory, whereas the resident set size (Rss) counts a shared page once for
+//! each process.
 
 use std::fs;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct MappedPages {
     pub rss_bytes: u64,
     /// Proportional set size in bytes.
     pub pss_bytes: u64,
-    /// Bytes in pages that no other mapping has.
+    /// Bytes in pages that no other mapping contains.
     pub private_bytes: u64,
 }
 
@@ -50,8 +50,8 @@ pub fn of_mapping(pid: u32, memory: &Memory) -> Option<MappedPages> {
     of_file(&text, &device, stat.st_ino)
 }
 
-/// Pages of `memory` in this process: those of the file of shared memory, or private pages. `None` if the kernel does not
-/// report them.
+/// Pages of `memory` in this process: the pages of the shared memory file, or private pages. `None` if the kernel does
+/// not report them.
 pub fn of_own(memory: &Memory) -> Option<MappedPages> {
     if memory.descriptor().is_some() {
         return of_mapping(std::process::id(), memory);
@@ -73,7 +73,7 @@ pub fn of_process(pid: u32) -> Option<ProcessMemory> {
 }
 
 fn of_file(text: &str, device: &str, inode: u64) -> Option<MappedPages> {
-    let found = matching(text, |area| (area.device, area.inode) == (device, inode))?;
+    let found = matching_pages(text, |area| (area.device, area.inode) == (device, inode))?;
     Some(MappedPages {
         device: device.to_owned(),
         inode,
@@ -83,11 +83,11 @@ fn of_file(text: &str, device: &str, inode: u64) -> Option<MappedPages> {
 
 /// Pages of the areas that start in `range`.
 fn of_range(text: &str, range: Range<u64>) -> Option<MappedPages> {
-    matching(text, |area| range.contains(&area.start))
+    matching_pages(text, |area| range.contains(&area.start))
 }
 
 /// Pages of the areas for which `is_included` returns true; `None` if there are none.
-fn matching(text: &str, is_included: impl Fn(&Area<'_>) -> bool) -> Option<MappedPages> {
+fn matching_pages(text: &str, is_included: impl Fn(&Area<'_>) -> bool) -> Option<MappedPages> {
     let mut pages = MappedPages::default();
     let mut inside = false;
     for line in text.lines() {
@@ -126,7 +126,7 @@ impl<'a> Area<'a> {
     }
 }
 
-/// Sum of the values of `names` in bytes; `None` if there is none.
+/// Sum of the values of `names` in bytes; `None` if no value exists.
 fn sum(text: &str, names: &[&str]) -> Option<u64> {
     let values = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

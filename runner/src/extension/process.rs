@@ -1,9 +1,11 @@
-//! The host's side: starts an extension, calls it, and finds out why it failed.
+//! The host's side: starts an extension, calls it, and determines why it failed.
 
 use std::env;
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,10 +16,11 @@ use std::time::{Duration, Instant};
 
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::Timespec;
 
-use super::calls::{Calls, Payload, connection_failure, unexpected};
+use super::calls::{Calls, Payload, connection_failure, unexpected_message};
 use super::link::Link;
 use super::message::{CallPlan, Message};
 use super::pages::MappedPages;
@@ -27,9 +30,11 @@ use crate::integrity::combine;
 use crate::process;
 use crate::topology::SystemRoots;
 
-/// How long to wait for the exit of an extension whose connection has failed.
+/// Maximum time for an extension to exit after its connection has failed.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long to wait for the connection of an extension over TCP.
+/// Maximum length of the standard error output in a failure, in bytes.
+const MAX_ERRORS: u64 = 1024;
+/// Maximum time for an extension to connect over TCP.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running extension. It is killed when its time limit has passed, and when this value is dropped.
@@ -40,6 +45,8 @@ pub struct Extension {
     watchdog: Watchdog,
     /// Number of processes that the kernel had killed in this cgroup for lack of memory, before this one was started.
     oom_kills: Option<u64>,
+    /// Standard error of the process.
+    errors: File,
 }
 
 /// Thread that kills a process after a time limit.
@@ -69,11 +76,16 @@ impl Extension {
             .args(["extension", "--parent", &std::process::id().to_string()])
             .args(tcp.then_some("--tcp"))
             .stdin(OwnedFd::from(child_socket))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(Stdio::null());
+        // The file is in memory, so that an extension never waits for a reader.
+        let errors = File::from(
+            memfd_create(c"extension", MemfdFlags::CLOEXEC).map_err(|error| start_failure(error.into()))?,
+        );
+        command.stderr(errors.try_clone().map_err(start_failure)?);
         let oom_kills = environment::oom_kills(&SystemRoots::default());
         let child = command.spawn().map_err(start_failure)?;
-        // The command holds the other end of the socket, whose end of file reports the exit of the extension.
+        // `command` holds the other end of the socket. Without it, only the extension does, so an end of file reports its
+        // exit.
         drop(command);
         let watchdog = match Watchdog::start(child.id(), limit) {
             Ok(watchdog) => watchdog,
@@ -87,10 +99,11 @@ impl Extension {
             child: Some(child),
             watchdog,
             oom_kills,
+            errors,
         };
         if tcp {
             let connected = extension.accept();
-            extension.calls = extension.diagnosed(connected)?;
+            extension.calls = extension.diagnose(connected)?;
         }
         extension.calls.set_plan(plan);
         extension.request(&Message::Plan(plan), |message| match message {
@@ -112,26 +125,26 @@ impl Extension {
     /// memory or it cannot allocate memory, `PeerLost` if it exited, and `CompletionFailed` if a message is malformed.
     pub fn call(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
         let called = self.calls.call(payload);
-        self.diagnosed(called)
+        self.diagnose(called)
     }
 
     /// Checks the payloads of the calls that follow on both sides.
     ///
     /// # Errors
-    /// Those of [`Extension::call`].
+    /// The errors of [`Extension::call`].
     pub fn check_payloads(&mut self, seed: u64, transfer: u64) -> Result<(), CaseFailure> {
         self.calls.check_payloads(seed, transfer);
         let sent = self.calls.send(&Message::Check { seed, transfer });
-        self.diagnosed(sent)
+        self.diagnose(sent)
     }
 
     /// Result of the checks on both sides.
     ///
     /// # Errors
-    /// Those of [`Extension::call`].
+    /// The errors of [`Extension::call`].
     pub fn report(&mut self) -> Result<IntegrityReport, CaseFailure> {
         let report = self.request(&Message::Report, |message| match message {
-            Message::Checked(report) => Ok(report),
+            Message::Checked(report) => Ok(*report),
             other => Err(other),
         })?;
         Ok(combine(self.calls.report(), report))
@@ -140,35 +153,35 @@ impl Extension {
     /// Pages of `payload`, which is shared memory, in the extension, while it has mapped and touched them.
     ///
     /// # Errors
-    /// Those of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    /// The errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
     pub fn map(&mut self, payload: Payload<'_>) -> Result<MappedPages, CaseFailure> {
         let sent = self.calls.send_payload(&Message::Map, payload);
-        self.diagnosed(sent)?;
+        self.diagnose(sent)?;
         let received = self.calls.receive();
-        match self.diagnosed(received)? {
+        match self.diagnose(received)? {
             Message::Pages(pages) => Ok(pages),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_message(&other)),
         }
     }
 
     /// Passes `payload` to the extension, which keeps it.
     ///
     /// # Errors
-    /// Those of [`Extension::call`].
+    /// The errors of [`Extension::call`].
     pub fn hold(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
         let sent = self.calls.send_payload(&Message::Hold, payload);
-        self.diagnosed(sent)?;
+        self.diagnose(sent)?;
         let received = self.calls.receive();
-        match self.diagnosed(received)? {
+        match self.diagnose(received)? {
             Message::Ready => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_message(&other)),
         }
     }
 
-    /// Makes the extension drop what it keeps.
+    /// Makes the extension drop the payloads that it keeps.
     ///
     /// # Errors
-    /// Those of [`Extension::call`].
+    /// The errors of [`Extension::call`].
     pub fn release(&mut self) -> Result<(), CaseFailure> {
         self.request(&Message::Release, |message| match message {
             Message::Ready => Ok(()),
@@ -176,10 +189,10 @@ impl Extension {
         })
     }
 
-    /// Pages of what the extension keeps.
+    /// Pages of the payloads that the extension keeps.
     ///
     /// # Errors
-    /// Those of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    /// The errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
     pub fn held_pages(&mut self) -> Result<MappedPages, CaseFailure> {
         self.request(&Message::HeldPages, |message| match message {
             Message::Pages(pages) => Ok(pages),
@@ -190,7 +203,7 @@ impl Extension {
     /// User and system CPU time of the extension so far, in nanoseconds.
     ///
     /// # Errors
-    /// Those of [`Extension::call`].
+    /// The errors of [`Extension::call`].
     pub fn cpu_nanos(&mut self) -> Result<u64, CaseFailure> {
         self.request(&Message::Usage, |message| match message {
             Message::Used { cpu_nanos } => Ok(cpu_nanos),
@@ -204,9 +217,9 @@ impl Extension {
         pick: impl FnOnce(Message) -> Result<R, Message>,
     ) -> Result<R, CaseFailure> {
         let sent = self.calls.send(message);
-        self.diagnosed(sent)?;
+        self.diagnose(sent)?;
         let received = self.calls.receive();
-        pick(self.diagnosed(received)?).map_err(|other| unexpected(&other))
+        pick(self.diagnose(received)?).map_err(|other| unexpected_message(&other))
     }
 
     /// Sends the port to the extension, and accepts its connection.
@@ -235,8 +248,8 @@ impl Extension {
         }
     }
 
-    /// Replaces a failure by its cause, if the extension has exited or was killed.
-    fn diagnosed<R>(&mut self, result: Result<R, CaseFailure>) -> Result<R, CaseFailure> {
+    /// Replaces a failure with its cause, if the extension has exited or was killed.
+    fn diagnose<R>(&mut self, result: Result<R, CaseFailure>) -> Result<R, CaseFailure> {
         result.map_err(|error| self.cause(error))
     }
 
@@ -269,7 +282,14 @@ impl Extension {
             );
             return failure(FailureReason::OutOfMemory, message);
         }
-        failure(FailureReason::PeerLost, format!("the extension {description}"))
+        let errors = match last_text(&self.errors) {
+            Ok(text) if !text.is_empty() => format!("; its standard error ends with: {text}"),
+            _ => String::new(),
+        };
+        failure(
+            FailureReason::PeerLost,
+            format!("the extension {description}{errors}"),
+        )
     }
 }
 
@@ -320,6 +340,15 @@ fn token() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(u128::from_le_bytes(bytes).to_string())
+}
+
+/// The last [`MAX_ERRORS`] bytes of a file as text.
+fn last_text(file: &File) -> io::Result<String> {
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(MAX_ERRORS);
+    let mut bytes = vec![0; (length - start) as usize];
+    file.read_exact_at(&mut bytes, start)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
 fn accept_before(listener: &TcpListener, deadline: Instant) -> io::Result<TcpStream> {

@@ -9,9 +9,9 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use snafu::ResultExt;
 
-use super::calls::{Calls, connection_failure, unexpected};
+use super::calls::{Calls, connection_failure, unexpected_message};
 use super::link::Link;
-use super::message::{Message, Passing};
+use super::message::{Message, PayloadPassing};
 use super::{ExtensionError, StartSnafu, Stream, failure, pages};
 use crate::measure::clock;
 use crate::memory::Memory;
@@ -39,8 +39,8 @@ pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
         action: "setting the parent-death signal",
     })?;
     use_cpus_of(options.parent);
-    // The kernel then kills the extension before its host, which reports the lack of memory. Without the file, the kernel
-    // chooses by size.
+    // The kernel then kills the extension before its host, so that the host can report the lack of memory. If the file
+    // does not exist, the kernel chooses by size.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let mut calls = Calls::new(Link::new(Stream::Unix(socket)));
     if options.tcp {
@@ -68,7 +68,8 @@ pub(super) fn serve(mut calls: Calls) -> Result<(), CaseFailure> {
     }
 }
 
-/// Lets the extension run on the CPUs of the main thread of its host. The thread that starts it may be pinned to one CPU.
+/// Lets the extension run on the CPUs of the main thread of its host, because the thread that starts it may be pinned to
+/// one CPU.
 fn use_cpus_of(host: u32) {
     let pid = i32::try_from(host).ok().and_then(Pid::from_raw);
     if let Ok(cpus) = sched_getaffinity(pid) {
@@ -81,7 +82,7 @@ fn use_cpus_of(host: u32) {
 fn connect(mut control: Calls) -> Result<Calls, CaseFailure> {
     let (port, token) = match control.receive()? {
         Message::Connect { port, token } => (port, token),
-        other => return Err(unexpected(&other)),
+        other => return Err(unexpected_message(&other)),
     };
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(connection_failure)?;
     stream.set_nodelay(true).map_err(connection_failure)?;
@@ -103,7 +104,7 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
         }
         Message::Report => {
             let report = calls.report();
-            calls.send(&Message::Checked(report))
+            calls.send(&Message::Checked(Box::new(report)))
         }
         Message::Map => {
             let memory = calls.accept_mapping()?;
@@ -130,17 +131,14 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
             let cpu_nanos = clock::process_cpu_nanos();
             calls.send(&Message::Used { cpu_nanos })
         }
-        other => Err(unexpected(&other)),
+        other => Err(unexpected_message(&other)),
     }
 }
 
-/// The payload of the last message: a copy in pages of its own, or a mapping of shared memory.
+/// Payload of the last message: a copy in separate pages, or a mapping of shared memory.
 fn keep(calls: &mut Calls) -> Result<Arc<Memory>, CaseFailure> {
-    if calls.plan().passing == Passing::Copy {
-        return calls.take_kept().ok_or_else(|| {
-            let message = "a message contains no payload to keep; this is a bug in fabricbench".to_owned();
-            failure(FailureReason::Internal, message)
-        });
+    if calls.plan().passing == PayloadPassing::Copy {
+        return calls.accept_kept();
     }
     let memory = calls.accept_mapping()?;
     touch(&memory)?;
@@ -151,19 +149,16 @@ fn keep(calls: &mut Calls) -> Result<Arc<Memory>, CaseFailure> {
 fn touch(memory: &Memory) -> Result<(), CaseFailure> {
     let mut byte = [0];
     for offset in (0..memory.length()).step_by(page_size()) {
-        memory.read_into(offset, &mut byte).map_err(memory_failure)?;
+        memory.read_into(offset, &mut byte)?;
         std::hint::black_box(byte);
     }
     Ok(())
 }
 
-fn memory_failure(error: crate::memory::MemoryError) -> CaseFailure {
-    failure(error.reason(), error.to_string())
-}
-
 fn no_page_accounting() -> CaseFailure {
     failure(
         FailureReason::OperationRejected,
-        "the kernel does not report the pages of a mapping (/proc/self/smaps), so that sharing cannot be proven".to_owned(),
+        "the kernel does not report the pages of a mapping (/proc/self/smaps), so sharing cannot be verified"
+            .to_owned(),
     )
 }

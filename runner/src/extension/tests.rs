@@ -2,14 +2,15 @@
 
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::MemoryKind;
 
 use super::calls::{Calls, Payload};
 use super::link::Link;
-use super::message::{CallPlan, Message, Passing};
-use super::{Stream, serve};
+use super::message::{CallPlan, Message, PayloadPassing};
+use super::{Extension, Stream, serve};
 use crate::integrity::{combine, fill, pattern};
 use crate::memory::Memory;
 
@@ -44,7 +45,7 @@ impl Pair {
     fn report(&mut self) -> IntegrityReport {
         self.host.send(&Message::Report).unwrap();
         match self.host.receive().unwrap() {
-            Message::Checked(report) => combine(self.host.report(), report),
+            Message::Checked(report) => combine(self.host.report(), *report),
             other => panic!("{other:?}"),
         }
     }
@@ -57,7 +58,7 @@ impl Pair {
     }
 }
 
-fn plan(hops: u32, passing: Passing, echo: bool) -> CallPlan {
+fn plan(hops: u32, passing: PayloadPassing, echo: bool) -> CallPlan {
     CallPlan {
         hops,
         bytes: BYTES,
@@ -72,7 +73,7 @@ fn payload(transfer: u64) -> Vec<u8> {
     bytes
 }
 
-fn shared(transfer: u64) -> std::sync::Arc<Memory> {
+fn shared_memory(transfer: u64) -> std::sync::Arc<Memory> {
     let memory = Memory::allocate(MemoryKind::SharedMemory, BYTES as usize).unwrap();
     fill(&memory, 0, SEED, transfer, BYTES).unwrap();
     memory
@@ -88,7 +89,7 @@ fn is_intact(report: &IntegrityReport) -> bool {
 fn every_hop_passes_the_whole_payload() {
     for hops in 1..=4 {
         for echo in [false, true] {
-            let mut pair = Pair::new(plan(hops, Passing::Copy, echo));
+            let mut pair = Pair::new(plan(hops, PayloadPassing::Copy, echo));
             for transfer in 0..3 {
                 pair.check(transfer);
                 pair.host.call(Payload::Bytes(&payload(transfer))).unwrap();
@@ -108,9 +109,9 @@ fn every_hop_passes_the_whole_payload() {
 #[test]
 fn every_hop_maps_the_same_memory() {
     for hops in 1..=4 {
-        let mut pair = Pair::new(plan(hops, Passing::Map, false));
+        let mut pair = Pair::new(plan(hops, PayloadPassing::Map, false));
         pair.check(5);
-        pair.host.call(Payload::Shared(&shared(5))).unwrap();
+        pair.host.call(Payload::Shared(&shared_memory(5))).unwrap();
         let report = pair.report();
         assert_eq!(report.transfers, u64::from(hops));
         assert!(is_intact(&report), "{report:?}");
@@ -120,7 +121,7 @@ fn every_hop_maps_the_same_memory() {
 
 #[test]
 fn changed_byte_is_found_at_its_offset() {
-    let mut pair = Pair::new(plan(1, Passing::Copy, false));
+    let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
     pair.check(1);
     let mut changed = payload(1);
     changed[200_000] ^= 1;
@@ -133,9 +134,9 @@ fn changed_byte_is_found_at_its_offset() {
 
 #[test]
 fn changed_byte_in_shared_memory_is_found() {
-    let mut pair = Pair::new(plan(1, Passing::Map, false));
+    let mut pair = Pair::new(plan(1, PayloadPassing::Map, false));
     pair.check(1);
-    let memory = shared(1);
+    let memory = shared_memory(1);
     let mut byte = [0];
     memory.read_into(299_999, &mut byte).unwrap();
     memory.write_from(299_999, &[!byte[0]]).unwrap();
@@ -146,15 +147,15 @@ fn changed_byte_in_shared_memory_is_found() {
 
 #[test]
 fn payload_of_another_call_is_found() {
-    let mut pair = Pair::new(plan(2, Passing::Copy, false));
+    let mut pair = Pair::new(plan(2, PayloadPassing::Copy, false));
     pair.check(1);
     pair.host.call(Payload::Bytes(&payload(2))).unwrap();
     assert!(!is_intact(&pair.report()));
 }
 
 #[test]
-fn truncated_payload_is_refused() {
-    let mut pair = Pair::new(plan(1, Passing::Copy, false));
+fn truncated_payload_is_rejected() {
+    let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
     let failure = pair.host.call(Payload::Bytes(&payload(0)[1..])).unwrap_err();
     assert_eq!(failure.reason, FailureReason::CompletionFailed);
     assert!(
@@ -167,21 +168,21 @@ fn truncated_payload_is_refused() {
 }
 
 #[test]
-fn shared_memory_that_is_too_short_is_refused() {
-    let mut pair = Pair::new(plan(1, Passing::Map, false));
+fn shared_memory_that_is_too_short_is_rejected() {
+    let mut pair = Pair::new(plan(1, PayloadPassing::Map, false));
     let short = Memory::allocate(MemoryKind::SharedMemory, 100).unwrap();
     let failure = pair.host.call(Payload::Shared(&short)).unwrap_err();
     assert_eq!(failure.reason, FailureReason::MemoryUnavailable, "{failure:?}");
 }
 
 #[test]
-fn kept_payloads_are_in_pages_of_their_own() {
-    for passing in [Passing::Copy, Passing::Map] {
+fn kept_payloads_are_in_separate_pages() {
+    for passing in [PayloadPassing::Copy, PayloadPassing::Map] {
         let mut pair = Pair::new(plan(1, passing, false));
-        let (bytes, memory) = (payload(0), shared(0));
+        let (bytes, memory) = (payload(0), shared_memory(0));
         let kept = match passing {
-            Passing::Copy => Payload::Bytes(&bytes),
-            Passing::Map => Payload::Shared(&memory),
+            PayloadPassing::Copy => Payload::Bytes(&bytes),
+            PayloadPassing::Map => Payload::Shared(&memory),
         };
         pair.host.send_payload(&Message::Hold, kept).unwrap();
         assert_eq!(pair.host.receive().unwrap(), Message::Ready);
@@ -190,7 +191,7 @@ fn kept_payloads_are_in_pages_of_their_own() {
             panic!("expected pages");
         };
         // 74 pages. Both threads are in one process, so that shared memory has two mappings.
-        let mappings = if passing == Passing::Map { 2 } else { 1 };
+        let mappings = if passing == PayloadPassing::Map { 2 } else { 1 };
         assert_eq!(
             (pages.mappings, pages.rss_bytes),
             (mappings, mappings * 74 * 4096)
@@ -207,8 +208,8 @@ fn kept_payloads_are_in_pages_of_their_own() {
 }
 
 #[test]
-fn oversized_messages_are_refused_without_reading_them() {
-    let mut pair = Pair::new(plan(1, Passing::Copy, false));
+fn oversized_messages_are_rejected_without_reading_them() {
+    let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
     let oversized = vec![0; BYTES as usize + 1];
     let failure = pair.host.call(Payload::Bytes(&oversized)).unwrap_err();
     // The extension reports the length, unless its end of the connection is closed first.
@@ -220,4 +221,55 @@ fn oversized_messages_are_refused_without_reading_them() {
         "{failure:?}"
     );
     assert_eq!(pair.close().unwrap_err().reason, FailureReason::CompletionFailed);
+}
+
+/// Makes the extension keep `payload`, whose bytes it checks as those of transfer 1.
+fn keep(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFailure> {
+    pair.check(1);
+    pair.host.send_payload(&Message::Hold, payload)?;
+    assert_eq!(pair.host.receive()?, Message::Ready);
+    Ok(pair.report())
+}
+
+#[test]
+fn bytes_of_kept_payloads_are_checked() {
+    for passing in [PayloadPassing::Copy, PayloadPassing::Map] {
+        let mut pair = Pair::new(plan(1, passing, false));
+        let (bytes, memory) = (payload(1), shared_memory(1));
+        let kept = match passing {
+            PayloadPassing::Copy => Payload::Bytes(&bytes),
+            PayloadPassing::Map => Payload::Shared(&memory),
+        };
+        let report = keep(&mut pair, kept).unwrap();
+        assert_eq!((report.transfers, report.bytes), (1, BYTES), "{passing:?}");
+        assert!(is_intact(&report), "{report:?}");
+    }
+    let mut changed = payload(1);
+    changed[250_000] ^= 1;
+    let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
+    let report = keep(&mut pair, Payload::Bytes(&changed)).unwrap();
+    assert_eq!(report.first_mismatch.unwrap().offset_bytes, 250_000);
+}
+
+#[test]
+fn truncated_payload_is_not_kept() {
+    let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
+    let failure = keep(&mut pair, Payload::Bytes(&payload(1)[1..])).unwrap_err();
+    assert_eq!(failure.reason, FailureReason::CompletionFailed);
+    assert!(failure.message.contains("300000 bytes of payload"), "{failure:?}");
+}
+
+#[test]
+fn failure_of_an_extension_contains_the_end_of_its_standard_error() {
+    // The executable of this process is a test program, which does not know the arguments of an extension.
+    let started = Extension::start(
+        false,
+        plan(1, PayloadPassing::Copy, false),
+        Duration::from_secs(30),
+    );
+    let Err(failure) = started else {
+        panic!("a test program is not an extension");
+    };
+    assert_eq!(failure.reason, FailureReason::PeerLost);
+    assert!(failure.message.contains("parent"), "{failure:?}");
 }

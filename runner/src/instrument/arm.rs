@@ -1,5 +1,6 @@
 //! An arm with its transport type erased: the boundary between dynamic and static dispatch.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, ManyToMany, ScenarioAssignment, Workload};
@@ -10,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, FlowOrder, PeerCase, SideResult};
-use crate::scenario::{self, Case, CaseReport, CaseSamples, Conductor, Role, SideOutcome};
+use crate::scenario::{self, Case, CaseReport, CaseSamples, CommandSite, Conductor, Role, SideOutcome};
 use crate::transport::Transport;
 
 /// Result of a case on this side.
@@ -72,12 +73,19 @@ pub(super) struct Opened<T: Transport> {
     pub(super) assigned: ArmAssignment,
     pub(super) rank: u32,
     pub(super) many_to_many: Option<ManyToMany>,
+    /// Addresses at which the peers are reached, by rank.
+    pub(super) peer_hosts: BTreeMap<u32, String>,
+    /// Location of the commands of the arm, without the address of the peer.
+    pub(super) site: CommandSite,
 }
 
 impl<T: Transport + 'static> Arm for Opened<T> {
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure> {
-        to_raw_value(&self.endpoints.offer())
-            .map_err(|error| internal(&format!("the offer cannot be serialized: {error}")))
+        let offer = ArmOffer {
+            host: self.site.own_address.clone(),
+            ..self.endpoints.offer()
+        };
+        to_raw_value(&offer).map_err(|error| internal(&format!("the offer cannot be serialized: {error}")))
     }
 
     fn facts(&self) -> FabricFacts {
@@ -91,6 +99,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
                 "invalid offer from rank {peer}: {error}; use the same runner version for all workers"
             ),
         })?;
+        self.peer_hosts.insert(peer, offer.host.clone());
         let Some(pattern) = self.many_to_many else {
             return self.endpoints.connect(peer, &offer).map_err(from_transport);
         };
@@ -138,6 +147,10 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             deadline: limit(&scenario.workload, self.assigned.channel, timeout),
             seed: flow.seed,
             keep_samples,
+            site: CommandSite {
+                peer_address: self.peer_hosts.get(&flow.peer).cloned().unwrap_or_default(),
+                ..self.site.clone()
+            },
         };
         let cases: Vec<Case<'_>> = order.flows.iter().map(case).collect();
         let conductor = order.is_simultaneous.then_some(conductor);

@@ -23,7 +23,7 @@ pub(super) struct SocketConductor<'a> {
 impl Conductor for SocketConductor<'_> {
     fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure> {
         let written = frame::write(self.writer, &Reply::Reached(phase), MAX_MESSAGE_BYTES);
-        written.map_err(|error| lost(&error))
+        written.map_err(|error| connection_failure(&error))
     }
 
     fn next(&mut self, wake: BorrowedFd<'_>) -> Result<Option<FlowCommand>, CaseFailure> {
@@ -37,7 +37,7 @@ impl Conductor for SocketConductor<'_> {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
                     let source = io::Error::from(error);
-                    return Err(lost(&FrameError::Broken { source }));
+                    return Err(connection_failure(&FrameError::Broken { source }));
                 }
             }
             if ready[0].revents().is_empty() {
@@ -47,16 +47,16 @@ impl Conductor for SocketConductor<'_> {
         let line = self
             .reader
             .read(MAX_MESSAGE_BYTES, None)
-            .map_err(|error| lost(&error))?;
+            .map_err(|error| connection_failure(&error))?;
         match serde_json::from_slice(&line) {
             Ok(Request::Flows(command)) => Ok(Some(command)),
             Ok(other) => Err(internal(&format!("unexpected request during a case: {other:?}"))),
-            Err(source) => Err(lost(&FrameError::Syntax { source })),
+            Err(source) => Err(connection_failure(&FrameError::Syntax { source })),
         }
     }
 }
 
-fn lost(error: &FrameError) -> CaseFailure {
+fn connection_failure(error: &FrameError) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Interrupted,
         message: format!("connection to the worker failed during a case: {error}"),

@@ -1,6 +1,7 @@
 //! Opens the arms of one instrument process according to the assignment and the CPUs of the worker. Sets the CPU
 //! affinity.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, Assignment, ScenarioAssignment};
@@ -14,6 +15,7 @@ use super::failure::{from_transport, internal};
 use super::protocol::Begin;
 use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
 use crate::environment;
+use crate::scenario::CommandSite;
 use crate::topology::SystemRoots;
 use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Transport, TransportError};
@@ -24,6 +26,7 @@ pub(super) struct Opener {
     rank: u32,
     process: u32,
     round: u32,
+    host: String,
     polling: Polling,
     /// CPUs to which measuring threads are pinned; empty if other workers use the same CPUs.
     pinned: Vec<u32>,
@@ -42,6 +45,7 @@ impl Opener {
             process,
             round,
             cpus,
+            host,
         } = begin;
         if let (Some(node), []) = (assignment.devices.numa_node, cpus.cpus.as_slice()) {
             return Err(no_cpu_on(node));
@@ -57,6 +61,7 @@ impl Opener {
             rank,
             process,
             round,
+            host,
             polling,
         })
     }
@@ -132,6 +137,7 @@ impl Opener {
             assignment: &self.assignment,
             cpus: &self.pinned,
             rank: self.rank,
+            host: &self.host,
             buffers: &mut self.buffers,
         };
         let at = ArmRank {
@@ -161,6 +167,7 @@ struct OpenArm<'a> {
     assignment: &'a Assignment,
     cpus: &'a [u32],
     rank: u32,
+    host: &'a str,
     buffers: &'a mut Buffers,
 }
 
@@ -182,6 +189,12 @@ impl TransportVisitor for OpenArm<'_> {
             assigned,
             rank: self.rank,
             many_to_many: self.assignment.many_to_many,
+            peer_hosts: BTreeMap::new(),
+            site: CommandSite {
+                own_address: self.host.to_owned(),
+                peer_address: String::new(),
+                cpus: self.cpus.to_vec(),
+            },
         }))
     }
 }

@@ -70,6 +70,8 @@ pub struct Begin {
     pub round: u32,
     /// CPUs of the worker.
     pub cpus: WorkerCpus,
+    /// Address at which other workers reach this one.
+    pub host: String,
 }
 
 /// Reply from the instrument.

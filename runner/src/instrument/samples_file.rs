@@ -39,7 +39,7 @@ impl SamplesFile {
     /// Reads all files in `directory`, ordered by case and rank.
     ///
     /// # Errors
-    /// If a file cannot be read or has other content.
+    /// If a file cannot be read or is not a samples file.
     pub fn read_all(directory: &Path) -> io::Result<Vec<Self>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(directory)? {

@@ -1,4 +1,4 @@
-//! Executes the requests from a worker, one after the other. Reads and writes the worker's socket.
+//! Executes the requests from a worker, one after another. Reads and writes the worker's socket.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -126,7 +126,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    /// Runs the flows of a case, and writes their samples to files if the environment asks for it. Returns the outcome of
+    /// Runs the flows of a case, and writes their samples to files if the environment requests it. Returns the outcome of
     /// each flow.
     fn run(&mut self, order: &CaseOrder) -> Result<Vec<Result<CaseOutcome, CaseFailure>>, CaseFailure> {
         let opener = self
@@ -189,6 +189,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
                 rank: opener.rank(),
                 arm: opener.arm(index).map(|arm| arm.name).unwrap_or_default(),
                 protocols,
+                omitted: 0,
             });
         }
         records

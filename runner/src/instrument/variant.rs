@@ -13,7 +13,7 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
     let Some(image) = image else {
         return Ok(());
     };
-    let tuning = tuning(arm);
+    let tuning = tuning_name(arm);
     if image == tuning {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
 }
 
 /// Name that images declare for the tuning of `arm`; `mixed` if no image is built for this tuning.
-fn tuning(arm: &ArmAssignment) -> &'static str {
+fn tuning_name(arm: &ArmAssignment) -> &'static str {
     let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
     match (
         arm.inject_max_bytes.is_some(),
@@ -57,6 +57,7 @@ mod tests {
             inject_max_bytes,
             doorbell_max_batch,
             channel: crds::v1alpha1::RpcChannel::Transport,
+            arguments: Vec::new(),
             striping: StripingRule {
                 policy: StripingPolicy::Nixl,
                 threshold_bytes: 1,

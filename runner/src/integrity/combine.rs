@@ -1,9 +1,18 @@
 //! Combines two integrity reports of one case, from several threads or from both sides. Performs no I/O.
 
-use crds::record::IntegrityReport;
+use crds::record::{CommandLog, IntegrityReport};
 
 /// Combines two reports. The checksums cover the bytes of `first` followed by those of `second`.
 pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityReport {
+    if first.command.is_some() || second.command.is_some() {
+        return IntegrityReport {
+            command: Some(combine_logs(
+                first.command.unwrap_or_default(),
+                second.command.unwrap_or_default(),
+            )),
+            ..IntegrityReport::default()
+        };
+    }
     if second.bytes == 0 && second.duplicated_chunks == 0 {
         return first;
     }
@@ -23,7 +32,22 @@ pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityRepo
         first_mismatch: first.first_mismatch.or(second.first_mismatch),
         torn_chunks: first.torn_chunks + second.torn_chunks,
         duplicated_chunks: first.duplicated_chunks + second.duplicated_chunks,
+        command: None,
     }
+}
+
+/// Combines the reports of both sides of a command, without repetitions.
+fn combine_logs(mut first: CommandLog, second: CommandLog) -> CommandLog {
+    let add = |lines: &mut Vec<String>, more: Vec<String>| {
+        for line in more {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    };
+    add(&mut first.lanes, second.lanes);
+    add(&mut first.fallbacks, second.fallbacks);
+    first
 }
 
 #[cfg(test)]

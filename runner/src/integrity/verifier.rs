@@ -4,7 +4,7 @@ use crds::assignment::Pass;
 use crds::record::{CaseFailure, IntegrityReport, Mismatch};
 
 use super::pattern::{self, POISON};
-use crate::memory::{Memory, MemoryError};
+use crate::memory::Memory;
 
 /// Number of bytes compared at a time.
 const COMPARED_BYTES: usize = 64 * 1024;
@@ -51,9 +51,7 @@ impl Verifier {
         let mut done = 0;
         while done < length {
             let count = (length - done).min(COMPARED_BYTES as u64) as usize;
-            memory
-                .read_into((offset + done) as usize, &mut self.found[..count])
-                .map_err(|error| memory_failure(&error))?;
+            memory.read_into((offset + done) as usize, &mut self.found[..count])?;
             torn |= self.compare(count, transfer, in_transfer + done);
             done += count as u64;
         }
@@ -149,19 +147,10 @@ fn write(
     while done < length {
         let count = (length - done).min(COMPARED_BYTES as u64) as usize;
         bytes_at(done, &mut bytes[..count]);
-        memory
-            .write_from((offset + done) as usize, &bytes[..count])
-            .map_err(|error| memory_failure(&error))?;
+        memory.write_from((offset + done) as usize, &bytes[..count])?;
         done += count as u64;
     }
     Ok(())
-}
-
-fn memory_failure(error: &MemoryError) -> CaseFailure {
-    CaseFailure {
-        reason: error.reason(),
-        message: error.to_string(),
-    }
 }
 
 /// Checks each message on arrival, because its receive is then posted again, and the next message may overwrite the

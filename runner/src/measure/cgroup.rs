@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    fn throttled(root: &Path) -> Option<u64> {
+    fn throttled_time_at(root: &Path) -> Option<u64> {
         throttled_nanos(&cpu_stat_file(&roots(root))?)
     }
 
@@ -80,7 +80,7 @@ mod tests {
     fn converts_version_2_microseconds_to_nanoseconds() {
         let text = "usage_usec 12\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500\n";
         let root = machine("0::/pods/a\n", "pods/a/cpu.stat", text);
-        assert_eq!(throttled(root.path()), Some(1_500_000));
+        assert_eq!(throttled_time_at(root.path()), Some(1_500_000));
     }
 
     #[test]
@@ -91,19 +91,19 @@ mod tests {
             "cpu,cpuacct/pods/a/cpu.stat",
             "nr_periods 0\nthrottled_time 77\n",
         );
-        assert_eq!(throttled(root.path()), Some(77));
+        assert_eq!(throttled_time_at(root.path()), Some(77));
     }
 
     #[test]
     fn falls_back_to_the_root_of_the_mount() {
         let root = machine("1:cpu:/kubepods/x\n", "cpu/cpu.stat", "throttled_time 5\n");
-        assert_eq!(throttled(root.path()), Some(5));
+        assert_eq!(throttled_time_at(root.path()), Some(5));
     }
 
     #[test]
     fn returns_none_without_throttling_counters() {
         let root = machine("0::/\n", "cpu.stat", "usage_usec 1\n");
-        assert_eq!(throttled(root.path()), None);
+        assert_eq!(throttled_time_at(root.path()), None);
         assert_eq!(cpu_stat_file(&roots(Path::new("/nowhere"))), None);
     }
 }

@@ -152,7 +152,7 @@ fn exclusive_quantiles(sorted: &[u64]) -> Option<ExclusiveQuantiles> {
 mod tests {
     use super::*;
 
-    fn recorded(extent: Extent, values: impl IntoIterator<Item = u64>) -> Recorder {
+    fn recorder_with(extent: Extent, values: impl IntoIterator<Item = u64>) -> Recorder {
         let mut recorder = Recorder::new(extent);
         values.into_iter().for_each(|value| recorder.record(value));
         recorder
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn merges_threads_and_interpolates_individual_samples() {
-        let odd = recorded(Extent::Iterations(500), (1..=1000).step_by(2));
-        let even = recorded(Extent::Iterations(500), (2..=1000).step_by(2));
+        let odd = recorder_with(Extent::Iterations(500), (1..=1000).step_by(2));
+        let even = recorder_with(Extent::Iterations(500), (2..=1000).step_by(2));
         let latency = Recorder::finish([odd, even]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (1, 1000));
         assert_eq!(latency.histogram.count(), 1000);
@@ -173,20 +173,20 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_deviation_are_those_of_a_sample() {
+    fn mean_and_deviation_refer_to_a_sample() {
         let moments = |values: &[u64]| {
             let extent = Extent::Iterations(values.len() as u32);
-            recorded(extent, values.iter().copied()).moments()
+            recorder_with(extent, values.iter().copied()).moments()
         };
         assert_eq!(moments(&[2, 4, 9]), Some((5.0, Some(13.0_f64.sqrt()))));
         assert_eq!(moments(&[7]), Some((7.0, None)));
         assert_eq!(moments(&[]), None);
-        assert_eq!(recorded(Extent::DurationNanos(1), [5]).moments(), None);
+        assert_eq!(recorder_with(Extent::DurationNanos(1), [5]).moments(), None);
     }
 
     #[test]
     fn stores_distribution_and_exact_extremes_for_a_duration() {
-        let latency = Recorder::finish([recorded(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
+        let latency = Recorder::finish([recorder_with(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
         assert_eq!(latency.exclusive_quantiles, None);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn stores_only_the_distribution_above_the_sample_limit() {
-        let latency = Recorder::finish([recorded(Extent::Iterations(MAX_SAMPLES + 1), [5])]);
+        let latency = Recorder::finish([recorder_with(Extent::Iterations(MAX_SAMPLES + 1), [5])]);
         assert_eq!(
             (latency.histogram.count(), latency.exclusive_quantiles),
             (1, None)
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn drops_samples_beyond_the_fixed_number() {
-        let latency = Recorder::finish([recorded(Extent::Iterations(2), [1, 2, 3])]);
+        let latency = Recorder::finish([recorder_with(Extent::Iterations(2), [1, 2, 3])]);
         assert_eq!(latency.histogram.count(), 2);
     }
 }

@@ -1,88 +1,83 @@
-//! Checks the memory available on the machine and in the cgroup. Reads `/proc` and `/sys/fs/cgroup`.
+//! Checks that the machine and the cgroup have enough available memory.
 //!
 //! The kernel's OOM killer would kill a process that touches more pages than are available. With this check, the runner
 //! reports an error instead.
 
-use std::fs;
-
 use crds::v1alpha1::MemoryKind;
 
 use super::MemoryError;
+use crate::environment;
+use crate::topology::SystemRoots;
 
 /// Checks that `bytes` bytes of ordinary pages are available.
 ///
 /// # Errors
 /// `Unavailable` if the machine or the cgroup has less available memory.
 pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
-    let machine = fs::read_to_string("/proc/meminfo").ok();
-    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let current = fs::read_to_string("/sys/fs/cgroup/memory.current").ok();
-    let sources = [
-        (
-            "the machine",
-            machine.as_deref().and_then(|text| meminfo(text, "MemAvailable")),
-        ),
-        (
-            "the cgroup",
-            limit
-                .zip(current)
-                .and_then(|(limit, current)| available_in_cgroup(&limit, &current)),
-        ),
-    ];
-    for (source, available) in sources {
-        if let Some(available) = available.filter(|available| *available < bytes as u64) {
-            return Err(MemoryError::Unavailable {
-                kind,
-                bytes,
-                message: format!(
-                    "{source} has only {available} bytes available; give the worker more memory, or use smaller sizes \
-                     or a smaller window"
-                ),
-            });
-        }
+    check_on(&SystemRoots::default(), kind, bytes)
+}
+
+fn check_on(roots: &SystemRoots, kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
+    match environment::available_memory(roots) {
+        Some(available) if available.bytes < bytes as u64 => Err(MemoryError::Unavailable {
+            kind,
+            bytes,
+            message: format!(
+                "{} has only {} bytes available; give the worker more memory, or use smaller sizes or a smaller window",
+                available.source.name(),
+                available.bytes
+            ),
+        }),
+        _ => Ok(()),
     }
-    Ok(())
-}
-
-/// Value of a line of `/proc/meminfo`, in bytes.
-fn meminfo(text: &str, name: &str) -> Option<u64> {
-    let value = text
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let kibibytes: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
-
-/// Bytes that are still available in a cgroup (v2); `None` if the cgroup has no limit.
-fn available_in_cgroup(limit: &str, current: &str) -> Option<u64> {
-    let limit: u64 = limit.trim().parse().ok()?;
-    let current: u64 = current.trim().parse().ok()?;
-    Some(limit.saturating_sub(current))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::tests::Machine;
 
-    #[test]
-    fn converts_meminfo_to_bytes() {
-        let text = "MemTotal:       100 kB\nMemAvailable:     7 kB\nHugePages_Total: 3\n";
-        assert_eq!(meminfo(text, "MemAvailable"), Some(7 * 1024));
-        assert_eq!(meminfo(text, "Mem"), None);
-        assert_eq!(meminfo(text, "HugePages_Total"), None);
+    fn refusal(files: &[(&str, &str)], bytes: usize) -> Option<String> {
+        let machine = Machine::new(files);
+        let checked = check_on(&machine.roots(), MemoryKind::Heap, bytes);
+        checked.err().map(|error| error.to_string())
     }
 
     #[test]
-    fn returns_none_for_a_cgroup_without_a_limit() {
-        assert_eq!(available_in_cgroup("max\n", "4096\n"), None);
-        assert_eq!(available_in_cgroup("8192\n", "4096\n"), Some(4096));
-        assert_eq!(available_in_cgroup("4096\n", "8192\n"), Some(0));
+    fn limit_of_either_version_of_cgroups_applies() {
+        let plenty = ("proc/meminfo", "MemAvailable:   8 kB\n");
+        let v1 = [
+            plenty,
+            ("proc/self/cgroup", "4:memory:/pod\n"),
+            ("sys/fs/cgroup/memory/pod/memory.limit_in_bytes", "6000\n"),
+            ("sys/fs/cgroup/memory/pod/memory.usage_in_bytes", "2000\n"),
+        ];
+        let v2 = [
+            plenty,
+            ("proc/self/cgroup", "0::/pod\n"),
+            ("sys/fs/cgroup/pod/memory.max", "6000\n"),
+            ("sys/fs/cgroup/pod/memory.current", "2000\n"),
+        ];
+        for files in [v1, v2] {
+            assert_eq!(refusal(&files, 4000), None);
+            let refused = refusal(&files, 4001).unwrap();
+            assert!(
+                refused.contains("the cgroup has only 4000 bytes available"),
+                "{refused}"
+            );
+        }
+        let refused = refusal(&[plenty], 8193).unwrap();
+        assert!(
+            refused.contains("the machine has only 8192 bytes available"),
+            "{refused}"
+        );
+        assert_eq!(refusal(&[], 1 << 40), None);
     }
 
     #[test]
-    fn rejects_more_memory_than_the_machine_has() {
+    fn rejects_more_memory_than_this_machine_has() {
         let error = check(MemoryKind::Heap, 1 << 50).unwrap_err();
-        assert!(error.to_string().contains("has"), "{error}");
+        assert!(error.to_string().contains("has only"), "{error}");
         assert_eq!(error.reason(), crds::record::FailureReason::MemoryUnavailable);
     }
 }

@@ -29,6 +29,16 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
         .map_err(|failure| unavailable(format!("device {gpu}: {}", describe(&failure))))
 }
 
+/// Makes the context of the memory current on the calling thread.
+///
+/// # Errors
+/// `Copy` if the driver fails.
+pub(super) fn make_current(memory: &DeviceMemory) -> Result<(), MemoryError> {
+    memory
+        .make_current()
+        .map_err(|failure| copy_error("selection of the context", &failure))
+}
+
 /// Sets every byte.
 ///
 /// # Errors

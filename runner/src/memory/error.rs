@@ -1,6 +1,6 @@
 //! Errors that occur when memory is allocated or accessed. Performs no I/O.
 
-use crds::record::FailureReason;
+use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::MemoryKind;
 use snafu::Snafu;
 
@@ -51,6 +51,15 @@ impl MemoryError {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,
             Self::Empty { .. } | Self::OutOfRange { .. } => FailureReason::Internal,
             Self::Copy { .. } => FailureReason::OperationRejected,
+        }
+    }
+}
+
+impl From<MemoryError> for CaseFailure {
+    fn from(error: MemoryError) -> Self {
+        Self {
+            reason: error.reason(),
+            message: error.to_string(),
         }
     }
 }

@@ -23,8 +23,8 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::Heap;
     available::check(kind, bytes)?;
     Mapping::new(&Pages::Ordinary, bytes)
-        .and_then(populated)
-        .map_err(|error| unavailable(kind, bytes, &error))
+        .and_then(populate)
+        .map_err(|error| unavailable_error(kind, bytes, &error))
 }
 
 /// Allocates shared pages in an anonymous file of fixed size.
@@ -33,12 +33,12 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
 ///
 /// # Errors
 /// `Unavailable` if the machine or the cgroup has too little memory.
-pub(crate) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
+pub(crate) fn allocate_shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
     available::check(kind, bytes)?;
     shared_file(bytes)
         .and_then(|file| Ok((map(&file, bytes)?, file)))
-        .map_err(|error| unavailable(kind, bytes, &error))
+        .map_err(|error| unavailable_error(kind, bytes, &error))
 }
 
 /// Creates a sealed anonymous file of at least `bytes` bytes.
@@ -55,12 +55,11 @@ fn shared_file(bytes: usize) -> std::io::Result<File> {
 
 /// Maps `file` and populates its pages.
 pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
-    Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populated)
+    Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populate)
 }
 
-/// Path at which another process can open the file behind a descriptor of this process.
-/// Maps a file of another process without populating it. An access beyond the end of a file would raise a fatal signal, so
-/// its length is checked; the files of [`shared`] cannot shrink.
+/// Maps a file of another process without populating it. An access beyond the end of a file would raise a fatal signal,
+/// so its length is checked; the files of [`allocate_shared`] cannot shrink.
 pub(super) fn map_existing(file: &File, bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::SharedMemory;
     let mapped = || {
@@ -69,7 +68,7 @@ pub(super) fn map_existing(file: &File, bytes: usize) -> Result<Mapping, MemoryE
         }
         Mapping::new(&Pages::File(file.as_fd()), bytes)
     };
-    mapped().map_err(|error: std::io::Error| unavailable(kind, bytes, &error))
+    mapped().map_err(|error: std::io::Error| unavailable_error(kind, bytes, &error))
 }
 
 pub(crate) fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
@@ -80,12 +79,12 @@ pub(crate) fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
     ))
 }
 
-fn populated(mapping: Mapping) -> std::io::Result<Mapping> {
+fn populate(mapping: Mapping) -> std::io::Result<Mapping> {
     mapping.populate()?;
     Ok(mapping)
 }
 
-fn unavailable(kind: MemoryKind, bytes: usize, error: &std::io::Error) -> MemoryError {
+fn unavailable_error(kind: MemoryKind, bytes: usize, error: &std::io::Error) -> MemoryError {
     MemoryError::Unavailable {
         kind,
         bytes,

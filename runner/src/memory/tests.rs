@@ -1,5 +1,6 @@
 //! Tests of every kind of memory that this machine supports, and of the errors for unavailable kinds.
 
+mod gpu;
 mod machine;
 
 use crds::record::FailureReason;

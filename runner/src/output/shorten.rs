@@ -63,6 +63,8 @@ pub(super) fn shorten_messages(record: &mut Record) {
             record
                 .protocols
                 .sort_by_key(|protocol| std::cmp::Reverse(protocol.count));
+            let omitted = record.protocols.len().saturating_sub(MAX_PROTOCOLS);
+            record.omitted += omitted as u64;
             record.protocols.truncate(MAX_PROTOCOLS);
         }
         Record::Hello(_) | Record::Cold(_) | Record::Block(_) => {}
@@ -135,7 +137,9 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
 
 #[cfg(test)]
 mod tests {
-    use crds::record::{Chain, EndpointsRecord, FabricFacts, Locality, RailFacts};
+    use crds::record::{
+        Chain, EndpointsRecord, FabricFacts, Locality, ProtocolUse, ProtocolsRecord, RailFacts,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -183,6 +187,40 @@ mod tests {
         let rails = endpoints.fabric.unwrap().rails;
         assert_eq!(rails.len(), 64);
         assert!(rails.iter().all(|rail| rail.interface.as_deref() == Some(nic)));
+    }
+
+    #[test]
+    fn the_number_of_omitted_protocols_is_recorded() {
+        let protocol = |count| ProtocolUse {
+            function: "ucp_get".to_owned(),
+            from_bytes: count,
+            to_bytes: Some(count),
+            memory: None,
+            description: "zero-copy".to_owned(),
+            lanes: "rc_mlx5/mlx5_0:1".to_owned(),
+            count,
+            steps: None,
+        };
+        let shortened = |protocols: u64| {
+            let mut record = Record::Protocols(Box::new(ProtocolsRecord {
+                round: 0,
+                rank: 0,
+                arm: "a".to_owned(),
+                protocols: (1..=protocols).map(protocol).collect(),
+                omitted: 0,
+            }));
+            shorten_messages(&mut record);
+            let Record::Protocols(record) = record else {
+                panic!("{record:?}");
+            };
+            (
+                record.protocols.len(),
+                record.protocols.last().map(|last| last.count),
+                record.omitted,
+            )
+        };
+        assert_eq!(shortened(24), (24, Some(1), 0));
+        assert_eq!(shortened(30), (24, Some(7), 6));
     }
 
     #[test]

@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    fn planned(policy: StripingPolicy, size: u64, transfers: u32, rails: usize) -> Vec<PlannedPost> {
+    fn planned_posts(policy: StripingPolicy, size: u64, transfers: u32, rails: usize) -> Vec<PlannedPost> {
         let mut burst = Burst::new(transfers, rails);
         let mut rotation = RailRotation::new(policy, false, rails);
         burst.plan(transfers, rule(policy).stripes(size, rails as u64), &mut rotation);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn stripes_a_transfer_into_one_chunk_per_rail() {
-        let posts = planned(StripingPolicy::Nixl, 32 * 1024, 1, 4);
+        let posts = planned_posts(StripingPolicy::Nixl, 32 * 1024, 1, 4);
         let rails: Vec<Rail> = posts.iter().map(|post| post.rail).collect();
         assert_eq!(rails, [0, 1, 2, 3]);
         assert!(posts.iter().all(|post| post.last_on_rail && post.length == 8192));
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn coalescing_leaves_the_last_rails_unused() {
-        let posts = planned(StripingPolicy::NixlCoalesce, 32 * 1024, 2, 4);
+        let posts = planned_posts(StripingPolicy::NixlCoalesce, 32 * 1024, 2, 4);
         let rails: Vec<(u32, Rail, bool)> = posts
             .iter()
             .map(|post| (post.transfer, post.rail, post.last_on_rail))
@@ -160,7 +160,7 @@ mod tests {
             rails in 1usize..9,
             policy in prop::sample::select(vec![StripingPolicy::Single, StripingPolicy::Nixl, StripingPolicy::NixlCoalesce]),
         ) {
-            let posts = planned(policy, size, transfers, rails);
+            let posts = planned_posts(policy, size, transfers, rails);
             for (index, post) in posts.iter().enumerate() {
                 let another_follows = posts[index + 1..].iter().any(|later| later.rail == post.rail);
                 prop_assert_eq!(post.last_on_rail, !another_follows);

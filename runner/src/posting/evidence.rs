@@ -6,6 +6,8 @@ use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::TransferOperation;
 
+use crate::transport::CallNames;
+
 /// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open
 /// rails.
 ///
@@ -13,6 +15,7 @@ use crds::v1alpha1::TransferOperation;
 /// posts follow the same pattern and name the call or operation.
 pub fn lines(
     counters: &PostingCounters,
+    names: CallNames,
     operation: TransferOperation,
     rule: StripingRule,
     size: u64,
@@ -21,9 +24,10 @@ pub fn lines(
     let mut lines = Vec::new();
     if counters.injected > 0 {
         // Apart from sends, only writes with immediate data are injected.
-        let call = match operation {
-            TransferOperation::Send => "fi_injectdata",
-            _ => "fi_inject_writedata",
+        let call = match (names, operation) {
+            (CallNames::Verbs, _) => "IBV_SEND_INLINE",
+            (CallNames::Libfabric, TransferOperation::Send) => "fi_injectdata",
+            (CallNames::Libfabric, _) => "fi_inject_writedata",
         };
         lines.push(format!("Using {call} for small message size={size}"));
     }
@@ -33,7 +37,10 @@ pub fn lines(
             TransferOperation::Write | TransferOperation::WriteImmediate => "RDMA write",
             TransferOperation::Read => "RDMA read",
         };
-        lines.push(format!("{posted} posted with FI_MORE (batched)"));
+        lines.push(match names {
+            CallNames::Libfabric => format!("{posted} posted with FI_MORE (batched)"),
+            CallNames::Verbs => format!("{posted} chained with others in one ibv_post_send (batched)"),
+        });
     }
     let not_coalesced = StripingRule {
         policy: StripingPolicy::Nixl,
@@ -61,7 +68,7 @@ mod tests {
         min_chunk_bytes: 16 * 1024,
     };
 
-    fn counted(posts: u64, injected: u64, more: u64) -> PostingCounters {
+    fn counters_with(posts: u64, injected: u64, more: u64) -> PostingCounters {
         PostingCounters {
             posts,
             injected,
@@ -73,12 +80,20 @@ mod tests {
     #[test]
     fn lines_match_the_test_procedures() {
         assert_eq!(
-            lines(&counted(1, 1, 0), TransferOperation::Send, COALESCE, 64, 4),
+            lines(
+                &counters_with(1, 1, 0),
+                CallNames::Libfabric,
+                TransferOperation::Send,
+                COALESCE,
+                64,
+                4
+            ),
             ["Using fi_injectdata for small message size=64"]
         );
         assert_eq!(
             lines(
-                &counted(2, 0, 1),
+                &counters_with(2, 0, 1),
+                CallNames::Libfabric,
                 TransferOperation::Write,
                 COALESCE,
                 32 * 1024,
@@ -92,9 +107,34 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_verbs_name_its_calls() {
+        assert_eq!(
+            lines(
+                &counters_with(4, 1, 2),
+                CallNames::Verbs,
+                TransferOperation::WriteImmediate,
+                COALESCE,
+                64,
+                1
+            ),
+            [
+                "Using IBV_SEND_INLINE for small message size=64",
+                "RDMA write chained with others in one ibv_post_send (batched)"
+            ]
+        );
+    }
+
+    #[test]
     fn lines_name_the_operation_that_was_posted() {
         let line = |operation, injected, more| {
-            let mut lines = lines(&counted(2, injected, more), operation, COALESCE, 64 * 1024, 1);
+            let mut lines = lines(
+                &counters_with(2, injected, more),
+                CallNames::Libfabric,
+                operation,
+                COALESCE,
+                64 * 1024,
+                1,
+            );
             assert_eq!(lines.len(), 1);
             lines.remove(0)
         };
@@ -117,7 +157,8 @@ mod tests {
         let none = Vec::<String>::new();
         assert_eq!(
             lines(
-                &counted(8, 0, 0),
+                &counters_with(8, 0, 0),
+                CallNames::Libfabric,
                 TransferOperation::Write,
                 COALESCE,
                 64 * 1024,
@@ -127,7 +168,8 @@ mod tests {
         );
         assert_eq!(
             lines(
-                &counted(8, 0, 0),
+                &counters_with(8, 0, 0),
+                CallNames::Libfabric,
                 TransferOperation::Write,
                 COALESCE,
                 32 * 1024,
@@ -137,7 +179,8 @@ mod tests {
         );
         assert_eq!(
             lines(
-                &counted(0, 0, 0),
+                &counters_with(0, 0, 0),
+                CallNames::Libfabric,
                 TransferOperation::Write,
                 COALESCE,
                 32 * 1024,

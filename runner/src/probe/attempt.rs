@@ -6,7 +6,7 @@ use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
 
 use super::Target;
-use crate::memory::{Memory, MemoryError};
+use crate::memory::Memory;
 use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
@@ -21,7 +21,7 @@ pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<Str
     match target {
         Target::Transport(spec) => open_transport(selector, spec, None),
         Target::TransportWithCuda(spec) => {
-            let memory = Memory::allocate(MemoryKind::Cuda, MEMORY_BYTES).map_err(memory_failure)?;
+            let memory = Memory::allocate(MemoryKind::Cuda, MEMORY_BYTES)?;
             open_transport(selector, spec, Some(memory))
         }
         Target::Memory(kind) => allocate_memory(*kind),
@@ -68,6 +68,7 @@ fn open_transport(
         uses_wait: false,
         device_memory: memory.is_some(),
         location: None,
+        rank: 0,
         peers: 1,
         counts_protocols: false,
     };
@@ -84,15 +85,8 @@ fn open_transport(
     })
 }
 
-fn memory_failure(error: MemoryError) -> CaseFailure {
-    CaseFailure {
-        reason: error.reason(),
-        message: error.to_string(),
-    }
-}
-
 fn allocate_memory(kind: MemoryKind) -> Result<String, CaseFailure> {
-    let allocated = Memory::allocate(kind, MEMORY_BYTES).map_err(memory_failure)?;
+    let allocated = Memory::allocate(kind, MEMORY_BYTES)?;
     let node = allocated
         .numa_node()
         .map(|node| format!(" on NUMA node {node}"))

@@ -53,7 +53,7 @@ impl Admission {
     }
 
     /// Number of rejected connections, by reason.
-    pub fn rejected(&self) -> &BTreeMap<Rejection, u32> {
+    pub fn rejection_counts(&self) -> &BTreeMap<Rejection, u32> {
         &self.rejected
     }
 

@@ -137,16 +137,16 @@ pub fn wait_for_peers(
         if acceptor.peers.len() as u32 == workers - 1 {
             return Ok(AdmittedPeers {
                 peers: acceptor.peers.into_values().collect(),
-                rejected: acceptor.admission.rejected().clone(),
+                rejected: acceptor.admission.rejection_counts().clone(),
             });
         }
         let error = if stopped() {
             RendezvousError::Stopped
         } else if Instant::now() >= deadline {
-            acceptor.missing(workers, rendezvous)
+            acceptor.missing_workers_error(workers, rendezvous)
         } else {
             let tick = deadline.min(Instant::now() + TICK);
-            if frame::readable(listener, tick).unwrap_or(false) {
+            if frame::wait_until_readable(listener, tick).unwrap_or(false) {
                 acceptor.accept(listener);
             }
             continue;
@@ -301,7 +301,7 @@ impl Acceptor {
         let _ = send_response(stream, &self.identity, HelloResponse::Refused { reason, message });
     }
 
-    fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
+    fn missing_workers_error(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
         let missing: Vec<u32> = (1..workers)
             .filter(|rank| !self.peers.contains_key(rank))
             .collect();
@@ -310,7 +310,7 @@ impl Acceptor {
             seconds: rendezvous.timeout_seconds,
             joined: self.peers.len() + 1,
             workers,
-            rejected: format_rejections(self.admission.rejected()),
+            rejected: format_rejections(self.admission.rejection_counts()),
             port: rendezvous.port,
         }
     }
@@ -355,7 +355,7 @@ fn read_first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelop
 
 /// Whether a waiting peer is still connected. Peers send nothing while they wait, so a readable stream has ended.
 fn is_connected(peer: &JoinedPeer) -> bool {
-    !frame::readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
+    !frame::wait_until_readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
 }
 
 fn send_response(

@@ -1,6 +1,6 @@
 //! Connection between two workers after the rendezvous. Uses TCP.
 
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crds::assignment::AttemptIdentity;
@@ -85,6 +85,11 @@ pub fn split(
 }
 
 impl LinkSender {
+    /// Address of this worker on the connection; `None` if the socket has none any more.
+    pub fn local_address(&self) -> Option<IpAddr> {
+        Some(self.stream.local_addr().ok()?.ip().to_canonical())
+    }
+
     /// Sends one message.
     ///
     /// # Errors

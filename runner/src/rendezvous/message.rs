@@ -174,7 +174,7 @@ pub enum FlowCommand {
     Abandon,
 }
 
-/// Phase that all flows of a worker have reached. The order of the variants is that of the phases.
+/// Phase that all flows of a worker have reached. The variants are in the order of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FlowPhase {

@@ -37,7 +37,7 @@ fn hello(name: &str) -> WorkerHello {
     }
 }
 
-type Joining = JoinHandle<Result<(WorkerCpus, FrameReader<TcpStream>), JoinError>>;
+type JoiningWorker = JoinHandle<Result<(WorkerCpus, FrameReader<TcpStream>), JoinError>>;
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_millis(100)
@@ -77,7 +77,7 @@ impl Coordinator {
         }
     }
 
-    fn join(&self, identity: AttemptIdentity, rank: u32) -> Joining {
+    fn join(&self, identity: AttemptIdentity, rank: u32) -> JoiningWorker {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || peer::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
     }
@@ -97,7 +97,7 @@ impl Coordinator {
     }
 
     /// Joins as `rank`, and retries while the rank is taken.
-    fn join_until_welcome(&self, rank: u32) -> Joining {
+    fn join_until_welcome(&self, rank: u32) -> JoiningWorker {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || {
             loop {
@@ -208,8 +208,8 @@ fn rejects_a_taken_rank_and_replaces_a_disconnected_peer() {
     // Two connections claim rank 1, and both stay open. Whichever is checked second must be rejected.
     let mut reader = FrameReader::new(first.try_clone().unwrap());
     let second = coordinator.join(identity(), 1);
-    while !second.is_finished() && !crate::frame::readable(&first, soon()).unwrap() {}
-    let first_was_rejected = crate::frame::readable(&first, soon()).unwrap();
+    while !second.is_finished() && !crate::frame::wait_until_readable(&first, soon()).unwrap() {}
+    let first_was_rejected = crate::frame::wait_until_readable(&first, soon()).unwrap();
     let second = if first_was_rejected {
         let line = String::from_utf8(reader.read(MAX_HELLO_BYTES, None).unwrap()).unwrap();
         assert!(line.contains("RankTaken"), "{line}");

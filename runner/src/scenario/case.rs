@@ -6,6 +6,7 @@ use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
 use crds::v1alpha1::TransferOperation;
 
+use super::command::CommandSite;
 use super::samples::CaseSamples;
 
 /// Role of a side in a pair.
@@ -51,6 +52,8 @@ pub struct Case<'a> {
     pub seed: u64,
     /// Whether the report contains the samples.
     pub keep_samples: bool,
+    /// Location of commands. Other workloads do not use it.
+    pub site: CommandSite,
 }
 
 /// Result of a case on one side.
@@ -81,6 +84,7 @@ pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
         Workload::PingPong(_) => true,
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => !workload.is_off_fabric(case.arm.channel),
         Workload::ParameterServing(_) => role == Role::Target,
+        Workload::Command(_) => false,
         Workload::Transfer(transfer) => {
             let destination = match transfer.operation {
                 TransferOperation::Read => Role::Initiator,

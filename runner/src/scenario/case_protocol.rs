@@ -5,7 +5,9 @@
 //! until the leader opens the window.
 
 use crds::assignment::Extent;
-use crds::record::{CaseFailure, FootprintReport, OpenLoopReport, PostingCounters, RailFacts, SideReport};
+use crds::record::{
+    CaseFailure, CommandReport, FootprintReport, OpenLoopReport, PostingCounters, RailFacts, SideReport,
+};
 
 use super::case::Role;
 use super::engine::Engine;
@@ -18,7 +20,7 @@ use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
 use crate::measure::{clock, cpu};
 use crate::topology::SystemRoots;
-use crate::topology::counters::{self, Reading};
+use crate::topology::counters::{self, CounterReading};
 use crate::transport::Transport;
 
 /// The work of one thread in a case.
@@ -66,12 +68,14 @@ pub struct ThreadMeasurement {
     pub flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
-    /// What a worker of parameter serving observed; `None` for other threads.
+    /// Observations of a worker in parameter serving; `None` for other threads.
     pub serving: Option<Box<ServingThread>>,
-    /// What only calls have; `None` for other workloads.
+    /// Values that exist only for calls; `None` for other workloads.
     pub calls: Option<CallMeasurement>,
-    /// Memory of host and consumers; `None` for other workloads.
+    /// Memory of the host and the consumers of a tensor; `None` for other workloads.
     pub footprint: Option<FootprintReport>,
+    /// Values that a command reported; `None` for other workloads.
+    pub command: Option<CommandReport>,
     /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
     /// many-to-many pattern.
     pub window: Option<ThreadWindow>,
@@ -82,7 +86,7 @@ pub struct ThreadMeasurement {
 }
 
 impl ThreadMeasurement {
-    /// Creates the measurement of `operations` operations, without what only some workloads have.
+    /// Creates the measurement of `operations` operations, without the values that exist only for some workloads.
     pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
         Self {
             operations,
@@ -95,6 +99,7 @@ impl ThreadMeasurement {
             serving: None,
             calls: None,
             footprint: None,
+            command: None,
             window: None,
             read_backs: None,
             first_burst_nanos: None,
@@ -102,7 +107,7 @@ impl ThreadMeasurement {
     }
 }
 
-/// What only calls have.
+/// Values that exist only for calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallMeasurement {
     /// CPU time of the extension during the calls, in nanoseconds; 0 without an extension.
@@ -133,7 +138,9 @@ pub struct SideContext<'a> {
     pub bidirectional: bool,
     /// Phases of the flows of this worker; `None` if the coordinator does not control them.
     pub phases: Option<&'a Phases>,
-    /// Number of this thread. Thread 0 is the leader.
+    /// Index of the flow of this thread among those of this worker.
+    pub flow: usize,
+    /// Number of this thread in its flow. Thread 0 is the leader.
     pub thread: usize,
     /// Sources of the process's usage counters.
     pub usage: &'a UsageCounters,
@@ -146,7 +153,7 @@ pub struct SideContext<'a> {
 /// A window opened by the leader thread.
 struct OpenWindow {
     window: Window,
-    before: Reading,
+    before: CounterReading,
 }
 
 /// Operations or time that remain in an extent.
@@ -279,7 +286,7 @@ fn close_window<T: Transport>(
 ) -> Result<Option<SideReport>, CaseFailure> {
     let Some(OpenWindow { window, before }) = open else {
         work.serve(engine, "waiting for the case to end", |engine| {
-            engine.gate.ended()
+            engine.gate.has_ended()
         })?;
         engine.wait_for_local_completions()?;
         return Ok(None);
@@ -321,7 +328,7 @@ fn take_reading<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,
     side: SideContext<'_>,
-) -> Result<Reading, CaseFailure> {
+) -> Result<CounterReading, CaseFailure> {
     let interval = counters::refresh_interval(side.rails, side.roots);
     if !interval.is_zero() {
         let due = clock::now().saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
@@ -334,5 +341,5 @@ fn take_reading<T: Transport>(
         )?;
         engine.awake = false;
     }
-    Ok(Reading::take(side.rails, side.roots))
+    Ok(CounterReading::take(side.rails, side.roots))
 }

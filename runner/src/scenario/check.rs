@@ -3,15 +3,13 @@
 //! Transfers are checked in groups. A group contains as many transfers as can be in flight without sharing memory. The
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
 //! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
-//! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after the
-//! other. A ping-pong is checked message by message, and so are calls over a transport. Memory that is read back is checked
-//! on both sides.
+//! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after another.
+//! A ping-pong is checked message by message, and so are calls over a transport. Memory that is read back is checked on
+//! both sides.
 
 mod ping_pong;
 mod read_back;
 mod transfer;
-
-use std::sync::Arc;
 
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
@@ -20,7 +18,6 @@ use super::case::{Case, Role};
 use super::engine::{Engine, data_seed, failure};
 use crate::immediate::Signal;
 use crate::integrity::{Inspector, combine, fill, poison};
-use crate::memory::Memory;
 use crate::transport::Transport;
 
 /// Maximum number of bytes that a check transfers, unless more are needed to use every rail.
@@ -53,13 +50,16 @@ pub(super) fn check<T: Transport>(
         }
         // The plan has no integrity pass for parameter serving, because every version is verified before it is used.
         Workload::ParameterServing(_) => 0,
+        // Only the tool can verify the data of a command.
+        Workload::Command(_) => 0,
     };
     finish(engine, case.role)?;
     let batch = match &case.scenario.workload {
         Workload::PingPong(_)
         | Workload::Rpc(_)
         | Workload::MemoryFootprint(_)
-        | Workload::ParameterServing(_) => None,
+        | Workload::ParameterServing(_)
+        | Workload::Command(_) => None,
         Workload::Transfer(_) => Some(u64::from(engine.geometry.batch)),
     };
     let thread = engine.thread.number as u32;
@@ -73,7 +73,7 @@ pub(super) fn check<T: Transport>(
 
 /// Poisons all memory in which payload may arrive. Must run before the other side can post.
 fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-    let memory = memory(engine)?;
+    let memory = engine.memory()?;
     let geometry = &engine.geometry;
     match geometry.receives {
         Some(receives) => {
@@ -97,7 +97,7 @@ fn fill_source<T: Transport>(
     let seed = data_seed(case.seed, case.role, engine.thread.number);
     let geometry = &engine.geometry;
     fill(
-        &*memory(engine)?,
+        &*engine.memory()?,
         geometry.source[slot],
         seed,
         number,
@@ -112,7 +112,7 @@ fn check_landing<T: Transport>(
     number: u64,
 ) -> Result<(), CaseFailure> {
     verify_landing(engine, slot, number)?;
-    let memory = memory(engine)?;
+    let memory = engine.memory()?;
     poison(&memory, engine.geometry.landing[slot], engine.geometry.size)
 }
 
@@ -122,7 +122,7 @@ fn verify_landing<T: Transport>(
     slot: usize,
     number: u64,
 ) -> Result<(), CaseFailure> {
-    let memory = memory(engine)?;
+    let memory = engine.memory()?;
     let base = engine.geometry.landing[slot];
     let stripes = engine.geometry.stripes;
     let verifier = inspector(engine)?.verifier();
@@ -167,13 +167,6 @@ fn transfers_to_check<T: Transport>(engine: &Engine<'_, T>) -> u64 {
 fn inspector<'e, T: Transport>(engine: &'e mut Engine<'_, T>) -> Result<&'e mut Inspector, CaseFailure> {
     engine.inspector.as_mut().ok_or_else(|| {
         let message = "an integrity pass has no inspector; this is a bug in fabricbench".to_owned();
-        failure(FailureReason::Internal, message)
-    })
-}
-
-fn memory<T: Transport>(engine: &Engine<'_, T>) -> Result<Arc<Memory>, CaseFailure> {
-    engine.thread.memory(engine.region).ok_or_else(|| {
-        let message = "the memory of this case is missing; this is a bug in fabricbench".to_owned();
         failure(FailureReason::Internal, message)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use crds::record::CaseFailure;
+use crds::record::{CaseFailure, FailureReason};
 
 use super::gate::Gate;
 use super::phases::Phases;
@@ -35,7 +35,7 @@ pub(super) fn conduct<'a>(
 ) -> Result<(), CaseFailure> {
     let mut reported = None;
     let result = loop {
-        let reached = phases.reached();
+        let reached = phases.reached_phase();
         if reached > reported {
             reported = reached;
             if let Some(phase) = reached
@@ -48,14 +48,21 @@ pub(super) fn conduct<'a>(
             break Ok(());
         }
         match conductor.next(phases.wake_fd()) {
-            Ok(Some(FlowCommand::Abandon)) => gates.clone().for_each(Gate::fail),
+            Ok(Some(FlowCommand::Abandon)) => abandon(gates.clone()),
             Ok(Some(command)) => phases.apply(command),
             Ok(None) => phases.clear_wake(),
             Err(failure) => break Err(failure),
         }
     };
     if result.is_err() {
-        gates.for_each(Gate::fail);
+        abandon(gates);
     }
     result
+}
+
+/// Makes the threads of all flows stop, because of a failure outside of them.
+fn abandon<'a>(gates: impl Iterator<Item = &'a Gate>) {
+    for gate in gates {
+        gate.fail(FailureReason::Interrupted);
+    }
 }

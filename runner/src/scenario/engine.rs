@@ -10,6 +10,8 @@ mod post;
 mod setup;
 mod synchronize;
 
+use std::sync::Arc;
+
 use crds::record::{CaseFailure, FailureReason};
 
 pub use post::Place;
@@ -25,6 +27,7 @@ use super::waiting::Waiting;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::immediate::CaseTag;
 use crate::integrity::Inspector;
+use crate::memory::Memory;
 use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
 use crate::transport::{Peer, RemoteKey, Transport, TransportError};
@@ -65,6 +68,11 @@ pub struct Engine<'a, T: Transport> {
 }
 
 impl<T: Transport> Engine<'_, T> {
+    /// Memory of the case on this thread.
+    pub(super) fn memory(&self) -> Result<Arc<Memory>, CaseFailure> {
+        self.thread.memory(self.region).ok_or_else(missing_memory)
+    }
+
     /// Serves the peer until `until` returns true.
     pub fn serve_until(
         &mut self,
@@ -96,7 +104,7 @@ impl<T: Transport> Engine<'_, T> {
     /// thread sleeps in the library; in the mode `Yield`, it sleeps in short steps.
     ///
     /// # Errors
-    /// Those of [`Engine::idle`].
+    /// The errors of [`Engine::idle`].
     pub fn idle_until(&mut self, activity: &'static str, due: u64) -> Result<(), CaseFailure> {
         let expired = self
             .waiting
@@ -151,6 +159,11 @@ impl<T: Transport> Engine<'_, T> {
         );
         failure(FailureReason::DeadlineExceeded, message)
     }
+}
+
+fn missing_memory() -> CaseFailure {
+    let message = "the memory of this case is missing; this is a bug in fabricbench".to_owned();
+    failure(FailureReason::Internal, message)
 }
 
 /// Creates a failure of this case.

@@ -1,8 +1,8 @@
 //! Transfers one at a time, each followed by a flush of the endpoint if the library has flushes.
 //!
-//! A sample begins before the transfer is posted. It ends when the transfer is complete, as in other transfers, and its
-//! flush has completed. The duration of the flush counts from the local completion of the transfer, which only allows
-//! the application to reuse the memory.
+//! A sample begins before the transfer is posted. It ends when the transfer is complete, as for other transfers, and its
+//! flush has also completed. The duration of the flush counts from the local completion of the transfer, which only
+//! allows the application to reuse the memory.
 
 use crds::record::CaseFailure;
 
@@ -21,7 +21,7 @@ pub(super) struct Samples<'a> {
     pub flushes: &'a mut Recorder,
 }
 
-/// Runs as many transfers as `budget` allows, the first from `start`. Returns the end time of the last one.
+/// Runs as many transfers as `budget` allows. The first one starts at `start`. Returns the end time of the last one.
 pub(super) fn run<T: Transport>(
     engine: &mut Engine<'_, T>,
     mut budget: Budget,

@@ -2,22 +2,22 @@
 //! several times, after a first distribution for warm-up. A sample is the time from the first byte of a message to the confirmation that a consumer has the tensor.
 //! The target only takes part in the steps of the case, and sleeps.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crds::assignment::FootprintWorkload;
 use crds::record::{CaseFailure, FailureReason, FootprintReport};
-use crds::v1alpha1::{MemoryKind, RpcChannel};
+use crds::v1alpha1::RpcChannel;
 
-use super::case::Case;
+use super::case::{Case, Role};
 use super::case_protocol::{ThreadMeasurement, Work};
-use super::engine::{Engine, failure};
-use super::rpc::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available};
+use super::engine::{Engine, data_seed, failure};
+use super::isolated::{
+    Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available, check_sharing, samples,
+};
 use crate::extension::pages::{self, ProcessMemory};
-use crate::extension::{CallPlan, Extension, Passing, Payload};
+use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
-use crate::memory::Memory;
 use crate::transport::Transport;
 
 /// Side that distributes the tensor.
@@ -26,62 +26,27 @@ pub(super) struct Distributor {
     channel: RpcChannel,
     bytes: u64,
     recorder: Recorder,
-    started: Option<Started>,
+    started: Option<HostAndConsumers>,
 }
 
 /// The tensor of the host, and the consumers.
-struct Started {
+struct HostAndConsumers {
+    /// Size of the tensor, in bytes.
+    bytes: u64,
     baseline: ProcessMemory,
-    tensor: Tensor,
+    tensor: Arguments,
     consumers: Vec<Extension>,
     /// Memory of the consumers before they receive the tensor.
     own: ProcessMemory,
 }
 
-/// Tensor of the host.
-enum Tensor {
-    Bytes(Vec<u8>),
-    Shared(Arc<Memory>),
-}
-
-impl Tensor {
-    fn payload(&self) -> Payload<'_> {
-        match self {
-            Self::Bytes(bytes) => Payload::Bytes(bytes),
-            Self::Shared(memory) => Payload::Shared(memory),
-        }
-    }
-
-    /// Pss of the tensor in the host, in bytes. The host is the only process with its own bytes.
-    fn pss_bytes(&self) -> Result<u64, CaseFailure> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes.len() as u64),
-            Self::Shared(memory) => Ok(pages::of_own(memory).ok_or_else(unknown_memory)?.pss_bytes),
-        }
-    }
-}
-
-impl Started {
+impl HostAndConsumers {
     /// Starts the consumers.
     fn start(workload: &FootprintWorkload, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
-        let is_shared = channel == RpcChannel::SharedMemory;
-        let consumers = u64::from(workload.consumers);
-        let copies = if is_shared { 1 } else { consumers + 1 };
-        let purpose = format!("{consumers} consumers and {copies} copies of the tensor");
-        check_available(copies * bytes + consumers * EXTENSION_BYTES, &purpose)?;
+        check_memory(channel, bytes, workload.consumers.into())?;
         let baseline = memory_of(std::process::id())?;
-        let tensor = if is_shared {
-            let memory = Memory::allocate(MemoryKind::SharedMemory, bytes as usize);
-            Tensor::Shared(memory.map_err(|error| failure(error.reason(), error.to_string()))?)
-        } else {
-            Tensor::Bytes(vec![1; bytes as usize])
-        };
-        let plan = CallPlan {
-            hops: 1,
-            bytes,
-            passing: if is_shared { Passing::Map } else { Passing::Copy },
-            echo: false,
-        };
+        let plan = plan(channel, bytes);
+        let tensor = Arguments::allocate(plan.passing, bytes)?;
         let limit = Duration::from_secs(workload.timeout_seconds.into());
         let start = |_| Extension::start(channel == RpcChannel::Tcp, plan, limit);
         let consumers = (0..workload.consumers)
@@ -89,6 +54,7 @@ impl Started {
             .collect::<Result<Vec<_>, _>>()?;
         let own = memory_of_all(&consumers)?;
         Ok(Self {
+            bytes,
             baseline,
             tensor,
             consumers,
@@ -101,10 +67,14 @@ impl Started {
         Ok(memory_of(std::process::id())?.pss_bytes + memory_of_all(&self.consumers)?.pss_bytes)
     }
 
-    /// The memory while all consumers have the tensor. `totals` contains the Pss of all processes after each distribution.
+    /// Memory while all consumers have the tensor. `totals` contains the Pss of all processes after each distribution.
     fn report(&mut self, totals: &[u64]) -> Result<FootprintReport, CaseFailure> {
         let with_tensor = memory_of_all(&self.consumers)?;
-        let mut tensor_pss_bytes = self.tensor.pss_bytes()?;
+        let mut tensor_pss_bytes = match self.tensor.shared() {
+            Some(memory) => pages::of_own(memory).ok_or_else(unknown_memory)?.pss_bytes,
+            // The host is the only process with its own bytes.
+            None => self.bytes,
+        };
         for consumer in &mut self.consumers {
             tensor_pss_bytes += consumer.held_pages()?.pss_bytes;
         }
@@ -135,7 +105,7 @@ impl Distributor {
 
 impl<T: Transport> Work<T> for Distributor {
     fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        let started = Started::start(&self.workload, self.channel, self.bytes)?;
+        let started = HostAndConsumers::start(&self.workload, self.channel, self.bytes)?;
         let started = self.started.insert(started);
         // The allocator of a consumer keeps the memory of its first messages for later ones.
         for consumer in &mut started.consumers {
@@ -184,6 +154,56 @@ impl<T: Transport> Work<T> for Distributor {
     }
 }
 
+fn plan(channel: RpcChannel, bytes: u64) -> CallPlan {
+    CallPlan {
+        hops: 1,
+        bytes,
+        passing: match channel {
+            RpcChannel::SharedMemory => PayloadPassing::Map,
+            _ => PayloadPassing::Copy,
+        },
+        echo: false,
+    }
+}
+
+/// Checks that the consumers and the copies of the tensor fit into the available memory.
+fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), CaseFailure> {
+    let copies = match channel {
+        RpcChannel::SharedMemory => 1,
+        _ => consumers + 1,
+    };
+    let purpose = format!("{consumers} consumers and {copies} copies of the tensor");
+    check_available(copies * bytes + consumers * EXTENSION_BYTES, &purpose)
+}
+
+/// The integrity pass: passes the tensor to one consumer, as a measured case does, which checks every byte of what it keeps.
+/// Returns the report of the initiator, and the evidence of sharing.
+pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFailure> {
+    let (channel, bytes) = (case.arm.channel, case.size_bytes);
+    check_memory(channel, bytes, 1)?;
+    let plan = plan(channel, bytes);
+    let seed = data_seed(case.seed, Role::Initiator, 0);
+    let mut tensor = Arguments::allocate(plan.passing, bytes)?;
+    // Filling a large tensor takes long, and is not part of its distribution.
+    tensor.fill(seed, 0)?;
+    let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, limit)?;
+    for transfer in 0..samples(bytes) {
+        if transfer > 0 {
+            consumer.release()?;
+            tensor.fill(seed, transfer)?;
+        }
+        consumer.check_payloads(seed, transfer)?;
+        consumer.hold(tensor.payload())?;
+    }
+    let mut evidence = Vec::new();
+    if let Some(memory) = tensor.shared() {
+        let there = consumer.held_pages()?;
+        let here = pages::of_mapping(std::process::id(), memory);
+        evidence.push(check_sharing(channel, bytes, here.as_ref(), &there)?);
+    }
+    Ok((consumer.report()?, evidence))
+}
+
 fn memory_of(process: u32) -> Result<ProcessMemory, CaseFailure> {
     pages::of_process(process).ok_or_else(unknown_memory)
 }
@@ -201,13 +221,13 @@ fn memory_of_all(consumers: &[Extension]) -> Result<ProcessMemory, CaseFailure> 
 fn unknown_memory() -> CaseFailure {
     failure(
         FailureReason::OperationRejected,
-        "the memory of a process is unknown: the kernel does not provide /proc/PID/smaps_rollup, which needs Linux 4.14, or \
-         the process has exited"
+        "the memory of a process is unknown: the kernel does not provide /proc/PID/smaps_rollup, which requires \
+         Linux 4.14, or the process has exited"
             .to_owned(),
     )
 }
 
-/// Slope of the line of least squares through `values` at 0, 1, 2 and so on; 0 for fewer than two values.
+/// Slope of the least-squares line through `values` at 0, 1, 2 and so on; 0 for fewer than two values.
 fn slope(values: &[u64]) -> f64 {
     let count = values.len() as f64;
     let middle = (count - 1.0) / 2.0;
@@ -226,10 +246,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slope_is_that_of_the_line_of_least_squares() {
+    fn slope_is_computed_by_least_squares() {
         assert_eq!(slope(&[5, 5, 5]), 0.0);
         assert_eq!(slope(&[10, 20, 30, 40]), 10.0);
-        // One outlier in the middle does not make a trend.
+        // One outlier in the middle is not a trend.
         assert_eq!(slope(&[10, 90, 10]), 0.0);
         assert_eq!(slope(&[40, 30]), -10.0);
         assert_eq!((slope(&[7]), slope(&[])), (0.0, 0.0));

@@ -1,17 +1,22 @@
 //! Synchronizes the threads of one side within a case. Uses only atomics, so that threads can continue to serve their
 //! peers while they wait.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crds::record::FailureReason;
 
 /// Progress of the threads of one side through the steps of a case.
 #[derive(Debug)]
 pub struct Gate {
     threads: u32,
     warm: AtomicU32,
+    active: AtomicU32,
+    measured: AtomicU32,
     done: AtomicU32,
     window: AtomicBool,
     end: AtomicBool,
-    failed: AtomicBool,
+    failure: OnceLock<FailureReason>,
 }
 
 impl Gate {
@@ -20,10 +25,12 @@ impl Gate {
         Self {
             threads,
             warm: AtomicU32::new(0),
+            active: AtomicU32::new(0),
+            measured: AtomicU32::new(0),
             done: AtomicU32::new(0),
             window: AtomicBool::new(false),
             end: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
+            failure: OnceLock::new(),
         }
     }
 
@@ -48,6 +55,28 @@ impl Gate {
         self.window.load(Ordering::Acquire)
     }
 
+    /// Records that transfers of the calling thread have completed, and that it continues to post.
+    pub fn arrive_active(&self) {
+        self.active.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether transfers of all threads have completed.
+    #[inline]
+    pub fn all_active(&self) -> bool {
+        self.active.load(Ordering::Acquire) == self.threads
+    }
+
+    /// Records that the window of the calling thread has closed, and that it continues to post.
+    pub fn arrive_measured(&self) {
+        self.measured.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether the windows of all threads have closed.
+    #[inline]
+    pub fn all_measured(&self) -> bool {
+        self.measured.load(Ordering::Acquire) == self.threads
+    }
+
     /// Records that the calling thread has posted and drained all its operations.
     pub fn arrive_done(&self) {
         self.done.fetch_add(1, Ordering::AcqRel);
@@ -65,18 +94,19 @@ impl Gate {
 
     /// Whether the case has ended.
     #[inline]
-    pub fn ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.end.load(Ordering::Acquire)
     }
 
-    /// Records that the calling thread abandons the case.
-    pub fn fail(&self) {
-        self.failed.store(true, Ordering::Release);
+    /// Records that the calling thread abandons the case for this reason. Returns the reason of the thread that was first to
+    /// abandon it.
+    pub fn fail(&self, reason: FailureReason) -> FailureReason {
+        *self.failure.get_or_init(|| reason)
     }
 
     /// Whether any thread has abandoned the case.
     #[inline]
     pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        self.failure.get().is_some()
     }
 }

@@ -62,7 +62,10 @@ impl Geometry {
         let mut receives = None;
         if operation == TransferOperation::Send {
             let in_flight = match scenario.workload {
-                Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1,
+                Workload::PingPong(_)
+                | Workload::Rpc(_)
+                | Workload::MemoryFootprint(_)
+                | Workload::Command(_) => 1,
                 Workload::Transfer(_) | Workload::ParameterServing(_) => window,
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
@@ -78,7 +81,8 @@ impl Geometry {
             Workload::PingPong(_)
             | Workload::Rpc(_)
             | Workload::MemoryFootprint(_)
-            | Workload::ParameterServing(_) => 1,
+            | Workload::ParameterServing(_)
+            | Workload::Command(_) => 1,
             Workload::Transfer(transfer) => transfer.batch.min(window),
         };
         let offsets = |base: u64| {
@@ -112,7 +116,7 @@ impl Geometry {
 pub(super) fn operation(workload: &Workload) -> TransferOperation {
     match workload {
         Workload::Transfer(transfer) => transfer.operation,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => TransferOperation::Send,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => TransferOperation::Send,
         Workload::ParameterServing(serving) => serving.operation(),
         Workload::PingPong(ping_pong) => match ping_pong.operation {
             PingPongOperation::Send => TransferOperation::Send,

@@ -22,6 +22,10 @@ pub struct Inbox {
     pub stopped: bool,
     /// Whether the other side has sampled the idle fabric.
     pub idle_sampled: bool,
+    /// Whether transfers of all threads of the other side have completed, while it continues to post.
+    pub active: bool,
+    /// Whether the windows of all threads of the other side have closed, while it continues to post.
+    pub measured: bool,
     /// Number of groups that the other side has prepared.
     pub prepared: u64,
     /// Number of groups that the other side has posted.
@@ -67,6 +71,8 @@ impl Inbox {
             Signal::Stop => self.stop = true,
             Signal::Stopped => self.stopped = true,
             Signal::IdleSampled => self.idle_sampled = true,
+            Signal::Active => self.active = true,
+            Signal::Measured => self.measured = true,
             Signal::Prepared => self.prepared += 1,
             Signal::Posted => self.posted += 1,
             Signal::ClockRequest => self.clock_requests += 1,

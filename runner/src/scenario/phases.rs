@@ -35,7 +35,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Creates the phases of `threads` threads, the first of `posters` of which post.
+    /// Creates the phases of `threads` threads, of which the first `posters` post.
     ///
     /// # Errors
     /// If the system cannot create an event file descriptor.
@@ -116,7 +116,7 @@ impl Phases {
     }
 
     /// Phase that all threads have reached; `None` if the threads that post are not all ready.
-    pub fn reached(&self) -> Option<FlowPhase> {
+    pub fn reached_phase(&self) -> Option<FlowPhase> {
         let all_posters = |arrived: &AtomicU32| arrived.load(Ordering::Acquire) == self.posters;
         if self.failed.load(Ordering::Acquire) {
             Some(FlowPhase::Failed)
@@ -153,46 +153,47 @@ mod tests {
     #[test]
     fn a_phase_is_reached_when_the_last_thread_enters_it() {
         let phases = Phases::new(2, 2).unwrap();
-        assert_eq!(phases.reached(), None);
+        assert_eq!(phases.reached_phase(), None);
         phases.arrive_ready();
-        assert_eq!(phases.reached(), None);
+        assert_eq!(phases.reached_phase(), None);
         phases.arrive_ready();
-        assert_eq!(phases.reached(), Some(FlowPhase::Ready));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Ready));
         assert!(!phases.may_start());
         phases.apply(FlowCommand::Start);
         phases.arrive_active();
-        assert_eq!(phases.reached(), Some(FlowPhase::Ready));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Ready));
         phases.arrive_active();
-        assert_eq!(phases.reached(), Some(FlowPhase::Active));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Active));
         assert!(!phases.may_measure());
         phases.apply(FlowCommand::Measure);
         phases.arrive_measured();
-        assert_eq!(phases.reached(), Some(FlowPhase::Active));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Active));
         phases.arrive_measured();
-        assert_eq!(phases.reached(), Some(FlowPhase::Measured));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Measured));
         assert!(!phases.must_finish());
         phases.apply(FlowCommand::Finish);
         assert!(phases.must_finish() && !phases.all_ended());
         phases.arrive_ended(false);
         phases.arrive_ended(true);
         assert!(phases.all_ended());
-        assert_eq!(phases.reached(), Some(FlowPhase::Failed));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Failed));
     }
 
     #[test]
     fn a_worker_that_only_receives_reaches_every_phase_with_its_command() {
         let phases = Phases::new(0, 3).unwrap();
-        assert_eq!(phases.reached(), Some(FlowPhase::Ready));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Ready));
         phases.apply(FlowCommand::Start);
-        assert_eq!(phases.reached(), Some(FlowPhase::Active));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Active));
         phases.apply(FlowCommand::Measure);
-        assert_eq!(phases.reached(), Some(FlowPhase::Measured));
+        assert_eq!(phases.reached_phase(), Some(FlowPhase::Measured));
     }
 
     #[test]
     fn every_phase_wakes_the_waiting_thread() {
         let phases = Phases::new(1, 1).unwrap();
-        let readable = || crate::frame::readable(&phases.wake_fd(), std::time::Instant::now()).unwrap();
+        let readable =
+            || crate::frame::wait_until_readable(&phases.wake_fd(), std::time::Instant::now()).unwrap();
         assert!(!readable());
         phases.arrive_active();
         assert!(readable());

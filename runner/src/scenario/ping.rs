@@ -1,8 +1,8 @@
 //! Pings: control messages, to each of which the other side replies at its next poll.
 //!
-//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings beside transfers use
-//! the same endpoint, on the rail of the control messages, so their delay shows how long a small message waits behind
-//! the transfers (head-of-line blocking) compared with an idle fabric.
+//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings that are sent during
+//! transfers use the same endpoint, on the rail of the control messages, so their delay shows how long a small message
+//! waits behind the transfers (head-of-line blocking) compared with an idle fabric.
 
 use crds::assignment::Extent;
 use crds::record::{CaseFailure, Durations, PingReport};
@@ -68,7 +68,7 @@ impl Pings {
     }
 }
 
-/// Recorders of pings on the idle fabric and beside transfers.
+/// Recorders of pings on the idle fabric and during transfers.
 #[derive(Debug)]
 pub struct PingRecorders {
     idle: Option<Recorder>,
@@ -105,10 +105,15 @@ impl PingRecorders {
         Ok(())
     }
 
-    /// Starts to send pings beside transfers.
+    /// Starts to send pings during transfers.
     pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
         engine.pings.recorder = self.loaded.take();
         engine.pings.is_repeating = true;
+    }
+
+    /// Stops sending pings. The reply to the last one is still recorded.
+    pub fn pause<T: Transport>(engine: &mut Engine<'_, T>) {
+        engine.pings.is_repeating = false;
     }
 
     /// Stops sending pings, and waits for the reply to the last one.
@@ -116,7 +121,7 @@ impl PingRecorders {
     /// # Errors
     /// Fails if the reply does not arrive before the deadline.
     pub fn stop<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        engine.pings.is_repeating = false;
+        Self::pause(engine);
         wait_for_reply(engine)?;
         self.loaded = engine.pings.recorder.take();
         Ok(())

@@ -37,8 +37,8 @@ impl Initiator {
         }
     }
 
-    /// Runs as many round trips as `budget` allows, the first from `start`. Returns their number and the end time of
-    /// the last round trip.
+    /// Runs as many round trips as `budget` allows. The first one starts at `start`. Returns their number and the end
+    /// time of the last round trip.
     fn run_round_trips<T: Transport>(
         engine: &mut Engine<'_, T>,
         mut budget: Budget,

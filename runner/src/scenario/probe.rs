@@ -8,6 +8,7 @@ use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{MemoryKind, PingPongOperation, RpcChannel};
 
 use super::case::{Case, Role};
+use super::command::CommandSite;
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use crate::arm_endpoints::ArmEndpoints;
@@ -46,6 +47,7 @@ pub fn probe<T: Transport>(
         inject_max_bytes: None,
         doorbell_max_batch: None,
         channel: RpcChannel::Transport,
+        arguments: Vec::new(),
         striping: StripingRule {
             policy: StripingPolicy::Single,
             threshold_bytes: 0,
@@ -55,7 +57,8 @@ pub fn probe<T: Transport>(
     let facts = endpoints.facts().clone();
     let polling = endpoints.polling;
     let start = Instant::now();
-    // Each flow of the many-to-many pattern has separate threads, of which only its own are connected to the peer.
+    // Each flow of the many-to-many pattern has separate threads. Only the threads of the flow with the peer are
+    // connected to it.
     let connected = |thread: &EndpointThread<T>| thread.peer(peer_rank).is_some();
     let is_connected = endpoints.threads.iter().any(connected);
     let threads = endpoints.threads.iter_mut().enumerate();
@@ -71,6 +74,7 @@ pub fn probe<T: Transport>(
             deadline: deadline.saturating_sub(start.elapsed()),
             seed: 0,
             keep_samples: false,
+            site: CommandSite::default(),
         };
         let setup = Setup {
             case: &case,
@@ -83,7 +87,8 @@ pub fn probe<T: Transport>(
         let gate = Gate::new(1);
         let mut engine = Engine::new(thread, &gate, &setup)?;
         engine.tag = CaseTag::PROBE;
-        exchange(&mut engine).map_err(|error| unreachable(&engine, index, peer_rank, deadline, error))?;
+        exchange(&mut engine)
+            .map_err(|error| unreachable_failure(&engine, index, peer_rank, deadline, error))?;
     }
     Ok(())
 }
@@ -98,7 +103,7 @@ fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>
     engine.wait_for_local_completions()
 }
 
-fn unreachable<T: Transport>(
+fn unreachable_failure<T: Transport>(
     engine: &Engine<'_, T>,
     thread: usize,
     rank: u32,

@@ -1,7 +1,7 @@
 //! Bursts of writes, each followed by a burst of reads of the memory that it has written.
 //!
 //! A burst begins when all transfers of the previous one are complete. The reads use the slots and the rails of the
-//! writes, so that both move the same bytes on every rail, in opposite directions.
+//! writes, so both transfer the same bytes on every rail, in opposite directions.
 
 use crds::record::CaseFailure;
 

@@ -12,6 +12,7 @@ use super::ping::{PingRecorders, durations};
 use super::simultaneous::ThreadWindow;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
+use crate::transport::CallNames;
 
 /// Builds the report of one side from the reports of its threads, ordered by thread number. The rails are divided into
 /// `groups` groups, to which the threads are assigned round-robin.
@@ -31,6 +32,7 @@ pub(super) fn side_report(
     let mut pings = None;
     let mut calls = None;
     let mut footprint = None;
+    let mut command = None;
     let mut extension_cpu_nanos = 0;
     let mut windows = Vec::new();
     let mut read_backs = Vec::new();
@@ -56,6 +58,7 @@ pub(super) fn side_report(
             extension_cpu_nanos += thread.extension_cpu_nanos;
         }
         footprint = footprint.or(measurement.footprint);
+        command = command.or(measurement.command);
         recorders.push(measurement.recorder);
         read_backs.extend(measurement.read_backs);
         first_burst_nanos = first_burst_nanos.max(measurement.first_burst_nanos);
@@ -88,6 +91,7 @@ pub(super) fn side_report(
             ping: pings.map(PingRecorders::report),
             call: calls,
             footprint,
+            command,
             simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
             read_back,
             first_burst_nanos,
@@ -109,6 +113,10 @@ fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallRep
 
 /// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the last
 /// completion. `None` if the case is not a flow of the many-to-many pattern.
+///
+/// Every thread posts before, during and after its own window, so the rate of the flow is the sum of the rates of its
+/// threads. The span from the first opening to the last closing is not the time of these transfers: it contains time in
+/// which a thread transferred outside its own window.
 fn simultaneous(
     windows: &[ThreadWindow],
     (first_post, last_completion): (u64, u64),
@@ -117,10 +125,18 @@ fn simultaneous(
     let opened = windows.iter().map(|window| window.opened).min()?;
     let closed = windows.iter().map(|window| window.closed).max()?;
     let operations = windows.iter().map(|window| window.operations).sum::<u64>();
+    let rate: f64 = windows
+        .iter()
+        .map(|window| window.operations as f64 / window.length_nanos() as f64)
+        .sum();
+    let elapsed_nanos = match operations {
+        0 => windows.iter().map(ThreadWindow::length_nanos).min()?,
+        _ => (operations as f64 / rate).round() as u64,
+    };
     Some(Simultaneous {
         operations,
         payload_bytes: operations * size_bytes,
-        elapsed_nanos: closed - opened,
+        elapsed_nanos,
         lead_nanos: opened.saturating_sub(first_post),
         tail_nanos: last_completion.saturating_sub(closed),
     })
@@ -131,13 +147,15 @@ pub(super) fn new_evidence(
     reported: &mut BTreeSet<(u64, String)>,
     case: &Case<'_>,
     side: &SideReport,
+    names: CallNames,
     rails: u64,
 ) -> Vec<String> {
-    let Some(posted) = &side.posted else {
+    let Some(posted) = side.posted.as_ref().filter(|posted| posted.command.is_none()) else {
         return Vec::new();
     };
     let lines = evidence::lines(
         &posted.counters,
+        names,
         geometry::operation(&case.scenario.workload),
         case.arm.striping,
         case.size_bytes,
@@ -145,4 +163,55 @@ pub(super) fn new_evidence(
     );
     let is_new = |line: &String| reported.insert((case.size_bytes, line.clone()));
     lines.into_iter().filter(is_new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(opened: u64, closed: u64, operations: u64) -> ThreadWindow {
+        ThreadWindow {
+            opened,
+            closed,
+            operations,
+        }
+    }
+
+    /// Operations per nanosecond, as computed from the record.
+    fn rate(windows: &[ThreadWindow]) -> f64 {
+        let found = simultaneous(windows, (0, 4_000_000), 64).unwrap();
+        assert_eq!(found.payload_bytes, 64 * found.operations);
+        found.operations as f64 / found.elapsed_nanos as f64
+    }
+
+    #[test]
+    fn rate_of_a_flow_is_the_sum_of_the_rates_of_its_threads() {
+        // Two threads that transfer at the same constant rate, before, during and after their windows.
+        let constant = |opened: u64| window(opened, opened + 1_000_000, 100_000);
+        for opened in [0, 1, 500_000, 1_000_000, 2_500_000] {
+            let rate = rate(&[constant(500_000), constant(opened)]);
+            assert!((rate - 0.2).abs() < 1e-6, "{opened}: {rate}");
+        }
+        // 0.1 and 0.25 operations per nanosecond.
+        let rate = rate(&[window(0, 1_000_000, 100_000), window(700_000, 1_900_000, 300_000)]);
+        assert!((rate - 0.35).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn time_outside_the_windows_is_not_part_of_the_rate() {
+        let found = simultaneous(
+            &[window(1_000, 5_000, 7), window(2_000, 6_000, 7)],
+            (400, 9_000),
+            8,
+        );
+        let expected = Simultaneous {
+            operations: 14,
+            payload_bytes: 112,
+            elapsed_nanos: 4_000,
+            lead_nanos: 600,
+            tail_nanos: 3_000,
+        };
+        assert_eq!(found, Some(expected));
+        assert_eq!(simultaneous(&[], (0, 1), 8), None);
+    }
 }

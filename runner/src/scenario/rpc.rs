@@ -1,13 +1,13 @@
 //! Calls between two isolated processes.
 //!
-//! A sample lasts from the first call to its reply. The calls of a sample are nested: every process but the last calls the
-//! other one before it replies. A request contains the payload; a reply contains it if the payload is echoed, and its length
-//! otherwise.
+//! A sample lasts from the first call to its reply. The calls of a sample are nested: every process except the last one
+//! calls the other process before it replies. A request contains the payload; a reply contains it if the payload is
+//! echoed, and its length otherwise.
 //!
 //! Over a transport ([`transport`]), host and extension are the initiator and the target of the pair. A message is copied
 //! into registered memory before it is posted, and out of it when it has arrived, as by a library that serializes its
 //! arguments. Over all other channels ([`host`]), the initiator is the host and starts the extension on its machine, before
-//! the warm-up of each case; the target only takes part in the steps of the case, and sleeps.
+//! the warm-up of each case; the target only takes part in the steps of the case, and otherwise sleeps.
 
 mod check;
 mod host;
@@ -18,7 +18,7 @@ use crds::assignment::RpcWorkload;
 use crds::v1alpha1::RpcPayload;
 
 pub(super) use check::check;
-pub(super) use host::{Bystander, EXTENSION_BYTES, Host, POLL_INTERVAL_NANOS, check_available};
+pub(super) use host::Host;
 pub(super) use transport::{Callee, Caller};
 
 /// Whether the reply to a payload of `bytes` bytes contains the payload.
@@ -26,7 +26,7 @@ fn is_echoed(bytes: u64) -> bool {
     RpcPayload::with_size(bytes).is_some_and(RpcPayload::is_echoed)
 }
 
-/// Number of messages of a sample: a request and a reply for each call.
+/// Number of messages in a sample: a request and a reply for each call.
 fn messages(workload: &RpcWorkload) -> u32 {
     2 * workload.hops
 }

@@ -8,10 +8,12 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
+use super::command;
 use super::conductor::{Conductor, conduct};
 use super::engine::{Engine, Setup, data_seed, failure};
 use super::footprint;
 use super::gate::Gate;
+use super::isolated;
 use super::parameter_serving::{self, Publication, Trainer, Worker};
 use super::phases::Phases;
 use super::ping_pong::{Initiator, Target};
@@ -34,6 +36,8 @@ enum ThreadOutcome {
 
 /// One flow of a case on this side. A case between two workers has a single flow.
 struct Flow<'a> {
+    /// Index of the flow among those of this worker.
+    index: usize,
     gate: Gate,
     setup: Setup<'a>,
 }
@@ -122,9 +126,17 @@ fn run_together<T: Transport>(
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
+    // The flows of a trainer deliver the same versions.
+    let flow_count = cases.len() as u32;
+    let publication = first.scenario.workload.serving().map(|serving| {
+        let key = Publication::unique_key(first.seed);
+        Publication::new(serving, flow_count, key)
+    });
     let flows: Vec<Flow<'_>> = cases
         .iter()
-        .map(|case| Flow {
+        .enumerate()
+        .map(|(index, case)| Flow {
+            index,
             gate: Gate::new(thread_count),
             setup: Setup {
                 case,
@@ -132,11 +144,7 @@ fn run_together<T: Transport>(
                 layout: endpoints.kinds[kind].1,
                 polling: case.scenario.polling.unwrap_or(endpoints.polling),
                 facts: endpoints.facts().clone(),
-                publication: case
-                    .scenario
-                    .workload
-                    .serving()
-                    .map(|serving| Publication::new(serving, Publication::unique_key(case.seed))),
+                publication: publication.as_ref(),
             },
         })
         .collect();
@@ -156,10 +164,11 @@ fn run_together<T: Transport>(
     let facts = endpoints.facts().clone();
     let side = SideContext {
         role: first.role,
-        // The trainer and the workers of parameter serving both end by themselves.
+        // The trainer and the workers of parameter serving end without a command.
         bidirectional: first.scenario.workload.is_bidirectional()
             || first.scenario.workload.serving().is_some(),
         phases: phases.as_ref(),
+        flow: 0,
         thread: 0,
         usage: &endpoints.usage,
         rails: &facts.rails[..used_rails],
@@ -172,6 +181,7 @@ fn run_together<T: Transport>(
             let threads = threads.iter_mut().take(thread_count as usize).enumerate();
             let started = threads.map(|(number, thread)| {
                 let side = SideContext {
+                    flow: flow.index,
                     thread: number,
                     ..side
                 };
@@ -179,7 +189,7 @@ fn run_together<T: Transport>(
                     .name(format!("measure-{number}"))
                     .spawn_scoped(scope, move || run_thread(thread, &flow.gate, &flow.setup, side));
                 started.map_err(|error| {
-                    flow.gate.fail();
+                    flow.gate.fail(FailureReason::Internal);
                     if let Some(phases) = side.phases {
                         phases.arrive_ended(true);
                     }
@@ -208,10 +218,11 @@ fn run_together<T: Transport>(
     for (flow, results) in flows.iter().zip(results) {
         let case = flow.setup.case;
         let report = all_or_first_failure(results)
-            .and_then(|outcomes| case_report(&flow.setup, outcomes, groups, cases.len() as u64));
+            .and_then(|outcomes| case_report(flow, outcomes, groups, flow_count.into()));
         reports.push(report.map(|mut report| {
             if let SideOutcome::Measured(side) = &report.outcome {
-                report.evidence = report::new_evidence(&mut endpoints.evidence, case, side, rails);
+                report.evidence =
+                    report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
             }
             report
         }));
@@ -222,12 +233,12 @@ fn run_together<T: Transport>(
 /// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran in this
 /// process at the same time.
 fn case_report(
-    setup: &Setup<'_>,
+    flow: &Flow<'_>,
     outcomes: Vec<ThreadOutcome>,
     groups: usize,
     flows: u64,
 ) -> Result<CaseReport, CaseFailure> {
-    let case = setup.case;
+    let case = flow.setup.case;
     let (mut reports, mut checked, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for outcome in outcomes {
         match outcome {
@@ -246,11 +257,13 @@ fn case_report(
         });
     }
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
-    let mut side = match &setup.publication {
-        Some(publication) => parameter_serving::side_report(case, reports, groups, publication)?,
+    let mut side = match flow.setup.publication {
+        Some(publication) => {
+            parameter_serving::side_report(case, reports, groups, publication.of_flow(flow.index))?
+        }
         None => report::side_report(case, reports, groups)?,
     };
-    // The CPU time is that of the process, so the sum over its flows is the CPU time of the worker.
+    // The CPU time of the process is divided among its flows, so the sum over the flows is the CPU time of the worker.
     side.cpu_nanos /= flows.max(1);
     Ok(CaseReport {
         outcome: SideOutcome::Measured(Box::new(side)),
@@ -324,15 +337,16 @@ fn run_engine<T: Transport>(
     let mut engine = match engine {
         Ok(engine) => engine,
         Err(error) => {
-            gate.fail();
+            gate.fail(error.reason);
             return Err(error);
         }
     };
     let outcome = run_pass(&mut engine, setup, side);
     if let Err(error) = &outcome {
-        gate.fail();
+        // A thread that stops because of another one tells its peer the cause.
+        let cause = gate.fail(error.reason);
         if engine.inbox.aborted.is_none() {
-            engine.abort(error.reason);
+            engine.abort(cause);
         }
     }
     outcome
@@ -346,16 +360,25 @@ fn run_pass<T: Transport>(
     let case = setup.case;
     let workload = &case.scenario.workload;
     let off_fabric = workload.is_off_fabric(case.arm.channel);
+    if let (Pass::Integrity, Some(given)) = (case.pass, workload.command()) {
+        let (report, evidence) = command::observe(engine, case, given, &setup.facts)?;
+        return Ok(ThreadOutcome::Checked(report, evidence));
+    }
     if case.pass == Pass::Integrity {
         if off_fabric {
-            let (report, evidence) = rpc::check(engine, case)?;
+            let (report, evidence) = isolated::check(engine, case.role, |limit| match workload {
+                Workload::Rpc(workload) => rpc::check(workload, case, limit),
+                Workload::MemoryFootprint(_) => footprint::check(case, limit),
+                // An empty report makes the cases invalid.
+                _ => Ok(isolated::Checked::default()),
+            })?;
             return Ok(ThreadOutcome::Checked(report, evidence));
         }
         return Ok(ThreadOutcome::Checked(check::check(engine, case)?, Vec::new()));
     }
     if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
     {
-        return measure(engine, SimultaneousPoster::new(workload, phases)?, side);
+        return measure(engine, SimultaneousPoster::of_flow(workload, phases)?, side);
     }
     match (workload, side.role) {
         (Workload::Rpc(workload), Role::Initiator) if off_fabric => {
@@ -365,7 +388,7 @@ fn run_pass<T: Transport>(
             measure(engine, footprint::Distributor::new(workload, case), side)
         }
         (Workload::Rpc(_) | Workload::MemoryFootprint(_), Role::Target) if off_fabric => {
-            measure(engine, rpc::Bystander, side)
+            measure(engine, isolated::IdleSide, side)
         }
         (Workload::Rpc(workload), Role::Initiator) => {
             measure(engine, rpc::Caller::new(workload, case.size_bytes), side)
@@ -373,16 +396,25 @@ fn run_pass<T: Transport>(
         (Workload::Rpc(workload), Role::Target) => {
             measure(engine, rpc::Callee::new(workload, case.size_bytes), side)
         }
+        (Workload::Command(workload), Role::Initiator) => {
+            measure(engine, command::Client::new(workload, case, &setup.facts), side)
+        }
+        (Workload::Command(workload), Role::Target) => {
+            measure(engine, command::Server::new(workload, case, &setup.facts), side)
+        }
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
+        (Workload::Transfer(workload), role) if side.bidirectional && workload.open_loop.is_none() => {
+            measure(engine, SimultaneousPoster::of_direction(workload, role), side)
+        }
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
             engine,
-            Poster::new(workload, role, data_seed(case.seed, role, side.thread)),
+            Poster::new(workload, data_seed(case.seed, role, side.thread)),
             side,
         ),
         (Workload::Transfer(_) | Workload::MemoryFootprint(_), _) => measure(engine, PassiveTarget, side),
-        (Workload::ParameterServing(serving), Role::Initiator) => match &setup.publication {
-            Some(publication) => measure(engine, Trainer::new(serving, publication, side.thread), side),
+        (Workload::ParameterServing(serving), Role::Initiator) => match setup.publication {
+            Some(publication) => measure(engine, Trainer::new(serving, publication, side), side),
             None => {
                 let message = "the case has no versions; this is a bug in fabricbench".to_owned();
                 Err(failure(FailureReason::Internal, message))

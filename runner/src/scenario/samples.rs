@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::case_protocol::ThreadReport;
 use crate::measure::recorder::Recorder;
 
-/// Samples of one side of a measured case, in nanoseconds. Those of a thread are in the order in which they were
+/// Samples of one side of a measured case, in nanoseconds. The samples of each thread are in the order in which they were
 /// recorded. Samples whose number is not known in advance, or is very large, are not stored; see
 /// [`crate::measure::recorder`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseSamples {
-    /// Latency of every operation: half of a round trip, or the time from the post of a transfer to its completion. The
-    /// reads that follow the writes of a thread come after all its writes.
+    /// Latency of every operation: half of a round-trip time, or the time from the post of a transfer to its completion.
+    /// The reads that follow the writes of a thread come after all its writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_nanos: Vec<u64>,
     /// Time from the local completion of every transfer to the completion of its flush.

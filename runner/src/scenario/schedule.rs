@@ -10,8 +10,8 @@ pub struct Schedule {
     mean_gap: f64,
     arrivals: Arrivals,
     state: u64,
-    /// Time of the next intended start since the first one, in nanoseconds. A fraction is kept, so that rounding errors
-    /// do not add up.
+    /// Time from the first to the next intended start, in nanoseconds. The fraction is kept, so that rounding errors do
+    /// not accumulate.
     next: f64,
 }
 

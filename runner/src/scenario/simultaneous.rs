@@ -1,38 +1,114 @@
-//! Transfers of one flow of the many-to-many pattern.
+//! Transfers whose rates count only while others transfer at the same time: the flows of the many-to-many pattern, and
+//! the two directions of a bidirectional transfer.
 //!
-//! The rate of a flow depends on the flows that share its links, so it counts only while all flows are active. A flow
-//! therefore posts without a pause from before the first window of any flow opens until after the last one has closed:
+//! The rate of such transfers depends on the others that share their links. A thread therefore posts without a pause from
+//! before the first window opens until after the last one has closed:
 //!
-//! 1. When both sides have read their counters, it reports that it is ready. It starts to post when all flows are ready,
-//!    so that the counters of every flow include the transfers of all flows that use the same interface.
-//! 2. It posts until a transfer has completed, and reports that it is active.
-//! 3. When all flows are active, the coordinator lets the windows open. A window opens at the first completion after
-//!    this command, and closes at the first completion after the duration of the scenario. Rates are computed between
-//!    completions, so that the transfers in flight at both ends of the window do not matter.
-//! 4. The flow continues to post until the coordinator knows that the windows of all flows have closed.
+//! 1. It posts until a transfer has completed, and reports that it is active.
+//! 2. When all threads are active, the windows may open. A window opens at the first completion after that, and closes at
+//!    the first completion after the duration, or at the last one of the number of transfers, of the scenario. Rates are
+//!    computed between completions, so that the transfers in flight at both ends of the window do not matter.
+//! 3. It continues to post until the windows of all threads have closed.
 //!
-//! A sample belongs to the window in which its transfer completes. Two windows that are open at the same time on
-//! different machines need no common clock: each is within the time in which all flows are active.
+//! The coordinator moves the flows through these phases ([`super::phases`]). Before the first one, it waits until both
+//! sides of all flows have read their counters, so that those of every flow include the transfers of all flows that use
+//! the same interface. The two sides of a bidirectional transfer signal the ends of the phases to each other.
+//!
+//! A sample belongs to the window in which its transfer completes. Windows that are open on different machines need no
+//! common clock: each is within the time in which all threads are active.
 
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::{CaseFailure, FailureReason};
 
+use super::case::Role;
 use super::case_protocol::{ThreadMeasurement, Work};
 use super::engine::{Engine, failure};
 use super::phases::Phases;
+use super::ping::PingRecorders;
 use super::transfer::run_transfers;
+use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// Work of one thread of a flow on the side that posts.
+/// Work of one thread that posts while others post.
 #[derive(Debug)]
 pub struct SimultaneousPoster<'a> {
     warmup: Extent,
-    /// Minimum length of the window, in nanoseconds.
-    duration: u64,
-    phases: &'a Phases,
+    /// Extent of the window.
+    measured: Extent,
+    coordination: Coordination<'a>,
     recorder: Option<Recorder>,
+    /// Whether the workload has pings.
+    is_pinging: bool,
+    /// Round-trip times of pings; `None` if this side sends none.
+    pings: Option<PingRecorders>,
+}
+
+/// Who determines when the windows open and when the transfers end.
+#[derive(Debug)]
+enum Coordination<'a> {
+    /// The coordinator, for all flows.
+    Flows(&'a Phases),
+    /// The two sides of a bidirectional transfer.
+    Sides(Announced),
+}
+
+/// What a thread has signalled to its peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Announced {
+    active: bool,
+    measured: bool,
+}
+
+impl Coordination<'_> {
+    /// Records that transfers of the calling thread have completed, and that it continues to post.
+    fn arrive_active<T: Transport>(&self, engine: &Engine<'_, T>) {
+        match self {
+            Self::Flows(phases) => phases.arrive_active(),
+            Self::Sides(_) => engine.gate.arrive_active(),
+        }
+    }
+
+    /// Records that the window of the calling thread has closed, and that it continues to post.
+    fn arrive_measured<T: Transport>(&self, engine: &Engine<'_, T>) {
+        match self {
+            Self::Flows(phases) => phases.arrive_measured(),
+            Self::Sides(_) => engine.gate.arrive_measured(),
+        }
+    }
+
+    /// Signals the phases that all threads of this side have reached to the other side.
+    fn announce<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let Self::Sides(announced) = self else {
+            return Ok(());
+        };
+        if !announced.active && engine.gate.all_active() {
+            announced.active = true;
+            engine.signal(Signal::Active)?;
+        }
+        if !announced.measured && engine.gate.all_measured() {
+            announced.measured = true;
+            engine.signal(Signal::Measured)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the windows may open.
+    fn may_measure<T: Transport>(&self, engine: &Engine<'_, T>) -> bool {
+        match self {
+            Self::Flows(phases) => phases.may_measure(),
+            Self::Sides(announced) => announced.active && engine.inbox.active,
+        }
+    }
+
+    /// Whether the thread must not post any more transfers.
+    fn must_finish<T: Transport>(&self, engine: &Engine<'_, T>) -> bool {
+        match self {
+            Self::Flows(phases) => phases.must_finish(),
+            Self::Sides(announced) => announced.measured && engine.inbox.measured,
+        }
+    }
 }
 
 /// Window of one thread.
@@ -44,6 +120,13 @@ pub struct ThreadWindow {
     pub closed: u64,
     /// Number of transfers that completed in the window.
     pub operations: u64,
+}
+
+impl ThreadWindow {
+    /// Length of the window in nanoseconds.
+    pub fn length_nanos(&self) -> u64 {
+        self.closed.saturating_sub(self.opened)
+    }
 }
 
 /// State of the window of one thread.
@@ -60,21 +143,51 @@ enum State {
 }
 
 impl<'a> SimultaneousPoster<'a> {
-    /// Creates the work of one thread, and allocates the memory for its samples.
+    /// Creates the work of one thread of a flow, and allocates the memory for its samples.
     ///
     /// # Errors
     /// If the workload does not last for a duration.
-    pub fn new(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
-        let Extent::DurationNanos(duration) = workload.measured else {
+    pub fn of_flow(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
+        if !matches!(workload.measured, Extent::DurationNanos(_)) {
             let message = "the flows of the many-to-many pattern need a duration".to_owned();
             return Err(failure(FailureReason::InvalidAssignment, message));
-        };
-        Ok(Self {
+        }
+        Ok(Self::new(workload, Coordination::Flows(phases), None))
+    }
+
+    /// Creates the work of one thread of a bidirectional transfer on the side with this role, and allocates the memory for
+    /// its samples.
+    pub fn of_direction(workload: &TransferWorkload, role: Role) -> Self {
+        let pings = (workload.ping && role == Role::Initiator).then(PingRecorders::new);
+        Self::new(workload, Coordination::Sides(Announced::default()), pings)
+    }
+
+    fn new(
+        workload: &TransferWorkload,
+        coordination: Coordination<'a>,
+        pings: Option<PingRecorders>,
+    ) -> Self {
+        Self {
             warmup: workload.warmup,
-            duration,
-            phases,
+            measured: workload.measured,
+            coordination,
             recorder: Some(Recorder::new(workload.measured)),
-        })
+            is_pinging: workload.ping,
+            pings,
+        }
+    }
+
+    /// Samples the idle fabric on the initiator. The target waits, so that its warm-up does not disturb the samples.
+    fn sample_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        match &mut self.pings {
+            Some(pings) => {
+                pings.measure_idle(engine)?;
+                engine.signal(Signal::IdleSampled)
+            }
+            None => engine.serve_until("waiting for the peer to sample the idle fabric", |engine| {
+                engine.inbox.idle_sampled
+            }),
+        }
     }
 
     /// State after transfers have completed, the last one at `now`; `completed` transfers have completed so far.
@@ -87,11 +200,14 @@ impl<'a> SimultaneousPoster<'a> {
         let completed = engine.outgoing.completed();
         match state {
             State::Starting => {
-                self.phases.arrive_active();
+                self.coordination.arrive_active(engine);
                 State::Active
             }
-            State::Active if self.phases.may_measure() => {
+            State::Active if self.coordination.may_measure(engine) => {
                 engine.outgoing.set_recorder(self.recorder.take());
+                if let Some(pings) = &mut self.pings {
+                    pings.start(engine);
+                }
                 State::Open {
                     opened: now,
                     completed,
@@ -100,26 +216,33 @@ impl<'a> SimultaneousPoster<'a> {
             State::Open {
                 opened,
                 completed: before,
-            } if now.saturating_sub(opened) >= self.duration => {
-                self.recorder = engine.outgoing.set_recorder(None);
-                self.phases.arrive_measured();
-                State::Closed(ThreadWindow {
-                    opened,
-                    closed: now,
-                    operations: completed - before,
-                })
-            }
-            State::Active | State::Open { .. } | State::Closed(_) => state,
+            } => match operations_at_end(self.measured, now.saturating_sub(opened), completed - before) {
+                Some(operations) => {
+                    self.recorder = engine.outgoing.set_recorder(None);
+                    if self.pings.is_some() {
+                        PingRecorders::pause(engine);
+                    }
+                    self.coordination.arrive_measured(engine);
+                    State::Closed(ThreadWindow {
+                        opened,
+                        closed: now,
+                        operations,
+                    })
+                }
+                None => state,
+            },
+            State::Active | State::Closed(_) => state,
         }
     }
 
-    /// Posts until the coordinator ends the case, and returns the window when all transfers are complete.
+    /// Posts until the windows of all threads have closed, and returns the window when all transfers are complete.
     fn post<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<ThreadWindow, CaseFailure> {
         let mut state = State::Starting;
         let mut draining = false;
         let mut completed = engine.outgoing.completed();
         loop {
-            if !draining && self.phases.must_finish() {
+            self.coordination.announce(engine)?;
+            if !draining && self.coordination.must_finish(engine) {
                 draining = true;
                 // In a window of 1, a credit is due for every transfer without a request.
                 let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
@@ -142,7 +265,7 @@ impl<'a> SimultaneousPoster<'a> {
             if engine.gate.has_failed() {
                 return Err(failure(
                     FailureReason::Interrupted,
-                    "the case was abandoned because another flow failed".to_owned(),
+                    "the case was abandoned because another thread or flow failed".to_owned(),
                 ));
             }
             if !progressed {
@@ -153,30 +276,53 @@ impl<'a> SimultaneousPoster<'a> {
             State::Closed(window) => Ok(window),
             State::Starting | State::Active | State::Open { .. } => Err(failure(
                 FailureReason::Internal,
-                "the coordinator ended the case before the window had closed".to_owned(),
+                "the case was ended before the window had closed".to_owned(),
             )),
         }
     }
 }
 
+/// Number of operations in a window that is `nanos` long and in which `completed` operations have completed, if it ends
+/// now; `None` if it continues. The completions of a poll have the same time, so the last one that counts may be followed
+/// by others at the end of the window, whose samples are not recorded.
+fn operations_at_end(measured: Extent, nanos: u64, completed: u64) -> Option<u64> {
+    match measured {
+        Extent::DurationNanos(duration) => (nanos >= duration).then_some(completed),
+        Extent::Iterations(count)
+        | Extent::FillWindow {
+            min_iterations: count,
+            ..
+        } => (completed >= count.into()).then_some(count.into()),
+    }
+}
+
 impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        if self.is_pinging {
+            self.sample_idle(engine)?;
+        }
         run_transfers(engine, self.warmup, clock::now())
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
-        self.phases.arrive_ready();
-        // A sleeping thread would not notice the command, because no completion wakes it.
-        engine.awake = true;
-        engine.serve_until("waiting for all flows to be ready", |_| self.phases.may_start())?;
-        engine.awake = false;
+        if let Coordination::Flows(phases) = self.coordination {
+            phases.arrive_ready();
+            // A sleeping thread would not notice the command, because no completion wakes it.
+            engine.awake = true;
+            engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;
+            engine.awake = false;
+        }
         let before = engine.outgoing.completed();
         let first_post = clock::now();
         let window = self.post(engine)?;
+        if let Some(pings) = &mut self.pings {
+            pings.stop(engine)?;
+        }
         let operations = engine.outgoing.completed() - before;
         let last_completion = engine.outgoing.last_completion();
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
             window: Some(window),
+            pings: self.pings.take(),
             ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }

@@ -13,22 +13,20 @@
 //!   individually. In a larger window, the side that posts requests a final credit at the end, which is the last
 //!   message of the timed region.
 //!
-//! A workload can ask for a flush after each transfer ([`flushed`]), for pings beside the transfers ([`super::ping`]),
-//! and for reads of the memory that each burst of writes has written ([`read_back`]).
+//! A workload can request a flush after each transfer ([`flushed`]), and reads of the memory that each burst of writes has
+//! written ([`read_back`]).
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
-//! thread.
+//! thread. In a closed loop, both directions of a bidirectional transfer have windows in which both transfer
+//! ([`super::simultaneous`]).
 
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
-use super::case::Role;
 use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
-use super::ping::PingRecorders;
 use super::schedule::Schedule;
 use super::{flushed, open_loop, read_back};
-use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
@@ -42,8 +40,6 @@ pub struct Poster {
     schedule: Option<Schedule>,
     /// Durations of the flushes that follow the transfers; `None` if there are no flushes.
     flushes: Option<Recorder>,
-    /// Round-trip times of pings; `None` if this side sends none.
-    pings: Option<PingRecorders>,
     /// Latencies of the reads that follow the writes; `None` without such reads.
     read_backs: Option<Recorder>,
     /// Duration of the first burst of the warm-up; `None` if it is not timed.
@@ -55,12 +51,11 @@ pub struct Poster {
 pub struct PassiveTarget;
 
 impl Poster {
-    /// Creates the work of one thread on the side with this role, and allocates the memory for its samples. Equal seeds
-    /// give equal start times in an open loop.
-    pub fn new(workload: &TransferWorkload, role: Role, seed: u64) -> Self {
+    /// Creates the work of one thread, and allocates the memory for its samples. Equal seeds give equal start times in an
+    /// open loop.
+    pub fn new(workload: &TransferWorkload, seed: u64) -> Self {
         Self {
             flushes: workload.flush.then(|| Recorder::new(workload.measured)),
-            pings: (workload.ping && role == Role::Initiator).then(PingRecorders::new),
             recorder: Some(Recorder::new(workload.measured)),
             read_backs: workload.read_back.then(|| Recorder::new(workload.measured)),
             first_burst_nanos: None,
@@ -99,19 +94,6 @@ impl Poster {
         }
         run_transfers(engine, extent, now)
     }
-
-    /// Samples the idle fabric on the initiator. The target waits, so that its warm-up does not disturb the samples.
-    fn sample_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        match &mut self.pings {
-            Some(pings) => {
-                pings.measure_idle(engine)?;
-                engine.signal(Signal::IdleSampled)
-            }
-            None => engine.serve_until("waiting for the peer to sample the idle fabric", |engine| {
-                engine.inbox.idle_sampled
-            }),
-        }
-    }
 }
 
 /// Posts as many transfers as `extent` allows, starting at `now`. Returns when all transfers are complete.
@@ -128,7 +110,7 @@ pub(crate) fn run_transfers<T: Transport>(
             if burst == 0 {
                 draining = true;
                 // In a window of 1, a credit is due for every transfer without a request. A request could overtake the
-                // check of a large message whose receive shares its memory with that of the request.
+                // check of a large message whose receive shares memory with the receive of the request.
                 let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
                 if is_due_on_request && engine.outgoing.in_flight() > 0 {
                     engine.request_credit()?;
@@ -152,9 +134,6 @@ pub(crate) fn run_transfers<T: Transport>(
 
 impl<T: Transport> Work<T> for Poster {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        if self.workload.ping {
-            self.sample_idle(engine)?;
-        }
         let now = clock::now();
         if self.workload.flush {
             flushed::run(engine, Budget::new(self.workload.warmup, now), now, None)?;
@@ -169,9 +148,6 @@ impl<T: Transport> Work<T> for Poster {
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let before = engine.outgoing.completed();
-        if let Some(pings) = &mut self.pings {
-            pings.start(engine);
-        }
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
         let mut open_loop = None;
@@ -203,14 +179,10 @@ impl<T: Transport> Work<T> for Poster {
                 engine.outgoing.last_completion().max(first_post)
             }
         };
-        if let Some(pings) = &mut self.pings {
-            pings.stop(engine)?;
-        }
         let operations = engine.outgoing.completed() - before;
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
             open_loop,
             flushes: self.flushes.take(),
-            pings: self.pings.take(),
             read_backs: self.read_backs.take(),
             first_burst_nanos: self.first_burst_nanos,
             ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)

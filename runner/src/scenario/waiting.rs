@@ -42,6 +42,11 @@ impl Waiting {
         self.limit
     }
 
+    /// Duration from now to the deadline; 0 if it has passed.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_nanos(self.deadline.saturating_sub(clock::now()))
+    }
+
     /// Whether the deadline has passed. Every call reads the clock.
     pub fn deadline_has_passed(&self) -> bool {
         clock::now() >= self.deadline

@@ -18,14 +18,14 @@ use super::operation_counts::OperationCounts;
 use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, disjoint_flows, flows, tournament};
 use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
-use crate::output::{OutputError, RecordStream};
+use crate::output::{OutputError, RecordWriter};
 
 /// The coordinator of one attempt.
 #[derive(Debug)]
 pub struct Coordinator<'a, W> {
     assignment: &'a Assignment,
     gang: Gang,
-    stream: RecordStream<W>,
+    stream: RecordWriter<W>,
     /// Pairs that run each arm, in steps of pairs that run at the same time.
     steps: Vec<Vec<Pair>>,
     /// The same pairs in steps of disjoint pairs.
@@ -40,7 +40,7 @@ pub struct Coordinator<'a, W> {
 
 impl<'a, W: Write> Coordinator<'a, W> {
     /// Creates the coordinator for the admitted workers in `gang`.
-    pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
+    pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordWriter<W>) -> Self {
         let (steps, disjoint_steps) = match assignment.many_to_many {
             Some(pattern) => (vec![flows(pattern)], disjoint_flows(pattern)),
             None => {

@@ -22,7 +22,7 @@ pub enum Change {
 impl EndpointLog {
     /// Compares `record` with the previous record of the same arm and rank, and stores it.
     pub fn update(&mut self, record: &EndpointsRecord) -> Change {
-        let facts = comparable(record);
+        let facts = comparable_record(record);
         let key = (record.rank, record.arm.clone());
         match self.0.insert(key, facts.clone()) {
             None => Change::First,
@@ -33,7 +33,7 @@ impl EndpointLog {
 }
 
 /// Removes the values that differ in every round: the round, and the addresses, which contain a port or process ID.
-fn comparable(record: &EndpointsRecord) -> EndpointsRecord {
+fn comparable_record(record: &EndpointsRecord) -> EndpointsRecord {
     let mut facts = record.clone();
     facts.round = 0;
     for rail in facts.fabric.iter_mut().flat_map(|fabric| &mut fabric.rails) {

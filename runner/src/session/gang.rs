@@ -104,11 +104,11 @@ impl Gang {
     /// Ranks of the workers that are not lost, in order.
     pub fn alive(&self) -> Vec<u32> {
         let ranks = 0..self.members.len() as u32;
-        ranks.filter(|rank| self.lost(*rank).is_none()).collect()
+        ranks.filter(|rank| self.loss(*rank).is_none()).collect()
     }
 
     /// Failure that caused the loss of worker `rank`; `None` if the worker is not lost.
-    pub fn lost(&self, rank: u32) -> Option<&CaseFailure> {
+    pub fn loss(&self, rank: u32) -> Option<&CaseFailure> {
         self.members.get(rank as usize)?.lost.as_ref()
     }
 
@@ -184,7 +184,7 @@ impl Gang {
         let mut waiting: BTreeSet<u32> = from.iter().copied().collect();
         loop {
             for rank in waiting.clone() {
-                if let Some(failure) = self.lost(rank).cloned() {
+                if let Some(failure) = self.loss(rank).cloned() {
                     waiting.remove(&rank);
                     responses.insert(rank, Err(failure));
                 }

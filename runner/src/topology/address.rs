@@ -29,7 +29,7 @@ fn matching_interface(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> 
             .iter()
             .find(|(_, own)| ip.is_ipv4() && ip.is_loopback() && own.is_ipv4() && own.is_loopback())
     });
-    // An address label (`eth0:1`) names the interface before its colon.
+    // In an address label such as `eth0:1`, the part before the colon is the name of the interface.
     found.map(|(name, _)| name.split(':').next().unwrap_or(name).to_owned())
 }
 
@@ -52,7 +52,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn known() -> Vec<(String, IpAddr)> {
+    fn known_addresses() -> Vec<(String, IpAddr)> {
         [
             ("lo", "127.0.0.1"),
             ("lo", "::1"),
@@ -75,7 +75,7 @@ mod tests {
             ("fd00::2", None),
         ] {
             assert_eq!(
-                matching_interface(ip(address), &known()).as_deref(),
+                matching_interface(ip(address), &known_addresses()).as_deref(),
                 interface,
                 "{address}"
             );

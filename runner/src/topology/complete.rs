@@ -59,11 +59,11 @@ mod tests {
     use super::super::fixture::Tree;
     use super::*;
 
-    fn completed(tree: &Tree, rail: RailFacts) -> RailFacts {
-        located(tree, rail, None)
+    fn complete_facts(tree: &Tree, rail: RailFacts) -> RailFacts {
+        locate(tree, rail, None)
     }
 
-    fn located(tree: &Tree, rail: RailFacts, location: Option<Location>) -> RailFacts {
+    fn locate(tree: &Tree, rail: RailFacts, location: Option<Location>) -> RailFacts {
         let mut rails = [rail];
         complete_rail_facts(&mut rails, location.as_ref(), &tree.roots());
         let [rail] = rails;
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn finds_the_rdma_device_by_domain_name() {
-        let rail = completed(&tree(), rail("rdmap79s0-rdm", "fi_addr_efa://[fe80::1]:1:2"));
+        let rail = complete_facts(&tree(), rail("rdmap79s0-rdm", "fi_addr_efa://[fe80::1]:1:2"));
         assert_eq!(rail.interface.as_deref(), Some("rdmap79s0"));
         assert_eq!(rail.pci.as_deref(), Some("0000:4f:00.0"));
         assert_eq!(rail.line_bits_per_second, Some(100_000_000_000));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn finds_the_interface_by_domain_name() {
-        let rail = completed(&tree(), rail("eth0", "192.0.2.1:1"));
+        let rail = complete_facts(&tree(), rail("eth0", "192.0.2.1:1"));
         assert_eq!(
             (rail.interface.as_deref(), rail.line_bits_per_second),
             (Some("eth0"), Some(25_000_000_000))
@@ -108,7 +108,7 @@ mod tests {
         let own = address::interface_with([127, 0, 0, 3].into()).unwrap();
         let tree = tree();
         tree.file(&format!("sys/class/net/{own}/mtu"), "65536");
-        let rail = completed(&tree, rail("127.0.0.0/8", "fi_sockaddr_in://127.0.0.3:7471"));
+        let rail = complete_facts(&tree, rail("127.0.0.0/8", "fi_sockaddr_in://127.0.0.3:7471"));
         assert_eq!(rail.interface, Some(own));
     }
 
@@ -116,15 +116,15 @@ mod tests {
     fn reports_the_position_of_a_pci_device() {
         let tree = tree();
         let domain = || rail("rdmap79s0", "");
-        assert_eq!(located(&tree, domain(), None).locality, Some(Locality::Unknown));
-        let near = located(&tree, domain(), Some(Location::NumaNode(0)));
+        assert_eq!(locate(&tree, domain(), None).locality, Some(Locality::Unknown));
+        let near = locate(&tree, domain(), Some(Location::NumaNode(0)));
         assert_eq!(
             (near.locality, near.numa_node, near.memory_numa_node),
             (Some(Locality::NumaNode), Some(0), Some(0))
         );
-        let far = located(&tree, domain(), Some(Location::NumaNode(1)));
+        let far = locate(&tree, domain(), Some(Location::NumaNode(1)));
         assert_eq!(far.locality, Some(Locality::Remote));
-        let interface = located(&tree, rail("lo", ""), Some(Location::NumaNode(0)));
+        let interface = locate(&tree, rail("lo", ""), Some(Location::NumaNode(0)));
         assert_eq!((interface.locality, interface.memory_numa_node), (None, None));
     }
 
@@ -136,7 +136,7 @@ mod tests {
         tree.file(&format!("sys/devices/{path}/vendor"), "0x10de");
         tree.file(&format!("sys/devices/{path}/class"), "0x030200");
         let location = Location::Gpu("0000:53:00.0".to_owned());
-        let rail = located(&tree, rail("rdmap79s0", ""), Some(location));
+        let rail = locate(&tree, rail("rdmap79s0", ""), Some(location));
         assert_eq!(
             (rail.gpu.as_deref(), rail.locality),
             (Some("0000:53:00.0"), Some(Locality::PciRoot))
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn shared_memory_has_no_interface() {
-        let rail = completed(&tree(), rail("shm", "fi_shm://1234"));
+        let rail = complete_facts(&tree(), rail("shm", "fi_shm://1234"));
         assert_eq!(
             (rail.interface, rail.pci, rail.line_bits_per_second),
             (None, None, None)
@@ -159,6 +159,6 @@ mod tests {
             line_bits_per_second: Some(1),
             ..rail("rdmap79s0-rdm", "")
         };
-        assert_eq!(completed(&tree(), known.clone()), known);
+        assert_eq!(complete_facts(&tree(), known.clone()), known);
     }
 }

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crds::record::{InterfaceDelta, RailFacts};
+use crds::record::{InterfaceDelta, RailFacts, SoftwareDevice};
 
 use super::{Device, DeviceClass, SystemRoots, read_text};
 
 /// Counters of the interfaces that a set of rails uses, at one point in time.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct CounterReading {
     started: Instant,
     ended: Instant,
     interfaces: BTreeMap<String, Counters>,
@@ -31,6 +31,8 @@ struct Counters {
     operations: Option<TrafficBytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
+    /// Packets of a software RDMA device; `None` for other interfaces.
+    software: Option<SoftwareDevice>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl TrafficBytes {
     }
 }
 
-impl Reading {
+impl CounterReading {
     /// Reads the counters of the interfaces of `rails`. Reads each interface only once, even if several rails use it.
     pub fn take(rails: &[RailFacts], roots: &SystemRoots) -> Self {
         let started = Instant::now();
@@ -94,7 +96,7 @@ pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
     let intervals = names.into_iter().filter_map(|name| {
         let device = Device::find(DeviceClass::Rdma, name, roots)?;
         let hardware = port_directory(&device, roots).join("hw_counters");
-        read_number(&hardware.join("tx_bytes"))?;
+        read_number(&hardware.join("tx_bytes")).or_else(|| read_number(&hardware.join(SENT_PACKETS)))?;
         let millis = read_number(&hardware.join("lifespan")).unwrap_or(DEFAULT_LIFESPAN_MILLIS);
         Some(Duration::from_millis(millis.min(MAX_LIFESPAN_MILLIS)) + TICKS)
     });
@@ -104,7 +106,7 @@ pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
 /// Computes the differences between two readings for every interface of `rails`.
 ///
 /// Interfaces that are not in both readings are omitted.
-pub fn delta(before: &Reading, after: &Reading, rails: &[RailFacts]) -> Vec<InterfaceDelta> {
+pub fn delta(before: &CounterReading, after: &CounterReading, rails: &[RailFacts]) -> Vec<InterfaceDelta> {
     let interval = after.ended.saturating_duration_since(before.started);
     before
         .interfaces
@@ -137,6 +139,11 @@ fn interface_delta(
         rails: rails_of_interface().map(|(number, _)| number).collect(),
         tx_bytes: bytes.sent,
         rx_bytes: bytes.received,
+        software: after
+            .software
+            .as_ref()
+            .zip(before.software.as_ref())
+            .map(|(after, before)| packets_since(after, before)),
         retransmits: after
             .retransmits
             .zip(before.retransmits)
@@ -146,23 +153,68 @@ fn interface_delta(
     }
 }
 
+fn packets_since(after: &SoftwareDevice, before: &SoftwareDevice) -> SoftwareDevice {
+    SoftwareDevice {
+        tx_packets: after.tx_packets.saturating_sub(before.tx_packets),
+        rx_packets: after.rx_packets.saturating_sub(before.rx_packets),
+        ..after.clone()
+    }
+}
+
 fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
     if let Some(device) = Device::find(DeviceClass::Rdma, name, roots) {
-        return read_port_counters(&port_directory(&device, roots));
+        return read_port_counters(&port_directory(&device, roots))
+            .or_else(|| read_software_counters(&device, roots));
     }
+    Some(Counters {
+        wire: read_interface_bytes(name, roots)?,
+        ..Counters::default()
+    })
+}
+
+/// Packet counters of soft-RoCE (`drivers/infiniband/sw/rxe/rxe_hw_counters.c`).
+const SENT_PACKETS: &str = "sent_pkts";
+const RECEIVED_PACKETS: &str = "rcvd_pkts";
+
+/// Reads the packet counters of a software RDMA device, and the byte counters of the network interface below it.
+fn read_software_counters(device: &Device, roots: &SystemRoots) -> Option<Counters> {
+    let hardware = port_directory(device, roots).join("hw_counters");
+    let (tx_packets, rx_packets) = (
+        read_number(&hardware.join(SENT_PACKETS))?,
+        read_number(&hardware.join(RECEIVED_PACKETS))?,
+    );
+    let interface = read_text(
+        &roots
+            .sys
+            .join("class/infiniband")
+            .join(&device.name)
+            .join("parent"),
+    )?;
+    Device::find(DeviceClass::Interface, &interface, roots)?;
+    let packet_bytes = read_number(&roots.sys.join("class/net").join(&interface).join("mtu"))?;
+    Some(Counters {
+        wire: read_interface_bytes(&interface, roots)?,
+        software: Some(SoftwareDevice {
+            interface,
+            packet_bytes,
+            tx_packets,
+            rx_packets,
+        }),
+        ..Counters::default()
+    })
+}
+
+/// Reads the bytes that a network interface has sent and received.
+fn read_interface_bytes(name: &str, roots: &SystemRoots) -> Option<TrafficBytes> {
     // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
     // namespace that has an interface with the same name.
-    let wire = read_text(&roots.proc.join("self/net/dev"))
+    read_text(&roots.proc.join("self/net/dev"))
         .and_then(|text| parse_interface_line(&text, name))
         .or_else(|| {
             let device = Device::find(DeviceClass::Interface, name, roots)?;
             let statistics = roots.sys.join("class/net").join(device.name).join("statistics");
             read_byte_counters(&statistics, &["tx_bytes"], &["rx_bytes"])
-        })?;
-    Some(Counters {
-        wire,
-        ..Counters::default()
-    })
+        })
 }
 
 fn port_directory(device: &Device, roots: &SystemRoots) -> PathBuf {
@@ -186,6 +238,7 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
                 &["recv_bytes", "rdma_write_recv_bytes", "rdma_read_bytes"],
             ),
             retransmits: read_number(&hardware.join("retrans_pkts")),
+            software: None,
         });
     }
     // "Data octets divided by 4" (InfiniBand Architecture Specification 1, PortCounters).

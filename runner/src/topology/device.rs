@@ -66,6 +66,8 @@ impl Device {
                 DeviceClass::Interface => read_text(&directory.join("speed"))
                     .as_deref()
                     .and_then(rate::parse_interface_speed),
+                // A software device has no hardware below it, and reports a rate that does not limit it.
+                DeviceClass::Rdma if hardware.is_none() => None,
                 DeviceClass::Rdma => read_text(&directory.join("ports/1/rate"))
                     .as_deref()
                     .and_then(rate::parse_port_rate),
@@ -123,6 +125,14 @@ mod tests {
             (device.pci, device.numa_node, device.line_bits_per_second),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn the_rate_of_an_rdma_device_in_software_is_unknown() {
+        let tree = Tree::new();
+        tree.file("sys/class/infiniband/rxe0/ports/1/rate", "10 Gb/sec (1X FDR10)");
+        let device = Device::find(DeviceClass::Rdma, "rxe0", &tree.roots()).unwrap();
+        assert_eq!((device.pci, device.line_bits_per_second), (None, None));
     }
 
     #[test]

@@ -14,10 +14,7 @@ const MAX_DESCRIPTORS: usize = 64;
 /// # Errors
 ///
 /// If the system call fails.
-pub(super) fn wait_until_readable(
-    descriptors: impl Iterator<Item = c_int>,
-    timeout: Duration,
-) -> io::Result<()> {
+pub fn wait_until_readable(descriptors: impl Iterator<Item = c_int>, timeout: Duration) -> io::Result<()> {
     let mut entries = [libc::pollfd {
         fd: -1,
         events: libc::POLLIN,

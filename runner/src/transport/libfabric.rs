@@ -29,6 +29,7 @@ mod tests;
 pub use memory::LibfabricRegion;
 pub use rules::environment::required_variables as required_environment;
 
+use super::turns::RailTurns;
 use super::{
     Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport, TransportError,
 };
@@ -43,11 +44,7 @@ pub struct Libfabric {
     provider: crds::v1alpha1::LibfabricProvider,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
-    /// starve the others.
-    next_rail: Rail,
-    /// Error completion that followed successful completions in the same poll. The next poll returns it.
-    failure: Option<TransportError>,
+    turns: RailTurns,
 }
 
 impl Transport for Libfabric {

@@ -6,6 +6,7 @@ use crds::v1alpha1::TransportSpec;
 
 use super::libfabric::{self, Libfabric};
 use super::loopback::Loopback;
+use super::nixl::Nixl;
 use super::ucx::{self, Ucx};
 use super::{Transport, TransportError};
 
@@ -56,7 +57,8 @@ impl TransportSelector for BuiltInTransports {
             TransportSpec::Loopback(_) => Ok(visitor.visit::<Loopback>()),
             TransportSpec::Libfabric(_) => Ok(visitor.visit::<Libfabric>()),
             TransportSpec::Ucx(_) => Ok(visitor.visit::<Ucx>()),
-            TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => Err(not_compiled(spec)),
+            TransportSpec::Nixl(_) => Ok(visitor.visit::<Nixl>()),
+            TransportSpec::Verbs(_) => Err(not_compiled(spec)),
         }
     }
 }
@@ -66,8 +68,9 @@ impl TransportSelector for BuiltInTransports {
 pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
     match spec {
         TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),
-        TransportSpec::Ucx(_) => ucx::required_environment(),
-        TransportSpec::Loopback(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => Vec::new(),
+        // The UCX backend of NIXL loads its own copy of UCX.
+        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) => ucx::required_environment(),
+        TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => Vec::new(),
     }
 }
 
@@ -76,7 +79,8 @@ fn not_compiled(spec: &TransportSpec) -> TransportError {
         reason: FailureReason::TransportNotCompiled,
         operation: "selecting the transport",
         message: format!(
-            "transport {} is not compiled into this runner: set spec.transport to loopback, libfabric or ucx",
+            "transport {} is not compiled into this runner: use fabricbench-runner-verbs, which contains it, or set \
+             spec.transport to loopback, libfabric, ucx or nixl",
             spec.library()
         ),
     }

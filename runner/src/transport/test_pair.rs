@@ -1,4 +1,10 @@
 //! Opens two connected transports in one process, and collects their completions, for tests of transports.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs,
+    reason = "only tests use this module"
+)]
 
 use crate::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
@@ -8,12 +14,12 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 /// Size of each side's memory in bytes.
-pub(crate) const LENGTH: usize = 1 << 20;
+pub const LENGTH: usize = 1 << 20;
 /// Maximum time that a test waits for a condition.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Transport with registered memory of [`LENGTH`] bytes.
-pub(crate) struct Side<T: Transport> {
+pub struct Side<T: Transport> {
     pub transport: T,
     pub region: T::Region,
 }
@@ -25,17 +31,17 @@ impl<T: Transport> Side<T> {
         Ok(Self { transport, region })
     }
 
-    pub(crate) fn fill(&self, offset: usize, bytes: &[u8]) {
+    pub fn fill(&self, offset: usize, bytes: &[u8]) {
         self.region.memory().write_from(offset, bytes).unwrap();
     }
 
-    pub(crate) fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
+    pub fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.region.memory().read_into(offset, &mut bytes).unwrap();
         bytes
     }
 
-    pub(crate) fn poll(&mut self) -> Result<Vec<Completion>, TransportError> {
+    pub fn poll(&mut self) -> Result<Vec<Completion>, TransportError> {
         let empty = Completion {
             rail: 0,
             kind: CompletionKind::RemoteWrite { immediate: u64::MAX },
@@ -46,7 +52,7 @@ impl<T: Transport> Side<T> {
     }
 
     /// Posts an operation on this side's memory to its only peer.
-    pub(crate) fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
+    pub fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
         let PostRequest {
             rail,
             operation,
@@ -73,7 +79,7 @@ impl<T: Transport> Side<T> {
 
 /// Post without its region and peer.
 #[derive(Clone, Copy)]
-pub(crate) struct PostRequest {
+pub struct PostRequest {
     pub rail: usize,
     pub operation: Operation,
     pub offset: u64,
@@ -84,7 +90,7 @@ pub(crate) struct PostRequest {
 }
 
 impl PostRequest {
-    pub(crate) fn new(operation: Operation, length: u64) -> Self {
+    pub fn new(operation: Operation, length: u64) -> Self {
         Self {
             rail: 0,
             operation,
@@ -98,7 +104,7 @@ impl PostRequest {
 }
 
 /// Two connected transports in one process.
-pub(crate) struct Pair<T: Transport> {
+pub struct Pair<T: Transport> {
     pub initiator: Side<T>,
     pub target: Side<T>,
     /// The initiator's keys of the target's memory, by rail.
@@ -110,10 +116,7 @@ pub(crate) struct Pair<T: Transport> {
 }
 
 impl<T: Transport> Pair<T> {
-    pub(crate) fn open(
-        config: &OpenConfig,
-        lock: Option<MutexGuard<'static, ()>>,
-    ) -> Result<Self, TransportError> {
+    pub fn open(config: &OpenConfig, lock: Option<MutexGuard<'static, ()>>) -> Result<Self, TransportError> {
         let (mut initiator, mut target) = (Side::<T>::open(config)?, Side::<T>::open(config)?);
         let of_initiator = initiator.transport.addresses().clone();
         let of_target = target.transport.addresses().clone();
@@ -134,12 +137,12 @@ impl<T: Transport> Pair<T> {
         })
     }
 
-    pub(crate) fn remote(&self, rail: usize) -> RemoteKey {
+    pub fn remote(&self, rail: usize) -> RemoteKey {
         self.keys[rail]
     }
 
     /// Posts from the initiator, and retries while the queue is full.
-    pub(crate) fn post(&mut self, request: PostRequest) {
+    pub fn post(&mut self, request: PostRequest) {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.initiator.post(request) {
@@ -154,7 +157,7 @@ impl<T: Transport> Pair<T> {
     }
 
     /// Polls both sides. Returns each completion with a flag that is true if it is from the initiator.
-    pub(crate) fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
+    pub fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
         let mut both = std::mem::take(&mut self.early);
         both.extend(
             self.initiator
@@ -172,8 +175,8 @@ impl<T: Transport> Pair<T> {
     }
 
     /// Polls both sides until `done` returns true for the completions collected so far.
-    pub(crate) fn poll_until(&mut self, done: impl Fn(&Observed) -> bool) -> Observed {
-        let mut observed = Observed::default();
+    pub fn poll_until(&mut self, done: impl Fn(&ObservedCompletions) -> bool) -> ObservedCompletions {
+        let mut observed = ObservedCompletions::default();
         self.retry_until_some(|pair| {
             for (completion, at_initiator) in pair.poll().unwrap() {
                 let side = if at_initiator {
@@ -189,7 +192,7 @@ impl<T: Transport> Pair<T> {
     }
 
     /// Repeats `step` until it returns a value.
-    pub(crate) fn retry_until_some<V>(&mut self, mut step: impl FnMut(&mut Self) -> Option<V>) -> V {
+    pub fn retry_until_some<V>(&mut self, mut step: impl FnMut(&mut Self) -> Option<V>) -> V {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(value) = step(self) {
@@ -203,13 +206,13 @@ impl<T: Transport> Pair<T> {
 
 /// Completions of both sides in the order of arrival.
 #[derive(Debug, Default)]
-pub(crate) struct Observed {
+pub struct ObservedCompletions {
     pub initiator: Vec<CompletionKind>,
     pub target: Vec<CompletionKind>,
 }
 
 /// Byte pattern in which adjacent bytes differ.
-pub(crate) fn pattern(length: usize, seed: u8) -> Vec<u8> {
+pub fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length)
         .map(|i| {
             (i as u8)

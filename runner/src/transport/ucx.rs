@@ -14,9 +14,9 @@
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
-//! A send is a tagged message whose tag is the immediate data, or an active message whose header is. A write is a put that a flush of the endpoint follows, so
-//! that its completion means that the data is in the target's memory. A write with immediate data sends the immediate
-//! data in an active message after the flush.
+//! A send is a tagged message with the immediate data as its tag, or an active message with the immediate data as its
+//! header. A write is a put that is followed by a flush of the endpoint, so that its completion means that the data is in
+//! the target's memory. A write with immediate data sends the immediate data in an active message after the flush.
 
 mod close;
 mod completion;
@@ -34,6 +34,7 @@ mod tests;
 pub use memory::UcxRegion;
 pub use rules::environment::required_variables as required_environment;
 
+use super::turns::RailTurns;
 use super::{
     Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, RemoteKey, RemoteRegion,
     Transport, TransportError,
@@ -53,21 +54,19 @@ pub struct Ucx {
     /// Device of each rail, as UCX names it; `None` if UCX chooses the devices.
     devices: Vec<Option<String>>,
     emulation_conditions: rules::emulation::Conditions,
+    /// The connected peers, by number.
+    peers: Vec<peer::ConnectedPeer>,
     addresses: EndpointAddresses,
     facts: FabricFacts,
     /// Whether the library prints the used protocols when a worker is destroyed.
     counts_protocols: bool,
-    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
-    /// starve the others.
-    next_rail: Rail,
-    /// Failure that followed successful completions in the same poll. The next poll returns it.
-    failure: Option<TransportError>,
+    turns: RailTurns,
 }
 
 impl Transport for Ucx {
     type Region = UcxRegion;
 
-    /// UCX decides itself when to ring a doorbell; its API has no equivalent of FI_MORE.
+    /// UCX itself decides when to ring a doorbell; its API has no equivalent of FI_MORE.
     const SUPPORTS_MORE: bool = false;
 
     fn load(config: &OpenConfig) -> Result<(), TransportError> {
@@ -98,8 +97,8 @@ impl Transport for Ucx {
         peer::import(self, peer, region)
     }
 
-    fn check_operation(&self, operation: TransferOperation) -> Result<(), TransportError> {
-        peer::check_operation(self, operation)
+    fn check_operation(&self, peer: Peer, operation: TransferOperation) -> Result<(), TransportError> {
+        peer::check_operation(self, peer, operation)
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<UcxRegion, TransportError> {
@@ -150,7 +149,7 @@ impl Transport for Ucx {
 
     fn close(self) -> Vec<ProtocolUse> {
         if self.counts_protocols {
-            close::counting(self.rails)
+            close::close_and_count(self.rails)
         } else {
             Vec::new()
         }

@@ -145,6 +145,16 @@ impl<'a> Agent<'a> {
         self.report(&Report::Warning { reason, message })
     }
 
+    /// Address at which other workers reach this one: the local address of its connection to the coordinator. They reach
+    /// the coordinator at the address of the rendezvous.
+    fn host(&self) -> String {
+        let own = self.coordinator.local_address();
+        own.map_or_else(
+            || self.assignment.rendezvous.host.clone(),
+            |address| address.to_string(),
+        )
+    }
+
     fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + GRACE
     }

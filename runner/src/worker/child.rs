@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::environment::environment;
 use super::shared_memory;
 use super::tail::Tail;
+use super::working_directory::WorkingDirectory;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
@@ -37,12 +38,14 @@ pub struct Instrument {
     tail: Option<Tail>,
     /// Whether the process group has been killed. After that, its ID may be reused.
     killed: bool,
+    /// Declared last, so that it is removed after the process has exited.
+    _directory: WorkingDirectory,
 }
 
 /// Exit of an instrument.
 #[derive(Debug)]
 pub struct InstrumentExit {
-    /// Whether the process exited by itself with status 0.
+    /// Whether the process exited on its own with status 0.
     pub success: bool,
     /// Description of the exit, such as `exited with status 1` or `was killed by signal 11`.
     pub status: String,
@@ -51,10 +54,12 @@ pub struct InstrumentExit {
 }
 
 impl Instrument {
-    /// Starts this binary as an instrument, with the environment of `process`. Its replies are sent to `events`.
+    /// Starts this binary as an instrument, with the environment of `process` and in an empty working directory. Its
+    /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches in it; a configuration file that
+    /// UCX finds there is part of the recorded configuration.
     ///
     /// # Errors
-    /// If the process or a thread cannot be started.
+    /// If the directory cannot be created, or the process or a thread cannot be started.
     pub fn start(
         serial: u64,
         assignment: &Assignment,
@@ -63,10 +68,12 @@ impl Instrument {
     ) -> io::Result<Self> {
         let (socket, child_socket) = UnixStream::pair()?;
         socket.set_write_timeout(Some(SEND_TIMEOUT))?;
+        let directory = WorkingDirectory::create()?;
         let child = Command::new(env::current_exe()?)
             .arg("instrument")
             .arg("--parent")
             .arg(std::process::id().to_string())
+            .current_dir(directory.path())
             .env_clear()
             .envs(environment(assignment, process, &env::vars_os().collect()))
             .stdin(OwnedFd::from(child_socket))
@@ -81,6 +88,7 @@ impl Instrument {
             socket: socket.try_clone()?,
             tail: None,
             killed: false,
+            _directory: directory,
         };
         let mut tail = Tail::new();
         if let Some(stdout) = instrument.child.stdout.take() {

@@ -13,7 +13,7 @@ use super::agent::{Agent, EVENT_CAPACITY};
 use super::coordinator_link::CoordinatorLink;
 use super::signals::StopFlag;
 use super::{LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, signals, termination};
-use crate::output::{OutputError, RecordStream};
+use crate::output::{OutputError, RecordWriter};
 use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
 use crate::rendezvous::message::WorkerHello;
@@ -48,12 +48,12 @@ pub fn coordinate(
     Ok(end)
 }
 
-/// An attempt of which this process is the coordinator, from its first record to its last.
+/// An attempt that this process coordinates, from its first record to its last.
 pub(crate) struct Attempt<'a, W> {
     assignment: &'a Assignment,
     /// First message of rank 0, which is this process.
     hello: WorkerHello,
-    stream: RecordStream<W>,
+    stream: RecordWriter<W>,
     started_at: String,
     sender: SyncSender<GangEvent>,
     events: Receiver<GangEvent>,
@@ -67,7 +67,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     /// If a signal handler cannot be installed.
     pub(crate) fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
         let started_at = facts::now_rfc3339();
-        let stream = RecordStream::new(out);
+        let stream = RecordWriter::new(out);
         // For each worker, the channel has the capacity of a command channel, so that the coordinator and a worker
         // cannot deadlock while each sends to the other.
         let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);

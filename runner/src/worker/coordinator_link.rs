@@ -1,6 +1,7 @@
 //! Link from a worker to the coordinator: a connection, or a channel if the worker and the coordinator run in the same
 //! process.
 
+use std::net::IpAddr;
 use std::sync::mpsc::SyncSender;
 
 use snafu::{ResultExt, Snafu};
@@ -33,6 +34,14 @@ pub enum ReportError {
 }
 
 impl CoordinatorLink {
+    /// Address of this worker on the connection; `None` if the coordinator is in this process.
+    pub fn local_address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Remote(link) => link.local_address(),
+            Self::Local(_) => None,
+        }
+    }
+
     /// Sends one report.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! also differ in the alignment of their stacks.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crds::assignment::{Assignment, InstrumentProcess};
 use crds::names::ENV_PADDING;
@@ -16,6 +16,8 @@ use crate::transport::select::required_environment;
 /// Environments are padded to a multiple of this size, in bytes. If the images of two legs define slightly different
 /// environments, the padded environments then usually have the same size.
 const STEP: usize = 4096;
+/// Variable with the directories in which the dynamic loader searches first, separated by colons.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// Values of environment variables, by name.
 type Variables = BTreeMap<OsString, OsString>;
@@ -40,6 +42,18 @@ pub(super) fn environment(
                 .iter()
                 .map(|(name, value)| (name.into(), value.into())),
         );
+        // The library may need other libraries of its directory, and commands load theirs from it.
+        if let Some(directory) = &process.library {
+            let mut path = OsString::from(directory);
+            if let Some(others) = variables
+                .get(OsStr::new(LIBRARY_PATH))
+                .filter(|path| !path.is_empty())
+            {
+                path.push(":");
+                path.push(others);
+            }
+            variables.insert(LIBRARY_PATH.into(), path);
+        }
         variables.insert(ENV_PADDING.into(), OsString::new());
         variables
     };
@@ -156,5 +170,31 @@ mod tests {
             &inherited(&[(name, "inherited")]),
         );
         assert_eq!(variables[&OsString::from(name)], "inherited");
+    }
+
+    #[test]
+    fn dependencies_are_searched_in_the_directory_of_the_library_first() {
+        let of_library = InstrumentProcess {
+            library: Some("/opt/lib".to_owned()),
+            ..InstrumentProcess::default()
+        };
+        let both = InstrumentProcess {
+            library: Some("/opt/lib".to_owned()),
+            ..process(&[(LIBRARY_PATH, "/a:/b")])
+        };
+        let assignment = assignment(LibfabricProvider::Tcp, vec![of_library, both, process(&[])]);
+        let path = |index: usize, inherited: &[(&str, &str)]| {
+            let inherited = inherited
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect();
+            let mut variables = environment(&assignment, &assignment.processes[index], &inherited);
+            variables.remove(OsStr::new(LIBRARY_PATH))
+        };
+        assert_eq!(path(0, &[]).unwrap(), "/opt/lib");
+        assert_eq!(path(0, &[(LIBRARY_PATH, "")]).unwrap(), "/opt/lib");
+        assert_eq!(path(0, &[(LIBRARY_PATH, "/c")]).unwrap(), "/opt/lib:/c");
+        assert_eq!(path(1, &[(LIBRARY_PATH, "/c")]).unwrap(), "/opt/lib:/a:/b");
+        assert_eq!(path(2, &[]), None);
     }
 }

@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    fn assigned(workers: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
+    fn assign(workers: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
         let cpus = assign_cpus(&workers.iter().collect::<Vec<_>>());
         cpus.into_iter()
             .map(|worker| (worker.cpus, worker.overlapping_workers))
@@ -121,17 +121,17 @@ mod tests {
             worker("a", &[5]),
         ];
         let expected = [(vec![0], 1), (vec![0, 1, 2], 1), (vec![1], 1), (vec![5], 1)];
-        assert_eq!(assigned(&workers), expected);
+        assert_eq!(assign(&workers), expected);
     }
 
     #[test]
     fn does_not_divide_cpus_that_are_too_few_or_unequal() {
         assert_eq!(
-            assigned(&[worker("a", &[0]), worker("a", &[0])]),
+            assign(&[worker("a", &[0]), worker("a", &[0])]),
             [(vec![0], 2), (vec![0], 2)]
         );
         assert_eq!(
-            assigned(&[worker("a", &[0, 1]), worker("a", &[1])]),
+            assign(&[worker("a", &[0, 1]), worker("a", &[1])]),
             [(vec![0, 1], 2), (vec![1], 2)]
         );
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, InstrumentProcess, Pass, Rendezvous,
-    ScenarioAssignment, Workload,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, InstrumentProcess, Pass, RankBinding,
+    Rendezvous, ScenarioAssignment, Workload,
 };
 use crds::record::SideReport;
 use crds::striping::{StripingPolicy, StripingRule};
@@ -29,6 +29,7 @@ pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
         inject_max_bytes: inject,
         doorbell_max_batch: doorbell,
         channel: crds::v1alpha1::RpcChannel::Transport,
+        arguments: Vec::new(),
         striping: StripingRule {
             policy: StripingPolicy::Nixl,
             threshold_bytes: 16 * 1024,
@@ -49,14 +50,24 @@ pub fn scenario(workload: Workload) -> ScenarioAssignment {
 }
 
 impl<T: Transport> Pair<T> {
-    /// Opens and connects two workers for `scenarios`.
+    /// Opens and connects two workers for `scenarios`. A transport that uses the network uses 127.0.0.1. `library` is the
+    /// directory of the library; the system's library is used if it is `None`.
     pub fn new(
         arm: ArmAssignment,
         scenarios: Vec<ScenarioAssignment>,
         transport: TransportSpec,
         polling: Polling,
+        library: Option<String>,
     ) -> Self {
         let text = || "test".to_owned();
+        let binding = RankBinding {
+            rails: vec!["127.0.0.1".to_owned(); transport.rails() as usize],
+            ..RankBinding::default()
+        };
+        let process = InstrumentProcess {
+            library,
+            ..InstrumentProcess::default()
+        };
         let assignment = Assignment {
             version: ASSIGNMENT_VERSION,
             identity: AttemptIdentity {
@@ -77,8 +88,8 @@ impl<T: Transport> Pair<T> {
             transport,
             devices: Devices::default(),
             align: Alignment::None,
-            bindings: Vec::new(),
-            processes: vec![InstrumentProcess::default()],
+            bindings: vec![binding; 2],
+            processes: vec![process],
             scenarios,
             arms: vec![arm.clone()],
             operation_counts: Vec::new(),
@@ -128,6 +139,7 @@ impl<T: Transport> Pair<T> {
             deadline: Duration::from_secs(60),
             seed: 1,
             keep_samples: false,
+            site: fabricbench_runner::scenario::CommandSite::default(),
         };
         let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);

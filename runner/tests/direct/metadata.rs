@@ -1,4 +1,4 @@
-//! Segments that are found by name in real etcd and Redis servers, and servers that are slow or answer nonsense.
+//! Segments that are found by name in real etcd and Redis servers, and servers that are slow or send invalid answers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -29,6 +29,7 @@ struct Server {
     kind: Kind,
     port: u16,
     child: Child,
+    command: Command,
     _data: TempDir,
 }
 
@@ -77,21 +78,37 @@ impl Server {
                 command
             }
         };
-        let spawned = command
-            .args(more)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let child =
-            spawned.unwrap_or_else(|error| panic!("{command:?}: {error}; install it with .ci/setup test"));
+        command.args(more).stdout(Stdio::null()).stderr(Stdio::null());
         let server = Self {
             kind,
             port,
-            child,
+            child: spawn(&mut command),
+            command,
             _data: data,
         };
         server.wait();
         server
+    }
+
+    /// Kills the server, which keeps its data and its port.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the server again after [`Server::kill`].
+    fn restart(&mut self) {
+        self.child = spawn(&mut self.command);
+        self.wait();
+    }
+
+    /// Waits until the server has no key and no lease.
+    fn wait_until_empty(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.key_and_lease_count() > 0 {
+            assert!(Instant::now() < deadline, "{:?} is not empty", self.kind);
+            thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Waits until the server answers.
@@ -139,7 +156,7 @@ impl Server {
     }
 
     /// Number of keys and leases.
-    fn left(&self) -> usize {
+    fn key_and_lease_count(&self) -> usize {
         match self.kind {
             Kind::Etcd => {
                 let all = json!({"key": STANDARD.encode([0]), "range_end": STANDARD.encode([0])});
@@ -162,6 +179,11 @@ impl Drop for Server {
         let _killed = self.child.kill();
         let _status = self.child.wait();
     }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    let spawned = command.spawn();
+    spawned.unwrap_or_else(|error| panic!("{command:?}: {error}; install it with .ci/setup test"))
 }
 
 /// Sends `request` and reads until the server closes the connection.
@@ -232,10 +254,10 @@ fn a_segment_is_found_by_name_and_nothing_is_left(kind: Kind) {
     );
     let target = target(&server, &["--local_segment", name, "--metadata-ttl", "3"]);
     assert_eq!(target.segment, name);
-    assert!(server.left() > 0);
+    assert!(server.key_and_lease_count() > 0);
     let measured = target.initiator(&[]);
     assert_eq!(measured.status.code(), Some(0), "{measured:?}");
-    // The entry is renewed: it is still there after its first lifetime.
+    // The entry is renewed: it still exists after its first lifetime.
     thread::sleep(Duration::from_secs(5));
     let again = target.initiator(&[]);
     assert_eq!(again.status.code(), Some(0), "{again:?}");
@@ -250,7 +272,7 @@ fn a_segment_is_found_by_name_and_nothing_is_left(kind: Kind) {
     let output = target.stop("TERM");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(output.stderr, "", "{output:?}");
-    assert_eq!(server.left(), 0);
+    assert_eq!(server.key_and_lease_count(), 0);
 }
 
 #[test]
@@ -263,21 +285,24 @@ fn a_segment_is_found_by_name_in_redis() {
     a_segment_is_found_by_name_and_nothing_is_left(Kind::Redis);
 }
 
-fn the_entry_of_a_killed_target_is_refused_by_name_and_expires(kind: Kind) {
+fn the_entry_of_a_killed_target_is_rejected_and_expires(kind: Kind) {
     let server = Server::start(kind);
     let killed = target(&server, &["--local_segment", "old", "--metadata-ttl", "30"]);
     let port = killed.port();
     killed.stop("KILL");
-    // Another run at the same address does not serve the initiator of the old one.
+    // Another run at the same address does not serve an initiator that expects the old run.
     let other = target(&server, &["--local_segment", "new", "--port", &port.to_string()]);
     let refused = initiator(&server, "old");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(
-        refused.stderr.contains("--remote-segment is old of run ") && refused.stderr.contains("stale"),
+        refused
+            .stderr
+            .contains("--remote-segment names segment old of run ")
+            && refused.stderr.contains("stale"),
         "{refused:?}"
     );
     other.stop("TERM");
-    assert!(server.left() > 0);
+    assert!(server.key_and_lease_count() > 0);
     let short = target(&server, &["--local_segment", "short", "--metadata-ttl", "3"]);
     short.stop("KILL");
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -290,13 +315,13 @@ fn the_entry_of_a_killed_target_is_refused_by_name_and_expires(kind: Kind) {
 }
 
 #[test]
-fn the_entry_of_a_killed_target_is_refused_in_etcd() {
-    the_entry_of_a_killed_target_is_refused_by_name_and_expires(Kind::Etcd);
+fn the_entry_of_a_killed_target_is_rejected_in_etcd() {
+    the_entry_of_a_killed_target_is_rejected_and_expires(Kind::Etcd);
 }
 
 #[test]
-fn the_entry_of_a_killed_target_is_refused_in_redis() {
-    the_entry_of_a_killed_target_is_refused_by_name_and_expires(Kind::Redis);
+fn the_entry_of_a_killed_target_is_rejected_in_redis() {
+    the_entry_of_a_killed_target_is_rejected_and_expires(Kind::Redis);
 }
 
 fn a_killed_server_does_not_end_the_session(kind: Kind) {
@@ -314,8 +339,7 @@ fn a_killed_server_does_not_end_the_session(kind: Kind) {
     );
     let initiator = Process::start(runner().args(&target.command));
     target.wait_for_line("initiator 127.0.0.1:");
-    server.child.kill().unwrap();
-    server.child.wait().unwrap();
+    server.kill();
     let measured = initiator.finish();
     assert_eq!(measured.status.code(), Some(0), "{measured:?}");
     target.wait_for_line("ready; ");
@@ -329,13 +353,93 @@ fn a_killed_server_does_not_end_the_session(kind: Kind) {
     let output = target.stop("INT");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(
-        output.stderr.contains("segment here is not renewed"),
+        output
+            .stderr
+            .contains("the entry of segment here cannot be renewed"),
         "{output:?}"
     );
     assert!(
-        output.stderr.contains("the entry of segment here is not removed"),
+        output
+            .stderr
+            .contains("the entry of segment here cannot be removed"),
         "{output:?}"
     );
+    // An entry that the target could not remove expires.
+    server.restart();
+    server.wait_until_empty();
+}
+
+/// The server is real, but does not respond for some time.
+fn a_stopped_server_is_reported_and_nothing_is_left(kind: Kind) {
+    let server = Server::start(kind);
+    let target = target(&server, &["--local_segment", "here", "--metadata-ttl", "3"]);
+    kill(server.child.id(), "STOP");
+    let start = Instant::now();
+    let late = initiator(&server, "here");
+    assert_eq!(late.status.code(), Some(3), "{late:?}");
+    assert!(
+        late.stderr
+            .contains(&format!("127.0.0.1:{} does not answer", server.port)),
+        "{late:?}"
+    );
+    // The target can exit without the service.
+    let output = target.stop("TERM");
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("the entry of segment here cannot be removed"),
+        "{output:?}"
+    );
+    kill(server.child.id(), "CONT");
+    server.wait_until_empty();
+    let missing = initiator(&server, "here");
+    assert!(missing.stderr.contains("has no segment here"), "{missing:?}");
+}
+
+#[test]
+fn a_stopped_etcd_is_reported_and_nothing_is_left() {
+    a_stopped_server_is_reported_and_nothing_is_left(Kind::Etcd);
+}
+
+#[test]
+fn a_stopped_redis_is_reported_and_nothing_is_left() {
+    a_stopped_server_is_reported_and_nothing_is_left(Kind::Redis);
+}
+
+/// Tests a value that is not an entry, such as the value of another application that uses the same key.
+fn an_unknown_value_is_reported_and_kept(kind: Kind) {
+    let server = Server::start(kind);
+    let key = "fabricbench/segment/here";
+    match kind {
+        Kind::Etcd => {
+            let value = STANDARD.encode("no entry");
+            server.etcd("kv/put", &json!({"key": STANDARD.encode(key), "value": value}));
+        }
+        Kind::Redis => {
+            let answer = exchange(server.port, &format!("SET {key} invalid\r\nQUIT\r\n")).unwrap();
+            assert!(answer.starts_with("+OK"), "{answer}");
+        }
+    }
+    for output in [
+        initiator(&server, "here"),
+        failing_target(&server, &["--local_segment", "here"]),
+    ] {
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(output.stderr.contains("sent an unexpected answer"), "{output:?}");
+    }
+    assert_eq!(server.key_and_lease_count(), 1);
+}
+
+#[test]
+fn an_unknown_value_in_etcd_is_reported_and_kept() {
+    an_unknown_value_is_reported_and_kept(Kind::Etcd);
+}
+
+#[test]
+fn an_unknown_value_in_redis_is_reported_and_kept() {
+    an_unknown_value_is_reported_and_kept(Kind::Redis);
 }
 
 #[test]
@@ -348,7 +452,7 @@ fn a_killed_redis_does_not_end_the_session() {
     a_killed_server_does_not_end_the_session(Kind::Redis);
 }
 
-/// Publishes with the password, and checks that other logins are refused by the target and by the initiator.
+/// Publishes with the password, and checks that the target and the initiator report other logins as rejected.
 fn check_logins(server: &Server) {
     let run = |role: &str, user: Option<&str>, password: Option<&str>| {
         let mut command = runner();
@@ -392,12 +496,12 @@ fn check_logins(server: &Server) {
 }
 
 #[test]
-fn redis_refuses_a_wrong_login() {
+fn redis_rejects_a_wrong_login() {
     check_logins(&Server::start_with(Kind::Redis, &["--requirepass", SECRET]));
 }
 
 #[test]
-fn etcd_refuses_a_wrong_login() {
+fn etcd_rejects_a_wrong_login() {
     let server = Server::start(Kind::Etcd);
     server.etcd("auth/user/add", &json!({"name": "root", "password": SECRET}));
     server.etcd("auth/role/add", &json!({"name": "root"}));
@@ -430,7 +534,7 @@ fn with_server(behavior: fn(TcpStream)) -> Vec<(String, Duration)> {
 }
 
 #[test]
-fn a_server_that_never_answers_is_named_within_the_timeout() {
+fn a_server_that_never_answers_is_reported_within_the_timeout() {
     let never = |stream: TcpStream| {
         thread::sleep(Duration::from_secs(60));
         drop(stream);
@@ -441,9 +545,52 @@ fn a_server_that_never_answers_is_named_within_the_timeout() {
     }
 }
 
+/// Sends `head` and then a byte every 200 ms, so that every single read is short.
+fn trickle(mut stream: TcpStream, head: &[u8]) {
+    let mut request = [0; 1024];
+    let _read = stream.read(&mut request);
+    let _written = stream.write_all(head);
+    for _ in 0..600 {
+        if stream.write_all(b"1").is_err() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
-fn nonsense_is_named() {
-    let nonsense = |mut stream: TcpStream| {
+fn a_server_that_trickles_is_named_within_the_timeout() {
+    // For Redis and for HTTP, this is the beginning of a long answer.
+    let string = |stream| trickle(stream, b"$16000\r\n");
+    let body = |stream| trickle(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 16000\r\n\r\n");
+    for behavior in [string as fn(TcpStream), body] {
+        for (error, elapsed) in with_server(behavior) {
+            assert!(elapsed < Duration::from_secs(20), "{elapsed:?} {error}");
+            assert!(
+                error.contains("does not answer") || error.contains("sent an unexpected answer"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_length_of_an_answer_is_limited() {
+    let long = |mut stream: TcpStream| {
+        let mut request = [0; 1024];
+        let _read = stream.read(&mut request);
+        let _written = stream.write_all(b"$2000000000\r\n");
+        while stream.write_all(&[b'1'; 65_536]).is_ok() {}
+    };
+    for (error, elapsed) in with_server(long) {
+        assert!(error.contains("sent an unexpected answer"), "{error}");
+        assert!(elapsed < Duration::from_secs(20), "{elapsed:?} {error}");
+    }
+}
+
+#[test]
+fn an_invalid_answer_is_reported() {
+    let invalid_answer = |mut stream: TcpStream| {
         let mut request = [0; 1024];
         let _read = stream.read(&mut request);
         let _written = stream.write_all(b"220 mail.example ESMTP\r\n");
@@ -451,7 +598,7 @@ fn nonsense_is_named() {
         let _sent = stream.shutdown(std::net::Shutdown::Write);
         let _rest = std::io::copy(&mut stream, &mut std::io::sink());
     };
-    for (error, _) in with_server(nonsense) {
+    for (error, _) in with_server(invalid_answer) {
         assert!(error.contains("sent an unexpected answer"), "{error}");
     }
     let not_an_entry = |mut stream: TcpStream| {
@@ -465,7 +612,7 @@ fn nonsense_is_named() {
 }
 
 #[test]
-fn a_port_without_a_server_is_named() {
+fn a_port_without_a_server_is_reported() {
     let server = format!("127.0.0.1:{}", free_port());
     for kind in ["etcd", "redis", "http"] {
         let mut command = runner();

@@ -149,7 +149,7 @@ fn check(results: &Value, has_flush: bool) {
     }
     let [up, down] = directions.map(|direction| number(&direction["gigabytesPerSecond"]));
     assert_close(number(&figures["combinedGigabytesPerSecond"]), up + down);
-    assert_close(number(&figures["fairness"]), up.min(down) / up.max(down));
+    assert_close(number(&figures["balance"]), up.min(down) / up.max(down));
     assert_ne!(
         directions[0]["seconds"], directions[1]["seconds"],
         "each direction has its own clock"
@@ -203,12 +203,33 @@ fn loopback_over_ucx_shared_memory_with_samples() {
     for text in [
         "[large-array]",
         "[streaming-duplex]",
-        "fairness",
+        "balance",
         "GB/s",
         "verified before",
     ] {
         assert!(output.stdout.contains(text), "{output:?}");
     }
+}
+
+#[test]
+fn results_are_written_if_nothing_reads_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.json");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = runner()
+        .args(["loopback", "--tls", "sm"])
+        .args(SMALL)
+        .arg("--output")
+        .arg(&path)
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("writing to standard output"), "{stderr}");
+    let results: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    check(&results, true);
 }
 
 #[test]

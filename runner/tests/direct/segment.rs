@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::roles::{Output, Process, finish, runner};
 
-/// Target that is ready.
+/// Target that is ready for initiators.
 pub struct Target {
     process: Process,
     /// Name of its segment.
@@ -75,7 +75,7 @@ fn with<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     SMALL.iter().chain(flags).copied().collect()
 }
 
-fn measured(target: &Target, flags: &[&str]) -> Value {
+fn measure(target: &Target, flags: &[&str]) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("results.json");
     let output = target.initiator(&[flags, &["--output", file.to_str().unwrap()]].concat());
@@ -89,7 +89,7 @@ fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
     for signal in ["TERM", "INT"] {
         let target = Target::start(&with(&["--provider", "tcp", "--workload", "write"]));
         for _ in 0..2 {
-            let document = measured(&target, &[]);
+            let document = measure(&target, &[]);
             let scenario = &document["scenarios"][0];
             let metrics = &scenario["metrics"];
             assert_eq!(scenario["state"], "Measured");
@@ -111,7 +111,7 @@ fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
                     cold["registrationNanos"].as_u64().unwrap() > 0,
                     "{side}: {cold:?}"
                 );
-                // A source and a landing area of both threads.
+                // Each of the two threads has a source area and a landing area.
                 let registered = cold["registeredBytes"].as_u64().unwrap();
                 assert!(registered >= 2 * 2 * 4 * (16 << 10), "{side}: {cold:?}");
             }
@@ -141,7 +141,7 @@ fn mix_reads_back_over_shared_memory_in_any_unit() {
         "--report_unit=Kb",
     ]);
     let target = Target::start(&flags);
-    let document = measured(&target, &["--report_precision=0"]);
+    let document = measure(&target, &["--report_precision=0"]);
     let metrics = &document["scenarios"][0]["metrics"];
     let requests = metrics["requests"].as_u64().unwrap();
     assert_eq!(metrics["readBack"]["samples"].as_u64().unwrap() * 2, requests);
@@ -160,14 +160,14 @@ fn mix_reads_back_over_shared_memory_in_any_unit() {
 }
 
 #[test]
-fn requests_that_do_not_fit_the_segment_are_refused_by_name() {
+fn requests_that_do_not_fit_the_segment_are_rejected_with_its_name() {
     let target = Target::start(&with(&["--provider", "tcp"]));
     for (flags, message) in [
         (&["--batch", "8"][..], "start the target with the same values"),
         (&["--threads", "3"], "has 2 threads"),
         (&["--shmfs"], "use --shmfs and --use-vram as on the target"),
     ] {
-        // Later flags replace those of the printed command.
+        // Later flags replace the flags of the printed command.
         let output = target.initiator(flags);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(
@@ -186,7 +186,7 @@ fn requests_that_do_not_fit_the_segment_are_refused_by_name() {
 }
 
 #[test]
-fn a_server_without_a_segment_refuses_an_initiator() {
+fn a_server_without_a_segment_rejects_an_initiator() {
     let server = crate::roles::Server::start(&["--provider", "tcp"]);
     let segment = format!("127.0.0.1:{}", server.port);
     let output = finish(runner().args(["initiator", "--remote-segment", &segment, "--provider", "tcp"]));
@@ -243,4 +243,54 @@ fn invalid_flags_are_reported_before_the_segment_is_registered() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(output.stderr.contains(message), "{output:?}");
     }
+}
+
+#[test]
+fn a_duration_beyond_the_time_limit_of_the_target_is_refused_by_name() {
+    let short = [
+        "--provider",
+        "tcp",
+        "--threads",
+        "1",
+        "--batch",
+        "2",
+        "--size",
+        "4Ki",
+    ];
+    let refused = finish(
+        runner()
+            .arg("target")
+            .args(short)
+            .args(["--time-limit", "40", "--duration", "20"]),
+    );
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let mut flags = short.to_vec();
+    flags.extend(["--time-limit", "40", "--duration", "1"]);
+    let target = Target::start(&flags);
+    let initiator = finish(
+        runner()
+            .args(["initiator", "--remote-segment", &target.segment])
+            .args(short)
+            .args(["--duration", "20"]),
+    );
+    assert_eq!(initiator.status.code(), Some(2), "{initiator:?}");
+    for output in [refused, initiator] {
+        assert!(
+            output
+                .stderr
+                .contains("--duration is 20, but the target ends a session after 40 s")
+                && output.stderr.contains("--time-limit"),
+            "{output:?}"
+        );
+    }
+    // A duration that no target accepts is refused under its own name.
+    let long = finish(
+        runner()
+            .args(["initiator", "--remote-segment", &target.segment])
+            .args(short)
+            .args(["--duration", "5000"]),
+    );
+    assert_eq!(long.status.code(), Some(2), "{long:?}");
+    assert!(long.stderr.contains("--duration is 5000"), "{long:?}");
+    assert_eq!(target.stop("TERM").status.code(), Some(0));
 }

@@ -7,16 +7,16 @@ use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pa
 use crds::record::{CaseResult, Record, WarningReason};
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
-use super::gang::{Finished, Gang};
+use super::gang::{FinishedAttempt, Gang};
 use super::plan::{assignment, libfabric, loopback};
 
-fn run(assignment: &Assignment) -> Finished {
+fn run(assignment: &Assignment) -> FinishedAttempt {
     Gang::start(assignment, 0..assignment.workers, &[]).finish()
 }
 
 /// Asserts that the stream contains every case of every pair exactly once, and that every case succeeded with the
 /// expected number of bytes.
-fn assert_complete(assignment: &Assignment, finished: &Finished) {
+fn assert_complete(assignment: &Assignment, finished: &FinishedAttempt) {
     assert!(
         finished.end().complete,
         "{:?}\n{}",
@@ -71,7 +71,7 @@ fn assert_complete(assignment: &Assignment, finished: &Finished) {
     );
 }
 
-fn run_and_assert_complete(workers: u32, transport: TransportSpec) -> Finished {
+fn run_and_assert_complete(workers: u32, transport: TransportSpec) -> FinishedAttempt {
     let assignment = assignment(workers, transport, 2);
     let finished = run(&assignment);
     assert_complete(&assignment, &finished);

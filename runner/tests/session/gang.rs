@@ -136,7 +136,7 @@ impl Gang {
     }
 
     /// Reads the stream until it ends and waits until all workers and instruments have exited.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(mut self) -> FinishedAttempt {
         while self.records.next().is_some() {}
         let ranks: Vec<_> = (0..self.workers.len() as u32)
             .filter(|rank| self.workers[*rank as usize].is_some())
@@ -147,7 +147,7 @@ impl Gang {
             .collect();
         self.wait_for_instruments();
         let termination = fs::read_to_string(self.directory.path().join("termination")).ok();
-        Finished {
+        FinishedAttempt {
             records: std::mem::take(&mut self.records.read),
             ended,
             termination: termination.map(|text| serde_json::from_str(&text).unwrap()),
@@ -195,13 +195,13 @@ impl Records {
 }
 
 /// Finished attempt.
-pub struct Finished {
+pub struct FinishedAttempt {
     pub records: Vec<Record>,
     pub ended: Vec<(u32, WorkerExit)>,
     pub termination: Option<EndRecord>,
 }
 
-impl Finished {
+impl FinishedAttempt {
     pub fn cases(&self) -> Vec<&CaseRecord> {
         let mut cases: Vec<&CaseRecord> = Vec::new();
         for record in &self.records {

@@ -6,7 +6,7 @@ use crds::assignment::Assignment;
 use crds::record::{CaseFailure, CaseRecord, FailureReason, Record, WarningReason};
 use rustix::process::{Signal, kill_process};
 
-use super::gang::{Finished, Gang};
+use super::gang::{FinishedAttempt, Gang};
 use super::plan::{assignment, endless, loopback};
 
 #[test]
@@ -135,7 +135,7 @@ fn start_endless_case(assignment: Assignment) -> Gang {
 }
 
 /// Asserts that only the two cases of the endless block failed, one per arm, and returns these failures.
-fn failures_of_the_endless_block(finished: &Finished) -> Vec<(&CaseRecord, &CaseFailure)> {
+fn failures_of_the_endless_block(finished: &FinishedAttempt) -> Vec<(&CaseRecord, &CaseFailure)> {
     assert!(finished.end().complete, "{:?}", finished.end());
     let failures = finished.failures();
     assert_eq!(failures.len(), 2, "{failures:?}");

@@ -104,6 +104,7 @@ pub fn arm(name: &str, inject_max_bytes: Option<u64>) -> ArmAssignment {
         inject_max_bytes,
         doorbell_max_batch: None,
         channel: crds::v1alpha1::RpcChannel::Transport,
+        arguments: Vec::new(),
         striping: StripingRule {
             policy: StripingPolicy::Nixl,
             threshold_bytes: 16 * 1024,

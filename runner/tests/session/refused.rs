@@ -12,15 +12,15 @@ use crds::record::{FailureReason, WarningReason};
 use crds::v1alpha1::{LibfabricProvider, MemoryKind, TransportSpec, Verbs};
 use fabricbench_runner::topology::{Device, DeviceClass, SystemRoots};
 
-use super::gang::{Finished, Gang};
+use super::gang::{FinishedAttempt, Gang};
 use super::plan::{assignment, libfabric, loopback};
 
-fn run(assignment: &Assignment, variables: &[(&str, &str)]) -> Finished {
+fn run(assignment: &Assignment, variables: &[(&str, &str)]) -> FinishedAttempt {
     Gang::start(assignment, 0..assignment.workers, variables).finish()
 }
 
 /// Asserts that every case failed with `reason` and that the attempt is complete and is therefore not retried.
-fn assert_all_failed(finished: &Finished, reason: FailureReason) {
+fn assert_all_failed(finished: &FinishedAttempt, reason: FailureReason) {
     assert!(finished.end().complete, "{:?}", finished.end());
     assert_eq!(finished.failures().len(), finished.cases().len());
     for (_, failure) in finished.failures() {
@@ -44,7 +44,7 @@ fn reports_a_provider_without_a_device() {
 
 #[test]
 fn reports_a_transport_that_is_not_compiled_in() {
-    let assignment = assignment(2, TransportSpec::Verbs(Verbs { rails: 1 }), 1);
+    let assignment = assignment(2, TransportSpec::Verbs(Verbs::new(1)), 1);
     assert_all_failed(&run(&assignment, &[]), FailureReason::TransportNotCompiled);
 }
 

@@ -9,7 +9,7 @@ const MAX_ENTRIES: usize = 1024;
 /// Maximum length of a key, in bytes.
 const MAX_KEY_BYTES: usize = 512;
 
-/// Fields of an entry that the service reads.
+/// Fields of an entry that the service interprets.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Header {
@@ -21,7 +21,7 @@ struct Header {
 
 /// A stored entry.
 #[derive(Debug)]
-struct Stored {
+struct StoredEntry {
     text: String,
     run: String,
     expires_at: u64,
@@ -40,10 +40,10 @@ pub(super) enum Rejection {
 
 /// All entries.
 #[derive(Debug, Default)]
-pub(super) struct Entries(BTreeMap<String, Stored>);
+pub(super) struct Entries(BTreeMap<String, StoredEntry>);
 
 impl Entries {
-    /// The entry with this key; `None` if there is none or it has expired at `now`.
+    /// The entry with this key; `None` if it does not exist or has expired at `now`.
     pub(super) fn get(&mut self, key: &str, now: u64) -> Option<String> {
         self.expire(now);
         self.0.get(key).map(|stored| stored.text.clone())
@@ -52,14 +52,15 @@ impl Entries {
     /// Stores an entry.
     ///
     /// # Errors
-    /// The reason why it is not stored.
+    /// The reason why the entry is not stored.
     pub(super) fn put(&mut self, key: &str, text: String, now: u64) -> Result<(), Rejection> {
         self.expire(now);
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(Rejection::Invalid("the key is empty or longer than 512 bytes"));
         }
-        let header: Header = serde_json::from_str(&text)
-            .map_err(|_| Rejection::Invalid("the entry is not a JSON object with run and expiresAt"))?;
+        let header: Header = serde_json::from_str(&text).map_err(|_| {
+            Rejection::Invalid("the entry is not a JSON object with the fields run and expiresAt")
+        })?;
         if header.expires_at <= now {
             return Err(Rejection::Invalid("the entry has already expired"));
         }
@@ -68,7 +69,7 @@ impl Entries {
             None if self.0.len() >= MAX_ENTRIES => return Err(Rejection::Full),
             _ => {}
         }
-        let stored = Stored {
+        let stored = StoredEntry {
             text,
             run: header.run,
             expires_at: header.expires_at,
@@ -77,7 +78,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Removes the entry with this key. With `run`, only an entry of this run is removed.
+    /// Removes the entry with this key. If `run` is set, the entry is removed only if this run published it.
     pub(super) fn remove(&mut self, key: &str, run: Option<&str>) {
         if self
             .0
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_rejected() {
+    fn rejects_invalid_entries() {
         let mut entries = Entries::default();
         for text in ["", "text", "[]", r#"{"run":"one"}"#] {
             assert!(matches!(

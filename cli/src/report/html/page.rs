@@ -8,7 +8,7 @@ use super::{environment, serving, verdicts};
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, overview, stopping};
 
-const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 
 /// Renders the whole page with the given sections of the sweeps and the scenarios.
 pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) -> Markup {
@@ -31,7 +31,7 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
                     (verdicts::expectations(report))
                     (warnings(report))
                     (sweeps)
-                    (serving::scaling(report))
+                    (serving::scaling_table(report))
                     @for scenario in scenarios { (scenario) }
                     (environment::cold(report))
                     (environment::environment(report))
@@ -45,8 +45,8 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
 fn header(report: &Report<'_>) -> Markup {
     let summary = &report.evaluation.summary;
     let (class, outcome) = match report.evaluation.outcome() {
-        RunOutcome::Passed => overview::passed(report),
-        RunOutcome::Missed if regressed(report) => (
+        RunOutcome::Passed => overview::passed_text(report),
+        RunOutcome::Missed if has_regression(report) => (
             ResultClass::Regressed,
             "Complete: a variant is worse than the baseline.".to_owned(),
         ),
@@ -83,7 +83,7 @@ fn header(report: &Report<'_>) -> Markup {
                 dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
                 dd { (overview::noise_floor(report, None)) }
-                @if let Some(ended) = stopping::ended(report) { dt { "Stopping" } dd { (ended) } }
+                @if let Some(ended) = stopping::ended_text(report) { dt { "Stopping" } dd { (ended) } }
                 dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
                 dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not started")) }
             }
@@ -101,7 +101,7 @@ fn header(report: &Report<'_>) -> Markup {
     }
 }
 
-fn regressed(report: &Report<'_>) -> bool {
+fn has_regression(report: &Report<'_>) -> bool {
     let mut primary = report.evaluation.comparisons.primary();
     primary.any(|comparison| comparison.verdict == Some(Verdict::Regressed))
 }

@@ -4,6 +4,7 @@ mod arm;
 mod axis;
 mod curves;
 mod effect;
+mod interaction;
 mod palette;
 mod rates;
 mod tails;
@@ -14,6 +15,7 @@ use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDraw
 
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
+pub use interaction::{Interaction, interaction};
 pub use palette::{marker_class, shares_color};
 pub use rates::{RateCurve, Rates, rates};
 pub use tails::{Tail, tails};

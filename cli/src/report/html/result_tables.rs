@@ -30,6 +30,9 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         Some(Workload::ParameterServing(_)) => {
             "the time from the publication of a version to its first use by a worker"
         }
+        Some(Workload::Command(_)) => {
+            "the value that the tool of the command reports; its distribution is unknown"
+        }
         Some(Workload::Transfer(_)) | None => "the time from post to completion",
     };
     html! {
@@ -59,25 +62,31 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
 }
 
 fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
+    let scenario = report.plan.scenarios.get(cell.scenario);
+    let is_command = scenario.is_some_and(|scenario| scenario.assignment.workload.command().is_some());
+    let absent = if is_command && !cell.valid_rounds.is_empty() {
+        "not reported"
+    } else {
+        "no valid case"
+    };
     let median = match cell.latency.quantile(0.5) {
         Some(nanos) => format::nanos(nanos as f64),
-        None => "no valid case".to_owned(),
+        None => absent.to_owned(),
     };
     let tail = |quantile: f64| match cell.latency.tail_quantile(quantile) {
         Some(nanos) => format::nanos(nanos as f64),
         None if cell.latency.count() > 0 => "too few samples".to_owned(),
-        None => "no valid case".to_owned(),
+        None => absent.to_owned(),
     };
-    let exact = |nanos: Option<u64>| {
-        nanos.map_or_else(|| "no valid case".to_owned(), |nanos| format::nanos(nanos as f64))
-    };
+    let exact =
+        |nanos: Option<u64>| nanos.map_or_else(|| absent.to_owned(), |nanos| format::nanos(nanos as f64));
     let metric = |metric: Metric| match cell.metric(metric) {
-        Some(spread) => labels::value_in(report.plan.scenarios.get(cell.scenario), metric, spread.median),
-        None => "no valid case".to_owned(),
+        Some(spread) => labels::value_in(scenario, metric, spread.median),
+        None => absent.to_owned(),
     };
     let iterations = match cell.iterations {
         Some(count) => count.to_string(),
-        None if cell.valid_rounds.is_empty() => "no valid case".to_owned(),
+        None if is_command || cell.valid_rounds.is_empty() => absent.to_owned(),
         None => "varies".to_owned(),
     };
     let exclusive = cell.exclusive_quantiles;
@@ -98,14 +107,15 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (metric(Metric::Throughput)) }
             td { (metric(Metric::CompletionRate)) }
             td { (metric(Metric::CpuSecondsPerGib)) }
-            td { (cell.cpu_percent.map_or_else(|| "no valid case".to_owned(), |percent| format!("{percent:.0}"))) }
+            td { (cell.cpu_percent.map_or_else(|| absent.to_owned(), |percent| format!("{percent:.0}"))) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
         }
     }
 }
 
-/// Round trips, directions, flushes, pings, flows, reads, first batches and staleness; empty without any.
+/// Table of observations: round trips, directions, flushes, pings, flows, reads, first batches and staleness. Empty if
+/// there are no observations.
 pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     let observations = observations::of_scenario(report, index);
     html! {
@@ -114,9 +124,11 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
                 summary { "Observations" }
                 p.note {
                     "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
-                    "message of 8 bytes that is sent back at once; the ratio of its 99th percentiles shows head-of-line blocking. "
-                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the same rate. Reads copy back what a batch has written. "
-                    "The first batch is that of the warm-up of each case. "
+                    "message of 8 bytes that is returned immediately; the ratio of its 99th percentiles shows \
+                     head-of-line blocking. "
+                    "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the \
+                     same rate. Reads transfer back the data that a batch has written. "
+                    "The first batch is the first warm-up batch of each case. "
                     "Staleness excludes the steps before the first version of a worker."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Observations" {
@@ -141,7 +153,7 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     }
 }
 
-/// Rate of each flow of the many-to-many pattern, and at each receiver; empty for other patterns.
+/// Rates of each flow and each receiver of the many-to-many pattern; empty for other patterns.
 pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
     let cells = report.evaluation.summary.cells.iter();
     let cells = cells.filter(|cell| cell.scenario == index);
@@ -153,7 +165,8 @@ pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
             details {
                 summary { "Rate of each flow" }
                 p.note {
-                    "Payload rate while all flows are active, median of the rounds. The rate at a receiver is the sum over its flows."
+                    "Payload rate while all flows are active, median of the rounds. The rate of a receiver is the \
+                     sum over its flows."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Rate of each flow" {
                     table.numbers {
@@ -256,7 +269,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                                     @for size in &scenario.sizes {
                                         @let one = report.evaluation.comparisons.find(index, *size, *arm, metric);
                                         @if metric == scenario.primary {
-                                            (comparison_cell(one.map(ComparisonText::from).as_ref()))
+                                            (comparison_cell(one.map(|one| ComparisonText::marked(report, one)).as_ref()))
                                         } @else {
                                             td { (one.and_then(change).unwrap_or_else(|| "no valid round".to_owned())) }
                                         }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
-use super::{HtmlError, plot_markup, result_tables, serving};
+use super::{HtmlError, factors, plot_markup, result_tables, serving};
 use crate::report::{Report, calls, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
@@ -29,6 +29,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
         name,
         curve_plot(report, index, scenario, Metric::CpuSecondsPerGib),
     )?;
+    let factors = factors::section(report, index, name)?;
     let mut tails = Vec::new();
     for size in scenario.sizes.iter().take(MAX_TAILS) {
         tails.push((*size, plot_markup(name, tail_plot(report, index, *size))?));
@@ -82,6 +83,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             @if scenario.sizes.len() > MAX_TAILS {
                 p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table contains the quantiles for all sizes." }
             }
+            (factors)
             (result_tables::results(report, index))
             @if let Some(variance) = overview::variance(report, index) {
                 p.note { "Variance: " (variance) "." }
@@ -206,13 +208,13 @@ fn curve_plot(
         description: &format!(
             "{metric} by size in scenario {name}. The results table contains the same values"
         ),
-        sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
+        sizes: sizes.clone(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         upper_bound: (metric == Metric::Throughput)
             .then(|| lowest_bound(report, index))
             .flatten(),
         label: match metric {
-            Metric::Throughput => format::bytes_per_second,
+            Metric::Throughput | Metric::ReportedBandwidth => format::bytes_per_second,
             Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
             Metric::MemoryPerConsumer => |bytes| format::bytes(bytes as u64),
             _ => format::nanos,
@@ -269,7 +271,7 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
                             @for (engagement, sizes, reason) in overview::engagements(&cells_of(arm), optimization) {
                                 tr {
                                     th scope="row" { (arm_name(report, arm)) }
-                                    td { (labels::optimization(optimization)) }
+                                    td { (optimization.name()) }
                                     td { (format!("{engagement:?}")) }
                                     td { (labels::sizes(&sizes)) }
                                     td { (reason) }

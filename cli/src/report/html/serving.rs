@@ -1,4 +1,4 @@
-//! Tables of parameter serving: how it scales with the number of workers, and each worker.
+//! Tables of parameter serving: scaling with the number of workers, and results of each worker.
 
 use campaign::format;
 use maud::{Markup, html};
@@ -7,8 +7,8 @@ use super::verdicts::arm_name;
 use crate::report::Report;
 use crate::report::serving::curves;
 
-/// Results for each number of workers; empty if no scenario has several.
-pub(super) fn scaling(report: &Report<'_>) -> Markup {
+/// Table with the results for each number of workers; empty if no scenario has several.
+pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
     let curves = curves(report);
     html! {
         @if !curves.is_empty() {
@@ -16,7 +16,8 @@ pub(super) fn scaling(report: &Report<'_>) -> Markup {
                 h2 { "Scaling with the number of workers" }
                 p.note {
                     "Lag is the mean number of newer versions over all steps. A version is used after the median time from its "
-                    "publication. The push time ends when the trainer has delivered a version; in mode Push, the rate counts the "
+                    "publication. The push time ends when the trainer has delivered a version to all workers, and is the median "
+                    "of the versions that all workers received; their number is next to it. In mode Push, the rate counts the "
                     "copies of all workers."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Scaling with the number of workers" {
@@ -38,7 +39,7 @@ pub(super) fn scaling(report: &Report<'_>) -> Markup {
                                         td { (point.workers) }
                                         td { (point.lag()) }
                                         td { (point.latency().unwrap_or_default()) }
-                                        td { (point.push().unwrap_or_default()) }
+                                        td { (point.push_time().unwrap_or_default()) }
                                         td { (point.rate().unwrap_or_default()) }
                                     }
                                 }
@@ -63,8 +64,9 @@ pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
             details {
                 summary { "Staleness of each worker" }
                 p.note {
-                    "Over all valid cases. Cold steps are those before the first version; they are excluded from all lags. The "
-                    "99th percentiles are the largest of any case."
+                    "Over all valid cases. Cold steps are the steps before the first version; they are excluded from \
+                     all lags. A worker that received no version has no lag. The "
+                    "99th percentiles are the largest over all cases."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Staleness of each worker" {
                     table.numbers {
@@ -86,11 +88,16 @@ pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
                                         td { (worker.versions) }
                                         td { (worker.steps) }
                                         td { (worker.cold_steps) }
-                                        td { @if let Some(lag) = worker.mean_version_lag() { (format!("{lag:.3}")) } }
-                                        td { (worker.version_lag_p99) }
-                                        td { (worker.version_lag_max) }
-                                        td { (format::nanos(worker.time_lag_p99_nanos as f64)) }
-                                        td { (format::nanos(worker.time_lag_max_nanos as f64)) }
+                                        @match worker.mean_version_lag().zip(worker.lags) {
+                                            Some((mean, lags)) => {
+                                                td { (format!("{mean:.3}")) }
+                                                td { (lags.version_p99) }
+                                                td { (lags.version_max) }
+                                                td { (format::nanos(lags.time_p99_nanos as f64)) }
+                                                td { (format::nanos(lags.time_max_nanos as f64)) }
+                                            }
+                                            None => { @for _ in 0..5 { td { "no version" } } }
+                                        }
                                         td { (worker.torn) }
                                         td { @if serving.datagrams.is_some() { (worker.datagrams_lost) } }
                                     }

@@ -10,26 +10,26 @@ use super::{HtmlError, plot_markup};
 use crate::report::Report;
 use crate::report::sweep::{self, SweepText};
 
-/// The section, which is empty if the run has no sweep.
+/// Renders the section; empty if the run has no sweep.
 pub(super) fn section(report: &Report<'_>) -> Result<Markup, HtmlError> {
     let sweeps = sweep::sweeps(report);
     let mut parts = Vec::new();
     for sweep in &sweeps {
-        parts.push(one(report, sweep)?);
+        parts.push(sweep_section(report, sweep)?);
     }
     Ok(html! {
         @if !parts.is_empty() {
             section #sweeps aria-labelledby="sweeps-title" {
                 h2 #sweeps-title { "Load sweeps" }
                 (legend(report))
-                p.note { (sweep::rule()) " The capacity is the highest rate at which transfers complete when the load is too high." }
+                p.note { (sweep::rule()) " The capacity is the highest completion rate under overload." }
                 @for part in parts { (part) }
             }
         }
     })
 }
 
-fn one(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<Markup, HtmlError> {
+fn sweep_section(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<Markup, HtmlError> {
     let svg = plot_markup(sweep.name, plot(report, sweep))?;
     Ok(html! {
         h3 { (sweep.name) ": " (sweep.title) }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
-use crds::assignment::{Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
+use crds::assignment::{CommandWorkload, Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
 use crds::units::{Duration, Size};
 use crds::v1alpha1::{RpcPayload, TransferBuffers};
 
@@ -19,7 +19,7 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         out,
         "  {}   {}",
         scenario.assignment.name,
-        workload(&scenario.assignment)
+        workload(plan, &scenario.assignment)
     )?;
     writeln!(
         out,
@@ -34,10 +34,12 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         },
         pluralized(scenario.comparisons.into(), "comparison"),
         pluralized(scenario.minimum_rounds.into(), "round"),
-        if scenario.integrity {
-            "; every byte checked in round 0"
-        } else {
-            ""
+        match scenario.assignment.workload.command() {
+            _ if !scenario.integrity => "",
+            Some(command) if command_output::log::is_read(command.tool) =>
+                "; executed in round 0 with the log of its library",
+            Some(_) => "; executed in round 0",
+            None => "; every byte checked in round 0",
         },
     )?;
     for line in table(plan, scenario) {
@@ -49,7 +51,7 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
     Ok(())
 }
 
-fn workload(scenario: &ScenarioAssignment) -> String {
+fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
     let (what, measured, warmup, noun) = match &scenario.workload {
         Workload::PingPong(work) => (
             format!("ping-pong {:?}", work.operation),
@@ -102,7 +104,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                     ""
                 },
                 if work.ping {
-                    " · pings beside the transfers"
+                    " · pings during the transfers"
                 } else {
                     ""
                 },
@@ -121,26 +123,45 @@ fn workload(scenario: &ScenarioAssignment) -> String {
             work.warmup,
             "transfers",
         ),
+        Workload::Command(command) => return self::command(command),
         Workload::ParameterServing(serving) => {
-            return format!("{}{}", parameter_serving(serving, scenario), polling(scenario));
+            return format!(
+                "{}{}",
+                parameter_serving(plan, serving, scenario),
+                polling_text(scenario)
+            );
         }
     };
     format!(
         "{what} · {:?}{} · {} after {} of warm-up",
         scenario.memory,
-        polling(scenario),
+        polling_text(scenario),
         extent(measured, noun),
         extent(warmup, noun)
     )
 }
 
-fn polling(scenario: &ScenarioAssignment) -> String {
+/// Describes the client and server of a command, as in the spec.
+fn command(command: &CommandWorkload) -> String {
+    let server = match command.server.as_slice() {
+        [] => String::new(),
+        server => format!(" · server `{}`", server.join(" ")),
+    };
+    format!(
+        "command, output of {:?} · client `{}`{server} · at most {} s",
+        command.tool,
+        command.client.join(" "),
+        command.timeout_seconds
+    )
+}
+
+fn polling_text(scenario: &ScenarioAssignment) -> String {
     scenario
         .polling
         .map_or_else(String::new, |polling| format!(" · {polling:?}"))
 }
 
-fn parameter_serving(serving: &ServingWorkload, scenario: &ScenarioAssignment) -> String {
+fn parameter_serving(plan: &Plan, serving: &ServingWorkload, scenario: &ScenarioAssignment) -> String {
     let delivery = match &serving.delivery {
         Delivery::Filesystem { directory } => format!(" in {directory}"),
         Delivery::Multicast(multicast) => format!(
@@ -157,8 +178,14 @@ fn parameter_serving(serving: &ServingWorkload, scenario: &ScenarioAssignment) -
         Delivery::Filesystem { .. } | Delivery::Pull => format!(" · pull {}", duration(serving.pull_nanos)),
         Delivery::Multicast(_) | Delivery::Push => String::new(),
     };
+    let pods = plan.many_to_many.map_or_else(String::new, |pattern| {
+        format!(
+            " in the pod of each of {}",
+            pluralized(pattern.receivers.into(), "receiver")
+        )
+    });
     format!(
-        "parameter serving {}{delivery} · {} · push {}{pull} · post {} · step {} · {} or {}",
+        "parameter serving {}{delivery} · {}{pods} · push {}{pull} · post {} · step {} · {} or {}",
         serving.delivery.mode(),
         pluralized(serving.workers.into(), "worker"),
         duration(serving.push_nanos),
@@ -203,8 +230,11 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .iter()
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
             let channel = plan.arms.get(arm).map(|arm| arm.channel).unwrap_or_default();
+            if scenario.assignment.workload.command().is_some() {
+                return found.map_or_else(String::new, |cell| execution(plan, cell));
+            }
             if scenario.assignment.workload.is_off_fabric(channel) {
-                return format!("{:?}", channel.carrying(*size));
+                return format!("{:?}", channel.for_payload(*size));
             }
             found.map_or_else(String::new, text)
         });
@@ -213,7 +243,19 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     lines(&table)
 }
 
-/// Size, and the name of the payload if the scenario makes calls.
+/// Difference between an execution of the arm and an execution of the baseline: the arguments of the arm, or its
+/// environment.
+fn execution(plan: &Plan, cell: &Cell) -> String {
+    let arm = plan.arms.get(cell.arm);
+    let arguments = arm.map_or(&[][..], |arm| &arm.arguments);
+    match (arguments, cell.role) {
+        (_, Some(Role::NegativeControl | Role::NotApplicable)) => "as baseline".to_owned(),
+        ([], _) => "1 execution".to_owned(),
+        (arguments, _) => arguments.join(" "),
+    }
+}
+
+/// Formats the size, with the name of the payload if the scenario makes calls.
 fn row_label(workload: &Workload, size: u64) -> String {
     let size_text = Size(size).to_string();
     match (workload, RpcPayload::with_size(size)) {

@@ -41,11 +41,7 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
                     });
             let description = descriptions.collect::<Vec<_>>().join("; ");
             if !description.is_empty() {
-                let evidence = format!(
-                    "{}: {} {description}",
-                    arm.name,
-                    labels::optimization(optimization)
-                );
+                let evidence = format!("{}: {} {description}", arm.name, optimization.name());
                 push_line(text, "evidence", &evidence, width);
             }
         }

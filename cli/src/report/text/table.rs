@@ -161,7 +161,7 @@ fn comparison_text(
     let comparisons = &report.evaluation.comparisons;
     comparisons
         .find(index, size, arm, scenario.primary)
-        .map(ComparisonText::from)
+        .map(|comparison| ComparisonText::marked(report, comparison))
 }
 
 fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {

@@ -30,70 +30,74 @@ const CASE_EDITS: [(&str, CaseEdit); 24] = [
         case.result = CaseResult::Failed(failure());
         true
     }),
-    ("minNanos", |case| posted(case, |one| one.min_nanos = 1)),
-    ("maxNanos", |case| posted(case, |one| one.max_nanos += 1 << 50)),
+    ("minNanos", |case| edit_posts(case, |one| one.min_nanos = 1)),
+    ("maxNanos", |case| {
+        edit_posts(case, |one| one.max_nanos += 1 << 50)
+    }),
     ("elapsedNanos: longer than the window", |case| {
-        let window = measured(case).initiator.window_nanos;
-        posted(case, |one| one.elapsed_nanos = window + 1)
+        let window = measurement_mut(case).initiator.window_nanos;
+        edit_posts(case, |one| one.elapsed_nanos = window + 1)
     }),
     ("elapsedNanos: shorter than the latencies", |case| {
-        posted(case, |one| one.elapsed_nanos = 1)
+        edit_posts(case, |one| one.elapsed_nanos = 1)
     }),
-    ("operations", |case| posted(case, |one| one.operations += 1)),
-    ("payloadBytes", |case| posted(case, |one| one.payload_bytes += 1)),
+    ("operations", |case| edit_posts(case, |one| one.operations += 1)),
+    ("payloadBytes", |case| {
+        edit_posts(case, |one| one.payload_bytes += 1)
+    }),
     ("latency: one sample fewer", |case| {
-        posted(case, |one| one.latency = scaled(&one.latency, 1.0, 1))
+        edit_posts(case, |one| one.latency = scale_samples(&one.latency, 1.0, 1))
     }),
     ("latency: all samples too short", |case| {
-        posted(case, |one| one.latency = scaled(&one.latency, 0.0, 0))
+        edit_posts(case, |one| one.latency = scale_samples(&one.latency, 0.0, 0))
     }),
-    ("posts", |case| posted(case, |one| one.counters.posts += 1)),
-    ("more", |case| posted(case, |one| one.counters.more += 1)),
+    ("posts", |case| edit_posts(case, |one| one.counters.posts += 1)),
+    ("more", |case| edit_posts(case, |one| one.counters.more += 1)),
     ("appDoorbells", |case| {
-        posted(case, |one| one.counters.app_doorbells += 1)
+        edit_posts(case, |one| one.counters.app_doorbells += 1)
     }),
     ("bytesPerRail", |case| {
-        posted(case, |one| one.counters.bytes_per_rail[0] += 1)
+        edit_posts(case, |one| one.counters.bytes_per_rail[0] += 1)
     }),
     ("postsPerRail", |case| {
-        posted(case, |one| one.counters.posts_per_rail[0] += 1)
+        edit_posts(case, |one| one.counters.posts_per_rail[0] += 1)
     }),
     ("injected", |case| {
-        injects(case) && posted(case, |one| one.counters.injected -= 1)
+        injects(case) && edit_posts(case, |one| one.counters.injected -= 1)
     }),
     ("refused", |case| {
-        injects(case) && posted(case, |one| one.counters.refused += 1)
+        injects(case) && edit_posts(case, |one| one.counters.refused += 1)
     }),
     ("completions", |case| {
-        injects(case) && posted(case, |one| one.counters.completions += 1)
+        injects(case) && edit_posts(case, |one| one.counters.completions += 1)
     }),
     ("railsPlanned", |case| {
-        coalesces(case) && posted(case, |one| one.counters.rails_planned += 1)
+        coalesces(case) && edit_posts(case, |one| one.counters.rails_planned += 1)
     }),
     ("txBytes", |case| {
-        let measured = measured(case);
+        let measured = measurement_mut(case);
         for side in [&mut measured.initiator, &mut measured.target] {
             side.interfaces.iter_mut().for_each(|delta| delta.tx_bytes = 0);
         }
         true
     }),
     ("rxBytes", |case| {
-        let measured = measured(case);
+        let measured = measurement_mut(case);
         for side in [&mut measured.initiator, &mut measured.target] {
             side.interfaces.iter_mut().for_each(|delta| delta.rx_bytes = 0);
         }
         true
     }),
     ("throttledNanos", |case| {
-        measured(case).target.throttled_nanos = Some(1);
+        measurement_mut(case).target.throttled_nanos = Some(1);
         true
     }),
     ("migrations", |case| {
-        measured(case).target.migrations = 1;
+        measurement_mut(case).target.migrations = 1;
         true
     }),
     ("governorChanged", |case| {
-        measured(case).initiator.governor_changed = true;
+        measurement_mut(case).initiator.governor_changed = true;
         true
     }),
     ("arm", |case| {
@@ -148,7 +152,7 @@ pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
         .iter()
         .enumerate()
         .flat_map(move |(index, record)| {
-            let edited = edited(record).into_iter();
+            let edited = changed_records(record).into_iter();
             edited.map(move |(kind, record)| {
                 let mut records = original.records.clone();
                 records[index] = record;
@@ -158,7 +162,7 @@ pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
 }
 
 /// All changed versions of `record`, each with the name of the change.
-fn edited(record: &Record) -> Vec<(String, Record)> {
+fn changed_records(record: &Record) -> Vec<(String, Record)> {
     let mut found = Vec::new();
     let mut add = |kind: &str, record: Record| found.push((kind.to_owned(), record));
     match record {
@@ -173,7 +177,7 @@ fn edited(record: &Record) -> Vec<(String, Record)> {
             }
             (CaseResult::Measured(_), Pass::Pilot) => {
                 let mut case = case.clone();
-                posted(&mut case, |one| one.elapsed_nanos = 1);
+                edit_posts(&mut case, |one| one.elapsed_nanos = 1);
                 add("pilot elapsedNanos", Record::Case(case));
             }
             (CaseResult::Checked(report), _) => {
@@ -218,7 +222,7 @@ const CELL_EDITS: [(&str, CellEdit); 3] = [
     }),
     ("latency: all samples shorter", |measured| {
         if let Some(posted) = &mut measured.initiator.posted {
-            posted.latency = scaled(&posted.latency, 0.9, 0);
+            posted.latency = scale_samples(&posted.latency, 0.9, 0);
         }
     }),
 ];
@@ -234,7 +238,7 @@ pub fn edited_cells(original: &Original) -> impl Iterator<Item = Mutant> {
                     && case.pass == Pass::Measure
                     && (result["arm"] == case.arm && result["sizeBytes"] == case.size_bytes)
                 {
-                    edit(measured(case));
+                    edit(measurement_mut(case));
                 }
             }
             let cell = format!("{} at {}", result["arm"], result["sizeBytes"]);
@@ -265,7 +269,7 @@ fn failure() -> CaseFailure {
     }
 }
 
-fn measured(case: &mut CaseRecord) -> &mut Measurement {
+fn measurement_mut(case: &mut CaseRecord) -> &mut Measurement {
     let CaseResult::Measured(measured) = &mut case.result else {
         panic!("not a measured case");
     };
@@ -273,8 +277,8 @@ fn measured(case: &mut CaseRecord) -> &mut Measurement {
 }
 
 /// Changes the posts of the initiator, which always exist.
-fn posted(case: &mut CaseRecord, edit: impl FnOnce(&mut Posted)) -> bool {
-    edit(measured(case).initiator.posted.as_mut().unwrap());
+fn edit_posts(case: &mut CaseRecord, edit: impl FnOnce(&mut Posted)) -> bool {
+    edit(measurement_mut(case).initiator.posted.as_mut().unwrap());
     true
 }
 
@@ -289,7 +293,7 @@ fn coalesces(case: &CaseRecord) -> bool {
 }
 
 /// The samples of `histogram` without the first `without` samples, each multiplied by `factor`.
-fn scaled(histogram: &Histogram, factor: f64, without: usize) -> Histogram {
+fn scale_samples(histogram: &Histogram, factor: f64, without: usize) -> Histogram {
     let mut scaled = Histogram::new();
     let buckets = histogram.buckets();
     let samples = buckets.flat_map(|(nanos, count)| (0..count).map(move |_| nanos));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::values::{changed, leaves};
+use super::values::{changed_value, leaves};
 use super::{Mutant, Original};
 
 /// Lists in the status whose items the re-derivation checks.
@@ -42,7 +42,7 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
         let kind = parts.collect::<Vec<_>>().join(" ").trim().to_owned();
         original.with_status(&kind, &pointer, |status| {
             let value = status.pointer_mut(&pointer).unwrap();
-            *value = changed(value);
+            *value = changed_value(value);
         })
     })
 }

@@ -22,7 +22,7 @@ pub fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
 }
 
 /// Another value of the same type.
-pub fn changed(value: &Value) -> Value {
+pub fn changed_value(value: &Value) -> Value {
     match value {
         // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
         Value::Number(number) => match number.as_i64() {

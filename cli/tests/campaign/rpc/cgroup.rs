@@ -1,6 +1,7 @@
 //! A memory cgroup made for a test, version 1 or 2.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -12,19 +13,39 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a cgroup; `None` if this machine does not allow it.
+    /// Creates a cgroup for the test `name`. Returns `None` and reports the reason if this process may not create one, because
+    /// it is not root or the cgroups are mounted read-only, or if the machine has no memory controller.
     pub fn new(name: &str) -> Option<Self> {
         let v1 = Path::new(MOUNT).join("memory");
         let is_v1 = v1.is_dir();
         let parent = if is_v1 { v1 } else { PathBuf::from(MOUNT) };
         let directory = parent.join(format!("fabricbench-{name}-{}", std::process::id()));
-        fs::create_dir(&directory).ok()?;
+        if let Err(error) = fs::create_dir(&directory) {
+            let is_expected = matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound
+            );
+            assert!(is_expected, "{}: {error}", directory.display());
+            report_skipped(
+                name,
+                &format!("{} cannot be created: {error}", directory.display()),
+            );
+            return None;
+        }
         let cgroup = Self { directory, is_v1 };
-        cgroup
-            .directory
-            .join(cgroup.limit_file())
-            .exists()
-            .then_some(cgroup)
+        if !is_v1 {
+            let enabled = fs::read_to_string(Path::new(MOUNT).join("cgroup.subtree_control")).unwrap();
+            if !enabled
+                .split_whitespace()
+                .any(|controller| controller == "memory")
+            {
+                report_skipped(name, &format!("{MOUNT} does not pass on the memory controller"));
+                return None;
+            }
+        }
+        let limit = cgroup.directory.join(cgroup.limit_file());
+        assert!(limit.exists(), "{} does not exist", limit.display());
+        Some(cgroup)
     }
 
     /// Shell code that moves the shell into the cgroup.
@@ -54,6 +75,16 @@ impl Cgroup {
         } else {
             "memory.max"
         }
+    }
+}
+
+/// Reports that the test `name` is skipped for `reason`: in the file that the variable names, whose lines `.ci/test` prints.
+fn report_skipped(name: &str, reason: &str) {
+    let line = format!("test {name}: skipped: {reason}\n");
+    print!("{line}");
+    if let Some(path) = std::env::var_os("FABRICBENCH_TEST_SKIPPED") {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
     }
 }
 

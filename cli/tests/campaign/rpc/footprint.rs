@@ -1,10 +1,13 @@
-//! Memory of consumers that share a tensor, or have a copy each.
+//! Memory of consumers that share a tensor, or that have one copy each.
+
+use std::time::Duration;
 
 use crds::record::{CaseResult, FootprintReport};
 use crds::v1alpha1::{CallCause, CallSection, FootprintResult};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::cgroup::Cgroup;
-use crate::harness::{RunningCommand, TestDir};
+use crate::harness::{RunningCommand, TestDir, fabricbench};
 use crate::processes::Process;
 use crate::stored_run::StoredRun;
 
@@ -25,6 +28,33 @@ fn measure(footprint: &str, rounds: u32) -> StoredRun {
     output.expect_stdout("RAM/consumer");
     let stored = StoredRun::read(&dir.run_dir("memory"));
     stored.assert_complete();
+    let (junit, metrics) = dir.machine_reports("memory");
+    for arm in ["copied", "shared"] {
+        assert!(junit.contains(&format!("over {arm}")), "{junit}");
+        let section = |line: &&str| {
+            line.starts_with("fabricbench_arm_section{") && line.contains(&format!("arm=\"{arm}\""))
+        };
+        let line = metrics
+            .lines()
+            .find(section)
+            .unwrap_or_else(|| panic!("{metrics}"));
+        assert!(line.contains("section=\"Successful\",cause=\"None\""), "{line}");
+    }
+    assert!(metrics.contains("fabricbench_arm_footprint_bytes{"), "{metrics}");
+    // A footprint has no rate and no CPU time.
+    for absent in [
+        "throughput_bytes_per_second",
+        "completions_per_second",
+        "cpu_seconds_per_gib",
+    ] {
+        assert!(
+            !metrics.contains(&format!("fabricbench_arm_{absent}{{")),
+            "{metrics}"
+        );
+    }
+    for one in &stored.status().results {
+        assert_eq!((one.bytes_per_second, one.cpu_percent), (None, None), "{one:?}");
+    }
     stored
 }
 
@@ -34,7 +64,7 @@ fn result(stored: &StoredRun, arm: &str) -> FootprintResult {
 }
 
 #[test]
-fn copies_and_shared_tensors_have_their_memory() {
+fn copies_and_shared_tensors_use_the_expected_memory() {
     let stored = measure("memoryFootprint: {consumers: 4, sizes: [16Mi], iterations: 4}", 6);
     assert_eq!(stored.failures(), Vec::new());
     let size = 16 << 20;
@@ -47,7 +77,7 @@ fn copies_and_shared_tensors_have_their_memory() {
         // Every process has the whole tensor resident.
         assert!(one.consumer_rss_bytes.unwrap() > size, "{one:?}");
         assert!(one.own_bytes.unwrap() < size, "{one:?}");
-        // Distributions return their memory.
+        // Distributions free their memory.
         assert!(one.slope_bytes.unwrap().unsigned_abs() < size / 8, "{one:?}");
     }
     assert_eq!(
@@ -94,7 +124,7 @@ fn hundred_consumers_share_one_tensor() {
 }
 
 #[test]
-fn values_agree_with_what_another_process_reads() {
+fn reported_pss_agrees_with_another_reader() {
     let text = manifest(
         "integrity: false, memoryFootprint: {consumers: 3, sizes: [32Mi], iterations: 100}",
         1,
@@ -104,16 +134,18 @@ fn values_agree_with_what_another_process_reads() {
         .replace("baseline: copied", "baseline: shared");
     let dir = TestDir::new();
     let mut running = RunningCommand::start(dir.run(&dir.manifest(&shared)));
-    // In the middle of the measured case, all consumers have the tensor, except the one that is waiting for it.
     let seen = running.wait_for(|running| {
         let consumers: Vec<Process> = running
             .processes()
             .into_iter()
             .filter(Process::is_extension)
             .collect();
-        let memory: Option<Vec<u64>> = consumers.iter().map(|one| pss_bytes(one.pid)).collect();
-        let memory = memory.filter(|all| all.len() == 3 && all.iter().all(|pss| *pss > 6 << 20))?;
-        Some(memory.iter().sum::<u64>())
+        let host = Pid::from_raw(consumers.first().filter(|_| consumers.len() == 3)?.parent as i32)?;
+        // While the host is stopped, no consumer gets or loses the tensor.
+        kill_process(host, Signal::STOP).ok()?;
+        let seen = still(&consumers, 32 << 20);
+        kill_process(host, Signal::CONT).ok()?;
+        seen
     });
     running.wait();
     let stored = StoredRun::read(&dir.run_dir("memory"));
@@ -126,8 +158,17 @@ fn values_agree_with_what_another_process_reads() {
         "another process read {seen} bytes, and the record has {}",
         report.consumers_pss_bytes
     );
-    // While the host replaces the tensor of a consumer, fewer processes share its pages.
-    assert!((0.9..1.15).contains(&ratio), "{ratio}");
+    assert!((0.99..=1.01).contains(&ratio), "{ratio}");
+}
+
+/// Sum of the Pss of `consumers` if all of them have a tensor of `size` bytes and their memory no longer changes.
+fn still(consumers: &[Process], size: u64) -> Option<u64> {
+    let read = || -> Option<Vec<(u64, u64)>> { consumers.iter().map(|one| memory(one.pid)).collect() };
+    let before = read()?;
+    std::thread::sleep(Duration::from_millis(20));
+    let after = read()?;
+    let have_tensor = after.iter().all(|(_, rss)| *rss > size);
+    (before == after && have_tensor).then(|| after.iter().map(|(pss, _)| pss).sum())
 }
 
 /// Whether the tensor is in memory once. The kernel rounds the share of each process down to 1 KiB.
@@ -148,17 +189,19 @@ fn report(case: &crds::record::CaseRecord) -> Option<FootprintReport> {
     }
 }
 
-/// Pss of a process according to `smaps_rollup`.
-fn pss_bytes(pid: u32) -> Option<u64> {
+/// Pss and Rss of a process according to `smaps_rollup`, in bytes.
+fn memory(pid: u32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    Some(value.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    let value = |name: &str| -> Option<u64> {
+        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(value.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    };
+    Some((value("Pss:")?, value("Rss:")?))
 }
 
 #[test]
-fn copies_that_exceed_the_limit_of_the_cgroup_are_refused() {
+fn copies_that_exceed_the_limit_of_the_cgroup_are_rejected() {
     let Some(cgroup) = Cgroup::new("footprint") else {
-        println!("skipped: the memory cgroups of this machine are not writable");
         return;
     };
     cgroup.set_limit(600 << 20);
@@ -176,4 +219,14 @@ fn copies_that_exceed_the_limit_of_the_cgroup_are_refused() {
     assert_eq!((copied.section, copied.cause, copied.tensor_bytes), expected);
     assert_eq!(shared.section, CallSection::Successful);
     assert!(is_one_copy(&shared, 64 << 20), "{shared:?}");
+    let directory = dir.run_dir("memory");
+    let mut command = fabricbench(["report", directory.to_str().unwrap(), "--format", "junit"]);
+    let report = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let (_, of_copied) = report.split_once("memory: memory 64Mi over copied").unwrap();
+    let (of_copied, _) = of_copied.split_once("</testcase>").unwrap();
+    assert!(
+        of_copied.contains("<skipped") && of_copied.contains("NotEnoughMemory"),
+        "{report}"
+    );
+    assert!(report.contains("memory: memory 64Mi over shared"), "{report}");
 }

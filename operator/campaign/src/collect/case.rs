@@ -2,8 +2,8 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CallReport, CaseFailure, CaseResult, Durations, ExclusiveQuantiles, FootprintReport, IntegrityReport,
-    InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous, WorkerReport,
+    CallReport, CaseFailure, CaseResult, CommandReport, Durations, ExclusiveQuantiles, FootprintReport,
+    IntegrityReport, InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous, WorkerReport,
 };
 
 use crate::stats::Distribution;
@@ -78,7 +78,7 @@ impl Measured {
     }
 }
 
-/// Measurements of one side during the measured window. The fields are those of [`SideReport`].
+/// Measurements of one side during the measured window. The fields have the same meaning as in [`SideReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct Side {
@@ -92,7 +92,7 @@ pub struct Side {
     pub serving: Option<Box<ServingTimes>>,
 }
 
-/// Staleness in a case of parameter serving. The fields are those of [`crds::record::ServingReport`].
+/// Staleness in a case of parameter serving. The fields have the same meaning as in [`crds::record::ServingReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct ServingTimes {
@@ -104,7 +104,7 @@ pub struct ServingTimes {
     pub clock_bound_nanos: u64,
 }
 
-/// Posts of one side. The fields are those of [`crds::record::Posted`].
+/// Posts of one side. The fields have the same meaning as in [`crds::record::Posted`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct SidePosts {
@@ -121,12 +121,13 @@ pub struct SidePosts {
     pub ping: Option<PingTimes>,
     pub call: Option<CallReport>,
     pub footprint: Option<FootprintReport>,
+    pub command: Option<CommandReport>,
     pub simultaneous: Option<Simultaneous>,
     pub read_back: Option<Distribution>,
     pub first_burst_nanos: Option<u64>,
 }
 
-/// Round-trip times of pings. The fields are those of [`crds::record::PingReport`].
+/// Round-trip times of pings. The fields have the same meaning as in [`crds::record::PingReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct PingTimes {
@@ -136,7 +137,8 @@ pub struct PingTimes {
 
 impl SidePosts {
     /// Completed operations, their payload bytes, and the time in which they completed, in nanoseconds, from which rates
-    /// are computed. For a flow of the many-to-many pattern, those of the window in which all flows are active.
+    /// are computed. For a flow of the many-to-many pattern or a direction of a bidirectional closed loop, they refer to the
+    /// window in which all flows or both directions are active.
     pub fn timed(&self) -> (u64, u64, u64) {
         match &self.simultaneous {
             Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
@@ -190,6 +192,7 @@ impl From<SideReport> for Side {
                 }),
                 call: posted.call,
                 footprint: posted.footprint,
+                command: posted.command,
                 simultaneous: posted.simultaneous,
                 read_back: posted.read_back.map(|durations| distribution(&durations)),
                 first_burst_nanos: posted.first_burst_nanos,

@@ -8,19 +8,19 @@ use crds::record::{
 };
 
 use super::case::Case;
-use super::expected::Expected;
+use super::expected::ExpectedBlocks;
 use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
 use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after the other. Memory use is bounded by the number of blocks in the plan,
-/// since each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after another. Memory use is bounded by the number of blocks in the plan, since
+/// each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
     plan_hash: String,
-    expected: Expected,
+    expected: ExpectedBlocks,
     framing: Framing,
     line: u64,
     state: StreamState,
@@ -70,7 +70,7 @@ impl Collector {
         Self {
             uid: uid.to_owned(),
             plan_hash: plan.hash().to_owned(),
-            expected: Expected::new(plan),
+            expected: ExpectedBlocks::new(plan),
             framing: Framing::default(),
             line: 0,
             state: StreamState::Outside,

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 
 /// The blocks of a plan, by leg and number.
 #[derive(Debug, Clone)]
-pub(super) struct Expected {
+pub(super) struct ExpectedBlocks {
     blocks: BTreeMap<(u32, u32), Block>,
     legs: BTreeSet<u32>,
     scenarios: Vec<String>,
@@ -32,7 +32,7 @@ struct Block {
     is_partial: bool,
 }
 
-impl Expected {
+impl ExpectedBlocks {
     pub(super) fn new(plan: &Plan) -> Self {
         let mut blocks = BTreeMap::new();
         for leg in &plan.legs {
@@ -83,7 +83,7 @@ impl Expected {
             return Err(contradiction(format!(
                 "it has round {}, scenario \"{}\", {} bytes; the plan has round {}, scenario \"{}\", {} bytes",
                 record.round,
-                clipped(&record.scenario),
+                clip(&record.scenario),
                 record.size_bytes,
                 block.round,
                 scenario.map_or("", String::as_str),
@@ -94,7 +94,7 @@ impl Expected {
         let Some(arm) = arm.filter(|arm| block.arms.contains(arm)) else {
             return Err(contradiction(format!(
                 "the plan has no arm \"{}\" in this block",
-                clipped(&record.arm)
+                clip(&record.arm)
             )));
         };
         let pair = (record.initiator, record.target);
@@ -159,7 +159,7 @@ impl Expected {
                 return Err(BlockFault::Contradiction { reason });
             }
         }
-        // A value of the many-to-many pattern is that of all flows.
+        // A value of the many-to-many pattern combines all flows.
         if let Some(pattern) = self.many_to_many {
             let incomplete = shape.arms.iter().find_map(|arm| {
                 let flows = cases.iter().filter(|case| case.arm == *arm).count() as u64;
@@ -188,6 +188,6 @@ impl Expected {
 }
 
 /// Returns the first characters of an untrusted string, to keep fault messages short.
-fn clipped(text: &str) -> String {
+fn clip(text: &str) -> String {
     text.chars().take(60).collect()
 }

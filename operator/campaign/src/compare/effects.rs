@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::Pass;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
+use super::case_index::{CaseIndex, Unit};
 use super::{Comparison, Effect, Withheld};
-use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, Role};
 use crate::stats::signed_rank;
 use crate::stats::{BetterDirection, Margin, Pair, StatsError, compare_paired, percent_change, round_effect};
 use crate::stopping::{ComparisonKey, Stopping};
-use crate::summarize::{METRICS, Summary, statistic};
+use crate::summarize::{METRICS, statistic};
 
 /// Effect measured by one pair of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -26,47 +25,17 @@ pub struct PairEffect {
     pub percent: f64,
 }
 
-/// Key of the cases that have a value together: scenario, size, arm, round, and the ranks of a pair, which are the same
-/// for all flows of the many-to-many pattern.
-type CaseKey = (usize, u64, usize, u32, (u32, u32));
-
-/// Valid measured cases that have a value together: one case, or all flows of the many-to-many pattern.
-type Unit<'a> = Vec<&'a Measured>;
-
-/// Indexes the valid measured cases by scenario, size, arm, round and pair.
-fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, Unit<'a>> {
-    let cases = reports.cases.iter().zip(&summary.validities);
-    let valid = cases.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
-    let mut units: BTreeMap<CaseKey, Unit<'a>> = BTreeMap::new();
-    for (case, _) in valid {
-        if let CaseOutcome::Measured(measured) = &case.outcome {
-            let key = (
-                case.scenario,
-                case.size_bytes,
-                case.arm,
-                case.round,
-                plan.unit(case),
-            );
-            units.entry(key).or_default().push(measured.as_ref());
-        }
-    }
-    units
-}
-
 /// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The `withhold` module
 /// then removes the verdicts that must not be reported.
 pub(super) fn estimate(
     plan: &Plan,
-    reports: &Reports,
-    summary: &Summary,
+    index: &CaseIndex<'_>,
     stopping: &Stopping,
 ) -> Result<Vec<Comparison>, StatsError> {
-    let index = case_index(plan, reports, summary);
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let controls = plan.family(plan.controls)?;
     // Before its first analysis, a run with several analyses has no intervals.
-    let first_analysis = plan.analyses.first().copied();
-    let first_analysis = first_analysis.filter(|_| stopping.awaits_first_analysis(plan));
+    let first_analysis = stopping.awaited_first_analysis(plan);
     let mut all = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         let family = plan.family(planned.comparisons)?;
@@ -77,7 +46,7 @@ pub(super) fn estimate(
                 let key = (scenario, *size_bytes, arm);
                 let last_round = stopping.last_round(plan, key).unwrap_or(u32::MAX);
                 for metric in metrics {
-                    let values = RoundValues::collect(plan, &index, key, (metric, last_round));
+                    let values = RoundValues::collect(plan, index, key, (metric, last_round));
                     let effects = values.round_effects()?;
                     let mut result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
                     if let Some(first) = first_analysis {
@@ -94,7 +63,7 @@ pub(super) fn estimate(
                         primary,
                         role,
                         rounds: result.rounds,
-                        ended: stopping.ended(key),
+                        ended: stopping.early_end(key),
                         effect: result.estimate.map(Effect::new),
                         minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
                         verdict: Some(result.verdict),
@@ -134,7 +103,7 @@ type PairValue = ((u32, u32), Pair);
 impl RoundValues {
     fn collect(
         plan: &Plan,
-        index: &BTreeMap<CaseKey, Unit<'_>>,
+        index: &CaseIndex<'_>,
         (scenario, size, arm): ComparisonKey,
         (metric, last_round): (Metric, u32),
     ) -> Self {
@@ -142,14 +111,18 @@ impl RoundValues {
         let Some(planned) = plan.scenarios.get(scenario) else {
             return Self { rounds };
         };
-        let value = |cases: &Unit<'_>| statistic(&planned.assignment.workload, cases, metric);
+        let value = |arm: usize, cases: &Unit<'_>| {
+            let moves_payload = plan.moves_payload(planned, arm, size);
+            statistic(&planned.assignment.workload, moves_payload, cases, metric)
+        };
         let (first, last) = (
             (scenario, size, arm, 0, (0, 0)),
             (scenario, size, arm, last_round, (u32::MAX, u32::MAX)),
         );
         for ((_, _, _, round, pair), cases) in index.range(first..=last) {
             let baseline = index.get(&(scenario, size, plan.baseline, *round, *pair));
-            let both = value(cases).zip(baseline.and_then(value));
+            let baseline = baseline.and_then(|cases| value(plan.baseline, cases));
+            let both = value(arm, cases).zip(baseline);
             if let Some((arm, baseline)) = both {
                 rounds
                     .entry(*round)

@@ -50,7 +50,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let evaluate_one = |(index, expectation): (usize, &Expectation)| {
         let expected = expected_change(expectation, margin)?;
-        let outcomes: Vec<(u64, ChangeOutcome, String)> = matching(plan, expectation, all)
+        let outcomes: Vec<(u64, ChangeOutcome, String)> = matching_comparisons(plan, expectation, all)
             .map(|comparison| {
                 let (outcome, reason) = evaluate_at_size(&expected, expectation, comparison);
                 (comparison.size_bytes, outcome, reason)
@@ -118,7 +118,7 @@ fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<us
 }
 
 /// Comparisons to which `expectation` applies.
-fn matching<'a>(
+fn matching_comparisons<'a>(
     plan: &Plan,
     expectation: &Expectation,
     all: &'a [Comparison],
@@ -216,5 +216,7 @@ pub fn metric_name(metric: Metric) -> &'static str {
         Metric::CompletionRate => "completion rate",
         Metric::CpuSecondsPerGib => "CPU seconds per GiB",
         Metric::MemoryPerConsumer => "memory per consumer",
+        Metric::ReportedLatency => "reported latency",
+        Metric::ReportedBandwidth => "reported bandwidth",
     }
 }

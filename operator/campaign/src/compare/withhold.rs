@@ -8,7 +8,7 @@ use crds::v1alpha1::Engagement;
 use super::{Comparison, Withheld};
 use crate::collect::Reports;
 use crate::plan::{Leg, Plan, Role, Separation};
-use crate::stats::{Margin, NullCheck, StatsError, null_check, percent_change};
+use crate::stats::{Margin, NullCheck, StatsError, null_check};
 use crate::summarize::Summary;
 
 /// Removes every verdict that must not be reported and records the reason.
@@ -44,10 +44,11 @@ fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMa
             Role::ControlArm => "the control arm",
             Role::NegativeControl | Role::NotApplicable | Role::Variant => "the identical arm",
         };
+        let (low, high) = interval.percent();
         let violation = Withheld::ControlViolated {
             control: format!("{kind} \"{}\"", arm.name),
-            low: percent_change(interval.lower),
-            high: percent_change(interval.upper),
+            low,
+            high,
         };
         let scope = (control.scenario, control.size_bytes);
         (null_check(interval, margin) == NullCheck::Violated).then_some((scope, violation))
@@ -87,7 +88,7 @@ fn reason_to_withhold(
 fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     for arm in [plan.baseline, comparison.arm] {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
-        if let Some(proof) = cell.contradicted() {
+        if let Some(proof) = cell.contradicting_proof() {
             return Some(Withheld::Contradicted {
                 message: proof.reason.clone(),
             });
@@ -168,7 +169,7 @@ fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) ->
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // Inside a pod, the hostname is that of the pod, so the node name is preferred if it is known.
+            // Inside a pod, the hostname is the name of the pod, so the node name is preferred if it is known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
             format!("{node} [{}]", environment.rdma_devices.join(" "))
         });

@@ -117,7 +117,7 @@ const SCENARIO_PROPERTIES: [NamedProperty; 2] = [
 const ARM_PROPERTIES: [NamedProperty; 2] = [
     ("tuning", |run, name| {
         let arm = run.plan.arms.iter().find(|arm| arm.name == name);
-        arm.map_or_else(String::new, tuning)
+        arm.map_or_else(String::new, tuning_text)
     }),
     ("variables", |run, name| {
         let mut arms = run.evaluation.summary.environment.arms.iter();
@@ -126,7 +126,7 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
         // The hash also covers the parts of variables that the record omits.
         let hash = arm.and_then(|arm| arm.fabric.variables_sha256.as_deref());
         let described = variables.map(|(name, value)| format!("{name}={value}"));
-        list(described.chain(hash.map(|hash| format!("SHA-256 {}", shortened(hash)))))
+        list(described.chain(hash.map(|hash| format!("SHA-256 {}", shorten_hash(hash)))))
     }),
 ];
 
@@ -154,7 +154,7 @@ pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Dif
     found
 }
 
-fn tuning(arm: &Arm) -> String {
+fn tuning_text(arm: &Arm) -> String {
     let inject = arm.inject_max_bytes.map_or_else(
         || "no inject".to_owned(),
         |bytes| format!("inject up to {}", format::size(bytes)),
@@ -234,7 +234,7 @@ fn rail(rail: &RailFacts) -> String {
 }
 
 /// The start of a hash in hexadecimal, which is enough to distinguish configurations.
-fn shortened(hash: &str) -> &str {
+fn shorten_hash(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
 

@@ -9,7 +9,7 @@ use super::FinishedRun;
 use super::difference::{Difference, join};
 
 /// A property of a host.
-enum Reported {
+enum HostProperty {
     /// The host has no device with this property.
     NotApplicable,
     /// The worker could not read the property.
@@ -18,25 +18,25 @@ enum Reported {
 }
 
 /// Name of a property, and a function that describes its value on a host.
-type Property = (&'static str, fn(&HostEnvironment) -> Reported);
+type Property = (&'static str, fn(&HostEnvironment) -> HostProperty);
 
 const PROPERTIES: [Property; 2] = [
     ("maximum clocks of the GPUs", |host| {
         let clocks = host.hardware.max_gpu_clocks().join("; ");
         if host.hardware.gpus.is_empty() {
-            Reported::NotApplicable
+            HostProperty::NotApplicable
         } else if clocks.is_empty() {
-            Reported::Unknown
+            HostProperty::Unknown
         } else {
-            Reported::Value(clocks)
+            HostProperty::Value(clocks)
         }
     }),
     ("EFA installer", |host| {
         let has_efa = (host.hardware.nics.iter()).any(|nic| nic.driver.as_deref() == Some("efa"));
         match &host.hardware.efa_installer {
-            Some(version) => Reported::Value(version.clone()),
-            None if has_efa => Reported::Unknown,
-            None => Reported::NotApplicable,
+            Some(version) => HostProperty::Value(version.clone()),
+            None if has_efa => HostProperty::Unknown,
+            None => HostProperty::NotApplicable,
         }
     }),
 ];
@@ -49,13 +49,13 @@ struct Values {
 }
 
 impl Values {
-    fn new(run: &FinishedRun<'_>, describe: fn(&HostEnvironment) -> Reported) -> Self {
+    fn new(run: &FinishedRun<'_>, describe: fn(&HostEnvironment) -> HostProperty) -> Self {
         let mut values = Self::default();
         for worker in &run.evaluation.summary.environment.workers {
             match describe(&worker.hello.environment) {
-                Reported::NotApplicable => {}
-                Reported::Unknown => values.has_unknown = true,
-                Reported::Value(value) => {
+                HostProperty::NotApplicable => {}
+                HostProperty::Unknown => values.has_unknown = true,
+                HostProperty::Value(value) => {
                     values.known.insert(value);
                 }
             }
@@ -83,7 +83,7 @@ pub(super) fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> 
 }
 
 /// Names of the properties that some host of either run does not report, so the runs may differ in them unnoticed.
-pub fn unreported(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<&'static str> {
+pub fn unreported_properties(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<&'static str> {
     let is_unknown = |(_, describe): &&Property| {
         [first, second]
             .iter()

@@ -81,6 +81,7 @@ impl Arm {
             doorbell_max_batch: variant.tuning.doorbell_max_batch,
             striping: variant.tuning.striping,
             channel: variant.channel,
+            arguments: variant.arguments.clone(),
         }
     }
 }

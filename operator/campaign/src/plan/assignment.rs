@@ -43,6 +43,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
             doorbell_max_batch: arm.doorbell_max_batch,
             striping: arm.striping,
             channel: arm.channel,
+            arguments: arm.arguments.clone(),
         })
     });
     Assignment {
@@ -66,14 +67,17 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
         rounds: leg
             .rounds
             .iter()
-            .filter_map(|round| unfinished(round, finished_blocks))
+            .filter_map(|round| without_finished_blocks(round, finished_blocks))
             .collect(),
         case_deadline_seconds: plan.case_deadline_seconds,
     }
 }
 
 /// Returns `round` without its finished blocks, or `None` if all its blocks are finished.
-fn unfinished(round: &RoundAssignment, finished_blocks: &BTreeSet<u32>) -> Option<RoundAssignment> {
+fn without_finished_blocks(
+    round: &RoundAssignment,
+    finished_blocks: &BTreeSet<u32>,
+) -> Option<RoundAssignment> {
     let blocks: Vec<_> = round
         .blocks
         .iter()

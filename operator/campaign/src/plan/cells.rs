@@ -6,7 +6,7 @@ use super::{Arm, Cell, Role};
 use crate::posting::{Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
-/// Plans the cells of `scenario`, by size, then by arm. `transport` is that of the arms that do not set one.
+/// Plans the cells of `scenario`, by size, then by arm. `transport` is the transport of the arms that do not set one.
 pub(super) fn plan(
     scenario: &ValidatedScenario,
     transport: &TransportSpec,
@@ -14,6 +14,7 @@ pub(super) fn plan(
     baseline: usize,
 ) -> Vec<Cell> {
     let uses_channels = scenario.assignment.workload.uses_channels();
+    let is_command = scenario.assignment.workload.command().is_some();
     let (burst, rails) = (scenario.burst(), transport.rails());
     let posting_of = move |arm: &Arm, size| {
         let tuning = arm.tuning().supported_by(arm.transport_or(transport));
@@ -26,8 +27,13 @@ pub(super) fn plan(
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let role = reference.map(|reference| {
                 let of_baseline = posting_of(reference, *size);
+                if is_command {
+                    // The tuning of an arm has no effect on a command.
+                    let differs = arm.arguments != reference.arguments;
+                    return Role::new((arm, of_baseline), (reference, of_baseline), differs);
+                }
                 let channels_differ =
-                    uses_channels && arm.channel.carrying(*size) != reference.channel.carrying(*size);
+                    uses_channels && arm.channel.for_payload(*size) != reference.channel.for_payload(*size);
                 Role::new((arm, posting), (reference, of_baseline), channels_differ)
             });
             Cell {
@@ -38,7 +44,11 @@ pub(super) fn plan(
                 last_chunk_bytes: posting.stripes.last_chunk_bytes,
                 posts_per_burst: posting.posts_per_burst,
                 more_per_burst: posting.more_per_burst(),
-                optimizations: optimizations(arm.tuning(), burst, *size, arm.transport_or(transport)),
+                optimizations: if is_command {
+                    Vec::new()
+                } else {
+                    optimizations(arm.tuning(), burst, *size, arm.transport_or(transport))
+                },
                 role,
             }
         })

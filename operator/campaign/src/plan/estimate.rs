@@ -14,11 +14,13 @@ use super::{Leg, Plan, PlannedScenario};
 const CASE_BYTES: u64 = 3072;
 /// Additional bytes of a case record if both sides post, excluding the second histogram.
 const POSTED_BYTES: u64 = 512;
+/// Additional bytes of a case record of a bidirectional transfer, whose sides have windows of their own.
+const WINDOWS_BYTES: u64 = 128;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
 const RAIL_BYTES: u64 = 448;
-/// Additional bytes of a case record for each worker of parameter serving, with a share of the distributions of their
-/// staleness.
+/// Additional bytes of a case record for each worker in parameter serving, including its share of the staleness
+/// distributions.
 const WORKER_BYTES: u64 = 1024;
 /// Size in bytes of a case record of the integrity pass, which contains about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
@@ -40,6 +42,8 @@ const INTEGRITY_OPERATIONS: u32 = 16;
 const LEG_SECONDS: f64 = 5.0;
 /// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
 const PROCESS_SECONDS: f64 = 0.5;
+/// Time of one execution of a benchmark command: a few seconds, as with the defaults of most tools.
+const COMMAND_SECONDS: f64 = 2.0;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
 
@@ -175,10 +179,11 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
             } else {
                 1
             };
+            let windows = if work.is_bidirectional() { WINDOWS_BYTES } else { 0 };
             let rails = plan.rails();
             let workers = work.serving().map_or(0, |serving| u64::from(serving.workers));
             // The runner shortens a longer record to the maximum length of a line.
-            (case_bytes(samples, sides, rails) + workers * WORKER_BYTES)
+            (case_bytes(samples, sides, rails) + windows + workers * WORKER_BYTES)
                 .min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
@@ -258,26 +263,43 @@ impl CaseEstimate {
             }
         };
         let measured = match workload {
-            // The number of versions can end it before its maximum time.
+            // The number of versions can end the case before its maximum time.
             Workload::ParameterServing(serving) => Extent::DurationNanos(serving.nominal_nanos()),
             Workload::PingPong(_)
             | Workload::Transfer(_)
             | Workload::Rpc(_)
-            | Workload::MemoryFootprint(_) => measured,
+            | Workload::MemoryFootprint(_)
+            | Workload::Command(_) => measured,
         };
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
+        let seconds = warmup_seconds + seconds;
+        let limit = limit_seconds(workload).unwrap_or(f64::INFINITY);
+        let share = if seconds > limit { limit / seconds } else { 1.0 };
+        let operations = ((warmup_operations + measured_operations) as f64 * share) as u64;
         Self {
-            bytes: (warmup_operations + measured_operations)
+            bytes: operations
                 .saturating_mul(size)
                 .saturating_mul(threads * directions),
-            seconds: warmup_seconds + seconds,
+            seconds: seconds * share,
             samples: match (pass, measured) {
                 (Pass::Integrity, _) => 0,
                 (_, Extent::DurationNanos(_)) => TIMED_SAMPLES,
                 (_, Extent::Iterations(_) | Extent::FillWindow { .. }) => measured_operations * threads,
             },
         }
+    }
+}
+
+/// Time at which a case is stopped, in seconds; `None` if only the deadline of all cases limits it.
+fn limit_seconds(workload: &Workload) -> Option<f64> {
+    match workload {
+        Workload::Rpc(rpc) => Some(f64::from(rpc.timeout_seconds)),
+        Workload::MemoryFootprint(footprint) => Some(f64::from(footprint.timeout_seconds)),
+        Workload::PingPong(_)
+        | Workload::Transfer(_)
+        | Workload::ParameterServing(_)
+        | Workload::Command(_) => None,
     }
 }
 
@@ -294,6 +316,7 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
         Workload::MemoryFootprint(_) => latency + wire,
+        Workload::Command(_) => COMMAND_SECONDS,
         Workload::Rpc(rpc) => f64::from(rpc.hops) * (2.0 * latency + wire),
         Workload::Transfer(TransferWorkload {
             open_loop: Some(open_loop),
@@ -336,7 +359,7 @@ mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
         CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
-        OpenLoopReport, Posted, PostingCounters, Record, SideReport, Simultaneous,
+        Posted, PostingCounters, Record, SideReport, Simultaneous,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -361,6 +384,7 @@ mod tests {
             rails: vec![name],
             tx_bytes: many,
             rx_bytes: many,
+            software: None,
             retransmits: Some(many),
             interval_nanos: many,
             line_bits_per_second: Some(many),
@@ -396,16 +420,14 @@ mod tests {
                 p99_nanos: 12_345.678_9,
             }),
             counters,
-            open_loop: Some(OpenLoopReport {
-                intended_nanos: many,
-                late: many,
-            }),
+            // Only a closed loop has `simultaneous`, which is longer.
+            open_loop: None,
             flush: None,
             ping: None,
             call: None,
             footprint: None,
-            // The flows of the many-to-many pattern have one direction.
-            simultaneous: (sides == 1).then_some(Simultaneous {
+            command: None,
+            simultaneous: Some(Simultaneous {
                 operations: many,
                 payload_bytes: many,
                 elapsed_nanos: many,
@@ -450,7 +472,7 @@ mod tests {
         for samples in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
             for (sides, rails) in [(1, 4), (2, 4), (1, 64), (2, 64)] {
                 let line = case_line_bytes(samples, sides, rails) as u64;
-                let estimated = case_bytes(samples.into(), sides, rails.into());
+                let estimated = case_bytes(samples.into(), sides, rails.into()) + (sides - 1) * WINDOWS_BYTES;
                 assert!(
                     line <= estimated,
                     "{samples} samples, {sides} sides, {rails} rails: {line} bytes, estimated {estimated}"

@@ -24,15 +24,16 @@ pub enum Role {
 
 impl Role {
     /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in
-    /// `reference`. `channels_differ` is true if the arms make the calls of the scenario over different channels.
+    /// `reference`. `others_differ` is true if the arms make the calls of the scenario over different channels, or execute
+    /// its command with different arguments.
     pub(super) fn new(
         (arm, posting): (&Arm, Posting),
         (baseline, reference): (&Arm, Posting),
-        channels_differ: bool,
+        others_differ: bool,
     ) -> Self {
         if arm.control.is_some() {
             Self::ControlArm
-        } else if channels_differ || arm.separation != Separation::Tuning || posting != reference {
+        } else if others_differ || arm.separation != Separation::Tuning || posting != reference {
             Self::Variant
         } else if arm.inject_max_bytes != baseline.inject_max_bytes {
             Self::NotApplicable

@@ -3,7 +3,7 @@
 use crds::v1alpha1::Stop;
 
 use super::{Arm, Cell, PlanError, PlannedScenario, Role, cells};
-use crate::stats::{Family, MAX_ROUNDS, analysis_rounds};
+use crate::stats::{Family, MAX_ROUNDS, analysis_rounds, contrast};
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
 /// The scenarios of a run and the values derived from their comparisons.
@@ -26,7 +26,9 @@ pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<PlannedScenarios,
         .fold(0, u32::saturating_add);
     // The largest family determines the number of rounds, so that a single outlier can decide neither a verdict in any
     // scenario nor whether a control shows a change.
-    let families = scenarios.iter().map(|scenario| scenario.comparisons);
+    let families = scenarios
+        .iter()
+        .flat_map(|scenario| [scenario.comparisons, scenario.factor_effects]);
     let largest = family(run, families.chain([controls]).max().unwrap_or(0))?;
     let rounds = run.sampling.rounds.unwrap_or(match run.sampling.stop {
         Stop::Fixed => largest.recommended_rounds(),
@@ -37,7 +39,7 @@ pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<PlannedScenarios,
         Stop::Settled => analysis_rounds(rounds, &largest),
     };
     for scenario in &mut scenarios {
-        let family = family(run, scenario.comparisons)?;
+        let family = family(run, scenario.comparisons.max(scenario.factor_effects))?;
         scenario.minimum_rounds = family.with_analyses(analyses.len()).minimum_rounds();
     }
     Ok(PlannedScenarios {
@@ -58,11 +60,17 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
         primary: scenario.primary,
         rate_format: scenario.rate_format,
         comparisons: count(&cells, |role| role == Role::Variant),
+        factor_effects: factor_effects(run, scenario),
         minimum_rounds: 0,
         integrity: scenario.integrity,
         operation_counts: scenario.operation_counts.clone(),
         cells,
     }
+}
+
+fn factor_effects(run: &ValidatedRun, scenario: &ValidatedScenario) -> u32 {
+    let effects = contrast::effect_count(run.factors.len()) * scenario.sizes.len();
+    u32::try_from(effects).unwrap_or(u32::MAX)
 }
 
 fn count(cells: &[Cell], has_role: impl Fn(Role) -> bool) -> u32 {

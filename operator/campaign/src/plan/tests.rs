@@ -13,7 +13,7 @@ const HEAD: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nme
                     transport: {libfabric: {provider: tcp, rails: 4}}\n";
 const SCENARIOS: &str = "  scenarios:\n  - {name: small, pingPong: {sizes: [64, 128]}}\n  - {name: mid, integrity: false, transfer: {sizes: [32Ki], batch: 16}}\n";
 
-fn planned(variants: &str, rest: &str) -> Result<HashedPlan, PlanError> {
+fn plan_variants(variants: &str, rest: &str) -> Result<HashedPlan, PlanError> {
     let text = format!(
         "{HEAD}  striping: {{policy: Nixl, thresholdBytes: 16Ki}}\n  variants: [{{name: a}}{variants}]\n{rest}"
     );
@@ -37,7 +37,7 @@ fn names(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn every_separation_has_a_control_arm() {
-    let all = planned(&format!("{INJECT}{ENVIRONMENT}{IMAGE}"), SCENARIOS).unwrap();
+    let all = plan_variants(&format!("{INJECT}{ENVIRONMENT}{IMAGE}"), SCENARIOS).unwrap();
     assert_eq!(
         names(&all),
         [
@@ -51,17 +51,18 @@ fn every_separation_has_a_control_arm() {
         ]
     );
     assert_eq!(
-        names(&planned(ENVIRONMENT, SCENARIOS).unwrap()),
+        names(&plan_variants(ENVIRONMENT, SCENARIOS).unwrap()),
         ["a", "c", "control-environment"]
     );
-    assert_eq!(names(&planned("", SCENARIOS).unwrap()), ["a", "control"]);
-    let without_control = planned(INJECT, &format!("{SCENARIOS}  sampling: {{control: false}}\n")).unwrap();
+    assert_eq!(names(&plan_variants("", SCENARIOS).unwrap()), ["a", "control"]);
+    let without_control =
+        plan_variants(INJECT, &format!("{SCENARIOS}  sampling: {{control: false}}\n")).unwrap();
     assert_eq!(names(&without_control), ["a", "b"]);
 }
 
 #[test]
 fn arms_with_the_same_environment_share_a_process() {
-    let plan = planned(&format!("{INJECT}{ENVIRONMENT}"), SCENARIOS).unwrap();
+    let plan = plan_variants(&format!("{INJECT}{ENVIRONMENT}"), SCENARIOS).unwrap();
     let [leg] = plan.legs.as_slice() else {
         panic!("expected a single leg");
     };
@@ -74,7 +75,7 @@ fn arms_with_the_same_environment_share_a_process() {
 
 #[test]
 fn every_image_has_its_pilot_before_the_first_round() {
-    let plan = planned(IMAGE, &format!("{SCENARIOS}  sampling: {{rounds: 8}}\n")).unwrap();
+    let plan = plan_variants(IMAGE, &format!("{SCENARIOS}  sampling: {{rounds: 8}}\n")).unwrap();
     assert_eq!(plan.legs.len(), 9 * 3);
     let rounds = |legs: &[Leg]| -> Vec<u32> {
         let rounds = legs.iter().flat_map(|leg| &leg.rounds);
@@ -86,7 +87,7 @@ fn every_image_has_its_pilot_before_the_first_round() {
 
 #[test]
 fn every_image_has_one_leg_per_round() {
-    let plan = planned(
+    let plan = plan_variants(
         IMAGE,
         &format!("{SCENARIOS}  sampling: {{rounds: 8, minWindow: 0s}}\n"),
     )
@@ -112,7 +113,7 @@ fn every_image_has_one_leg_per_round() {
 
 #[test]
 fn rounds_default_to_four_more_than_the_minimum() {
-    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let plan = plan_variants(INJECT, SCENARIOS).unwrap();
     // One variant at two sizes: log2(2 * 2 / 0.05) = 6.3.
     assert_eq!(
         (plan.scenarios[0].comparisons, plan.scenarios[0].minimum_rounds),
@@ -125,7 +126,7 @@ fn rounds_default_to_four_more_than_the_minimum() {
 
 #[test]
 fn integrity_pass_and_pilot_precede_the_first_round() {
-    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let plan = plan_variants(INJECT, SCENARIOS).unwrap();
     let round = &plan.legs[0].rounds[0];
     assert_eq!(round.round, 0);
     let sizes = |pass: Pass| -> BTreeSet<u64> {
@@ -141,7 +142,7 @@ fn integrity_pass_and_pilot_precede_the_first_round() {
 #[test]
 fn only_scenarios_without_a_duration_have_a_pilot() {
     let passes = |scenarios: &str| -> Vec<Pass> {
-        let plan = planned(INJECT, scenarios).unwrap();
+        let plan = plan_variants(INJECT, scenarios).unwrap();
         let blocks = plan.legs[0].rounds[0].blocks.iter();
         blocks.map(|block| block.pass).collect()
     };
@@ -157,12 +158,12 @@ fn only_scenarios_without_a_duration_have_a_pilot() {
 
 #[test]
 fn order_depends_on_the_seed_and_not_on_other_arms() {
-    let few = planned(INJECT, SCENARIOS).unwrap();
-    assert_eq!(few.hash(), planned(INJECT, SCENARIOS).unwrap().hash());
-    let other = planned(INJECT, &format!("{SCENARIOS}  sampling: {{seed: 7}}\n")).unwrap();
+    let few = plan_variants(INJECT, SCENARIOS).unwrap();
+    assert_eq!(few.hash(), plan_variants(INJECT, SCENARIOS).unwrap().hash());
+    let other = plan_variants(INJECT, &format!("{SCENARIOS}  sampling: {{seed: 7}}\n")).unwrap();
     assert_ne!(few.legs, other.legs);
 
-    let more = planned(
+    let more = plan_variants(
         &format!("{INJECT}, {{name: e, inject: {{maxBytes: 64}}}}"),
         SCENARIOS,
     )
@@ -186,7 +187,7 @@ fn order_depends_on_the_seed_and_not_on_other_arms() {
 
 #[test]
 fn blocks_draw_different_orders_of_arms() {
-    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let plan = plan_variants(INJECT, SCENARIOS).unwrap();
     let orders: BTreeSet<_> = plan.legs[0]
         .rounds
         .iter()
@@ -203,7 +204,7 @@ fn blocks_draw_different_orders_of_arms() {
 fn cell_identical_to_the_baseline_is_a_negative_control() {
     let coalesce = ", {name: b, striping: {policy: NixlCoalesce}}";
     let scenarios = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], batch: 16}}]\n";
-    let plan = planned(coalesce, scenarios).unwrap();
+    let plan = plan_variants(coalesce, scenarios).unwrap();
     let cell = |size, arm| plan.cell(0, size, arm).unwrap();
     assert_eq!(
         (cell(32 << 10, 0).rails, cell(32 << 10, 0).chunk_bytes),
@@ -228,7 +229,7 @@ fn cell_identical_to_the_baseline_is_a_negative_control() {
 #[test]
 fn arm_with_a_different_inject_limit_is_never_a_negative_control() {
     let scenarios = "  scenarios: [{name: small, pingPong: {sizes: [64, 1Ki]}}]\n";
-    let plan = planned(INJECT, scenarios).unwrap();
+    let plan = plan_variants(INJECT, scenarios).unwrap();
     assert_eq!(plan.cell(0, 64, 1).unwrap().role, Some(Role::Variant));
     assert_eq!(plan.cell(0, 1024, 1).unwrap().role, Some(Role::NotApplicable));
     assert_eq!((plan.scenarios[0].comparisons, plan.controls), (1, 2));
@@ -237,7 +238,7 @@ fn arm_with_a_different_inject_limit_is_never_a_negative_control() {
 #[test]
 fn long_streams_are_split_between_blocks() {
     let many = "  placement: {workers: 8}\n  sampling: {rounds: 40}\n";
-    let plan = planned(INJECT, &format!("{SCENARIOS}{many}")).unwrap();
+    let plan = plan_variants(INJECT, &format!("{SCENARIOS}{many}")).unwrap();
     assert!(plan.legs.len() > 1);
     for leg in &plan.legs {
         assert!(leg_estimate(&plan, leg).stream_bytes <= crds::record::MAX_STREAM_BYTES);
@@ -256,7 +257,7 @@ fn rejects_a_block_that_does_not_fit_in_a_stream() {
         "  scenarios: [{{name: small, pingPong: {{sizes: [{}]}}}}]\n",
         sizes.join(", ")
     );
-    let result = planned(&variants, &format!("{scenarios}  placement: {{workers: 64}}\n"));
+    let result = plan_variants(&variants, &format!("{scenarios}  placement: {{workers: 64}}\n"));
     assert!(
         matches!(
             result,
@@ -293,7 +294,7 @@ fn inputs(finished_blocks: &BTreeSet<u32>) -> AssignmentInputs<'_> {
 
 #[test]
 fn assignment_omits_finished_blocks() {
-    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let plan = plan_variants(INJECT, SCENARIOS).unwrap();
     let leg = &plan.legs[0];
     let whole = assignment(&plan, leg, inputs(&BTreeSet::new()));
     assert_eq!(whole.rounds, leg.rounds);

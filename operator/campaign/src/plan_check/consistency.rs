@@ -57,7 +57,7 @@ fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
         .map(|arm| &arm.image);
     if images.clone().any(|image| *image != leg.image) || images.count() != leg.arms.len() {
         fatal(format!(
-            "leg {number}: an arm is not in the plan, or its image is not that of the leg"
+            "leg {number}: an arm is not in the plan, or its image differs from the image of the leg"
         ));
     }
     for (arm, process) in &leg.arms {

@@ -75,18 +75,23 @@ fn uses_provider(plan: &Plan, provider: LibfabricProvider) -> bool {
 
 /// Reports optimizations that the library does not offer.
 fn check_library(plan: &Plan, notes: &mut Notes) {
-    let arms = variants_where(plan, |arm| {
-        let requests = arm.inject_max_bytes.is_some() || arm.doorbell_max_batch.is_some();
-        requests && matches!(plan.transport_of(arm), TransportSpec::Ucx(_))
-    });
-    if !arms.is_empty() {
-        notes.add(
-            Severity::Warning,
-            format!(
-                "UCX has neither an inject call nor FI_MORE, so inject and doorbell in {arms} do not apply at any size: \
-                 compare settings or presets of UCX instead"
-            ),
-        );
+    for (library, name, instead) in [
+        ("ucx", "UCX", "settings or presets of UCX"),
+        ("nixl", "NIXL", "parameters of its backend"),
+    ] {
+        let arms = variants_where(plan, |arm| {
+            let requests = arm.inject_max_bytes.is_some() || arm.doorbell_max_batch.is_some();
+            requests && plan.transport_of(arm).library() == library
+        });
+        if !arms.is_empty() {
+            notes.add(
+                Severity::Warning,
+                format!(
+                    "{name} has neither an inject call nor FI_MORE, so inject and doorbell in {arms} do not apply at any \
+                     size: compare {instead} instead"
+                ),
+            );
+        }
     }
 }
 
@@ -106,7 +111,10 @@ fn check_single_rail(plan: &Plan, notes: &mut Notes) {
 /// Reports writes whose completion does not mean that the data is in the target's memory. rxm accepts
 /// FI_DELIVERY_COMPLETE, but passes writes to the verbs provider, which does not support it.
 fn check_delivery(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
-    if uses_provider(plan, LibfabricProvider::Verbs)
+    let over_verbs = plan
+        .transports()
+        .any(|transport| matches!(transport, TransportSpec::Verbs(_)));
+    if (over_verbs || uses_provider(plan, LibfabricProvider::Verbs))
         && matches!(&scenario.assignment.workload, Workload::Transfer(work) if work.operation == TransferOperation::Write)
     {
         notes.add(
@@ -194,7 +202,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
         Workload::PingPong(work) => work.operation == PingPongOperation::Send,
         Workload::Transfer(work) => work.operation == TransferOperation::Send,
         Workload::Rpc(work) => work.message_bytes > 0,
-        Workload::MemoryFootprint(_) | Workload::ParameterServing(_) => false,
+        Workload::MemoryFootprint(_) | Workload::ParameterServing(_) | Workload::Command(_) => false,
     };
     let direct = uses_provider(plan, LibfabricProvider::EfaDirect);
     let longest = scenario
@@ -249,7 +257,7 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Whether the arm of `cell` differs from the baseline only in optimizations, none of which applies in the cell.
+/// Whether the arm of `cell` differs from the baseline only in optimizations, and none of them applies in the cell.
 fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms

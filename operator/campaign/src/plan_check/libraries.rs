@@ -7,10 +7,19 @@ use super::{Notes, Severity};
 use crate::plan::Plan;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
+    for difference in differences(plan) {
+        notes.add(Severity::Notice, difference);
+    }
+}
+
+/// Describes each scenario and arm whose samples end at a different event than the samples of the baseline, so that a
+/// verdict also compares the events.
+pub(crate) fn differences(plan: &Plan) -> Vec<String> {
     let Some(baseline) = plan.arms.get(plan.baseline) else {
-        return;
+        return Vec::new();
     };
     let reference = plan.transport_of(baseline);
+    let mut found = Vec::new();
     for scenario in &plan.scenarios {
         let Workload::Transfer(transfer) = &scenario.assignment.workload else {
             continue;
@@ -24,20 +33,18 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
             if let (Some(own), Some(of_baseline)) = (own, of_baseline)
                 && own != of_baseline
             {
-                notes.add(
-                    Severity::Notice,
-                    format!(
-                        "scenario {}: a sample of {} ends {own}, and a sample of the baseline ends {of_baseline}",
-                        scenario.assignment.name, arm.name
-                    ),
-                );
+                found.push(format!(
+                    "scenario {}: a sample of {} ends {own}, and a sample of the baseline ends {of_baseline}",
+                    scenario.assignment.name, arm.name
+                ));
             }
         }
     }
+    found
 }
 
-/// The event that ends a sample, if it differs between libraries. A `Send` or `WriteImmediate` ends with the credit of
-/// the target, and a `Read` when its data has arrived, with every library. A flush follows only with UCX.
+/// Event that ends a sample, if it differs between libraries. A `Send` or `WriteImmediate` ends with the credit of the
+/// target, and a `Read` when its data has arrived, with every library. A flush follows only with UCX.
 fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Option<&'static str> {
     if transfer.flush {
         return Some(match transport {
@@ -54,6 +61,9 @@ fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Opti
             Some("when a flush completes, which covers all writes that were posted before it")
         }
         TransportSpec::Loopback(_) => Some("when the target's process has copied the data"),
-        TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => None,
+        TransportSpec::Nixl(_) => {
+            Some("when the request is complete, for which the backend of NIXL flushes the write")
+        }
+        TransportSpec::Verbs(_) => Some("when the NIC of the target has acknowledged the write"),
     }
 }

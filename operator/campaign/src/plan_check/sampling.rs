@@ -52,6 +52,10 @@ fn check_rounds(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         ..
     } = scenario;
     let (name, rounds) = (&scenario.assignment.name, plan.rounds);
+    // Without comparisons, there are no verdicts.
+    if *comparisons == 0 {
+        return;
+    }
     if rounds < *minimum_rounds {
         notes.add(
             Severity::Warning,

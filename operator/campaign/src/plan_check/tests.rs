@@ -10,17 +10,17 @@ const COALESCE: &str = "  variants: [{name: a}, {name: b, striping: {policy: Nix
 const TCP: &str = "  transport: {libfabric: {provider: tcp, rails: 4}}\n";
 const MID: &str = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], batch: 8}}]\n";
 
-fn planned(parts: &[&str]) -> Plan {
+fn plan_parts(parts: &[&str]) -> Plan {
     let text = format!("{HEAD}{}", parts.concat());
     let run = crate::fixture::run_from_yaml(&text);
     plan(&validate(&run).unwrap()).unwrap().into()
 }
 
 fn notes(parts: &[&str]) -> Vec<String> {
-    check(&planned(parts)).iter().map(Note::to_string).collect()
+    check(&plan_parts(parts)).iter().map(Note::to_string).collect()
 }
 
-fn has(notes: &[String], start: &str, part: &str) -> bool {
+fn contains_note(notes: &[String], start: &str, part: &str) -> bool {
     notes
         .iter()
         .any(|note| note.starts_with(start) && note.contains(part))
@@ -30,7 +30,7 @@ fn has(notes: &[String], start: &str, part: &str) -> bool {
 fn warns_of_too_few_rounds() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 5}\n"]);
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: scenario mid: 5 rounds are too few",
             "at least 7 are needed, 11 are recommended"
@@ -39,47 +39,51 @@ fn warns_of_too_few_rounds() {
     );
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 8}\n"]);
     assert!(
-        has(&found, "note: scenario mid: with 8 rounds", "11 are recommended"),
+        contains_note(&found, "note: scenario mid: with 8 rounds", "11 are recommended"),
         "{found:?}"
     );
     let found = notes(&[DOORBELL, TCP, MID]);
-    assert!(!has(&found, "", " rounds "), "{found:?}");
+    assert!(!contains_note(&found, "", " rounds "), "{found:?}");
 }
 
 #[test]
 fn warns_of_a_run_that_cannot_end_early() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 12, stop: Settled}\n"]);
     let start = "warning: sampling.stop is Settled, but 12 rounds allow only one analysis";
-    assert!(has(&found, start, "raise sampling.rounds"), "{found:?}");
+    assert!(contains_note(&found, start, "raise sampling.rounds"), "{found:?}");
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {stop: Settled}\n"]);
-    assert!(!has(&found, "", "analysis"), "{found:?}");
+    assert!(!contains_note(&found, "", "analysis"), "{found:?}");
 }
 
 #[test]
 fn notes_transport_without_doorbells() {
-    assert!(has(
+    assert!(contains_note(
         &notes(&[DOORBELL, TCP, MID]),
         "note: provider tcp has no doorbell",
         "in b"
     ));
-    assert!(!has(&notes(&[COALESCE, TCP, MID]), "", "doorbell"));
+    assert!(!contains_note(&notes(&[COALESCE, TCP, MID]), "", "doorbell"));
 }
 
 #[test]
 fn notes_that_writes_over_verbs_do_not_report_delivery() {
     let verbs = "  transport: {libfabric: {provider: verbs, rails: 4}}\n";
     let note = "note: scenario mid: over verbs, a write is complete";
-    assert!(has(&notes(&[DOORBELL, verbs, MID]), note, "WriteImmediate"));
-    assert!(!has(&notes(&[DOORBELL, TCP, MID]), note, ""));
+    assert!(contains_note(
+        &notes(&[DOORBELL, verbs, MID]),
+        note,
+        "WriteImmediate"
+    ));
+    assert!(!contains_note(&notes(&[DOORBELL, TCP, MID]), note, ""));
     let immediate = MID.replace("batch: 8", "batch: 8, operation: WriteImmediate");
-    assert!(!has(&notes(&[DOORBELL, verbs, &immediate]), note, ""));
+    assert!(!contains_note(&notes(&[DOORBELL, verbs, &immediate]), note, ""));
 }
 
 #[test]
 fn notes_negative_controls_and_warns_of_a_single_rail() {
     let found = notes(&[COALESCE, TCP, MID]);
     assert!(
-        has(
+        contains_note(
             &found,
             "note: scenario mid: b posts exactly as the baseline does",
             "at 64Ki: negative control"
@@ -87,7 +91,7 @@ fn notes_negative_controls_and_warns_of_a_single_rail() {
         "{found:?}"
     );
     let shm = "  transport: {libfabric: {provider: shm}}\n";
-    assert!(has(
+    assert!(contains_note(
         &notes(&[COALESCE, shm, MID]),
         "warning: the transport has only one rail",
         "in b"
@@ -99,14 +103,14 @@ fn warns_of_bursts_with_one_post() {
     let mixed = "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8}}, {name: one, transfer: {sizes: [64Ki]}}]\n";
     let found = notes(&[DOORBELL, TCP, mixed]);
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: scenario one: b has only one post per rail per burst",
             "raise batch to 8"
         ),
         "{found:?}"
     );
-    assert!(!has(&found, "warning: scenario mid", ""), "{found:?}");
+    assert!(!contains_note(&found, "warning: scenario mid", ""), "{found:?}");
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn notes_small_windows_and_warns_of_long_runs() {
         "  runPolicy: {activeDeadlineSeconds: 60}\n",
     ]);
     assert!(
-        has(
+        contains_note(
             &found,
             "note: scenario mid: window 8 is less than two bursts of 8",
             ""
@@ -128,7 +132,7 @@ fn notes_small_windows_and_warns_of_long_runs() {
         "{found:?}"
     );
     assert!(
-        has(&found, "warning: the run may take", "activeDeadlineSeconds 60"),
+        contains_note(&found, "warning: the run may take", "activeDeadlineSeconds 60"),
         "{found:?}"
     );
 }
@@ -138,7 +142,7 @@ fn warns_of_slow_cases_and_too_few_samples_for_tails() {
     let slow = "  scenarios: [{name: mid, primaryMetric: LatencyP99_9, transfer: {sizes: [1Gi], batch: 8, iterations: 1000}}]\n";
     let found = notes(&[DOORBELL, TCP, slow]);
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: scenario mid: a case of 1Gi may take longer",
             "60"
@@ -146,7 +150,7 @@ fn warns_of_slow_cases_and_too_few_samples_for_tails() {
         "{found:?}"
     );
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: scenario mid: iterations 1000 does not ensure",
             ""
@@ -161,7 +165,7 @@ fn warns_of_expectations_where_no_optimization_applies() {
         "  expectations: [{variant: b, scenario: mid, metric: Throughput, increasePercent: {min: 2}}]\n";
     let found = notes(&[COALESCE, TCP, MID, expected]);
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: expectation 0: no optimization of b applies",
             "at 64Ki in"
@@ -176,7 +180,7 @@ fn warns_of_sends_longer_than_a_packet_on_efa_direct() {
     let send = "  scenarios: [{name: mid, transfer: {operation: Send, sizes: [16Ki, 64Ki], batch: 8}}]\n";
     let found = notes(&[DOORBELL, efa, send]);
     assert!(
-        has(
+        contains_note(
             &found,
             "warning: scenario mid: efa-direct sends at most one packet",
             "16Ki"
@@ -187,7 +191,7 @@ fn warns_of_sends_longer_than_a_packet_on_efa_direct() {
 
 #[test]
 fn finds_inconsistent_plans() {
-    let consistent = planned(&[COALESCE, TCP, MID]);
+    let consistent = plan_parts(&[COALESCE, TCP, MID]);
     let is_fatal = |breakage: fn(&mut Plan)| {
         let mut plan = consistent.clone();
         breakage(&mut plan);

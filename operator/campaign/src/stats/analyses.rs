@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_analysis_has_about_1_6_times_as_many_rounds_as_the_one_before() {
+    fn each_analysis_has_about_1_6_times_as_many_rounds_as_the_previous_one() {
         assert_eq!(analyses(1, 60), [12, 21, 35, 60]);
         assert_eq!(analyses(6, 60), [14, 23, 37, 60]);
         assert_eq!(analyses(28, 60), [17, 26, 39, 60]);

@@ -1,5 +1,7 @@
 //! An estimated effect with its interval.
 
+use super::percent_change;
+
 /// An effect and the interval around it, as natural logarithms of the ratio of arm to baseline.
 ///
 /// `lower <= estimate <= upper`. The interval is closed: both bounds belong to it.
@@ -20,6 +22,11 @@ impl Interval {
     /// Half the distance between the bounds.
     pub fn half_width(&self) -> f64 {
         (self.upper - self.lower) / 2.0
+    }
+
+    /// Lower and upper bound, as changes in percent of the baseline.
+    pub fn percent(&self) -> (f64, f64) {
+        (percent_change(self.lower), percent_change(self.upper))
     }
 
     /// The interval of the inverse ratio, baseline over arm.

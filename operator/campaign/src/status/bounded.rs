@@ -12,9 +12,10 @@
 //! 5. Results lose all values except p50, p99 and throughput.
 //! 6. Pairs and nodes are omitted.
 //! 7. Sweeps lose their points.
-//! 8. Results are omitted, starting with the last.
-//! 9. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
-//!    verdict, then the others. Each group starts with its last comparison.
+//! 8. Effects of factors lose their reasons.
+//! 9. Results are omitted, starting with the last.
+//! 10. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
+//!     verdict, then the others. Each group starts with its last comparison.
 
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, ServingResult, Verdict,
@@ -44,7 +45,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 7] = [
+    let steps: [(Step, &str); 8] = [
         (shorten_messages, "long messages are truncated"),
         (drop_reasons, "reasons of optimizations are omitted"),
         (
@@ -58,6 +59,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         ),
         (drop_pairs, "deviating pairs and nodes are omitted"),
         (drop_points, "the points of sweeps are omitted"),
+        (drop_factor_reasons, "reasons of factor effects are omitted"),
     ];
     let mut omissions = Vec::new();
     for (step, what) in steps {
@@ -117,6 +119,8 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.read_back.map(|read_back| read_back.p50_nanos),
         result.read_back.and_then(|read_back| read_back.p99_nanos),
         result.first_batch_nanos,
+        result.reported_latency_nanos,
+        result.reported_bytes_per_second,
         result.call.and_then(|call| call.mean_nanos),
         result.call.and_then(|call| call.deviation_nanos),
         result.call.and_then(|call| call.hop_nanos),
@@ -150,14 +154,17 @@ fn count_footprint_values(footprint: &FootprintResult) -> usize {
 fn count_serving_values(serving: &ServingResult) -> usize {
     let ServingResult {
         workers: _,
-        version_lag_mean_ppm: _,
-        version_lag_p50: _,
+        workers_without_version: _,
+        version_lag_mean_ppm,
+        version_lag_p50,
         version_lag_p99,
-        version_lag_max: _,
-        worst_worker_lag_ppm: _,
-        time_lag_p50_nanos: _,
+        version_lag_max,
+        worst_worker_lag_ppm,
+        time_lag_p50_nanos,
         time_lag_p99_nanos,
-        time_lag_max_nanos: _,
+        time_lag_max_nanos,
+        published: _,
+        published_not_delivered_to_all,
         push_p50_nanos,
         push_max_nanos,
         push_bytes_per_second,
@@ -173,8 +180,15 @@ fn count_serving_values(serving: &ServingResult) -> usize {
         clock_bound_nanos: _,
     } = serving;
     let optional = [
+        version_lag_mean_ppm,
+        version_lag_p50,
         version_lag_p99,
+        version_lag_max,
+        worst_worker_lag_ppm,
+        time_lag_p50_nanos,
         time_lag_p99_nanos,
+        time_lag_max_nanos,
+        published_not_delivered_to_all,
         push_p50_nanos,
         push_max_nanos,
         push_bytes_per_second,
@@ -185,7 +199,9 @@ fn count_serving_values(serving: &ServingResult) -> usize {
         datagrams_sent,
         datagrams_lost,
     ];
-    10 + optional.into_iter().flatten().count()
+    // The workers without a version, the published versions, the steps and the time before the first version, the torn
+    // versions, and the bound of the clocks.
+    6 + optional.into_iter().flatten().count()
 }
 
 /// Number of measured values in a comparison.
@@ -214,6 +230,9 @@ fn shorten_messages(status: &mut BenchmarkRunStatus) {
     }
     for comparison in &mut status.comparisons {
         comparison.reason.iter_mut().for_each(shorten);
+    }
+    for effect in &mut status.factor_effects {
+        effect.reason.iter_mut().for_each(shorten);
     }
     for expectation in &mut status.expectations {
         shorten(&mut expectation.text);
@@ -259,6 +278,12 @@ fn drop_reasons(status: &mut BenchmarkRunStatus) {
     optimizations.for_each(|optimization| optimization.reason.clear());
 }
 
+fn drop_factor_reasons(status: &mut BenchmarkRunStatus) {
+    for effect in &mut status.factor_effects {
+        effect.reason = None;
+    }
+}
+
 fn drop_iterations(status: &mut BenchmarkRunStatus) {
     for result in &mut status.results {
         result.iterations = None;
@@ -291,6 +316,8 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             ping,
             call,
             footprint,
+            reported_latency_nanos: _,
+            reported_bytes_per_second: _,
             flows,
             read_back,
             first_batch_nanos,

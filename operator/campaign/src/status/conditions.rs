@@ -28,8 +28,8 @@ pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     );
     let states = [
         (ConditionType::Accepted, true, Reason::Planned, planned),
-        suspended(phase),
-        running(phase, blocks.clone()),
+        suspended_condition(phase),
+        running_condition(phase, blocks.clone()),
         match phase {
             Phase::Complete => (
                 ConditionType::Complete,
@@ -39,12 +39,12 @@ pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
             ),
             _ => (ConditionType::Complete, false, Reason::BlocksMissing, blocks),
         },
-        failed(phase),
+        failed_condition(phase),
     ];
     with_transition_times(states.into(), input.generation, input.now, input.previous)
 }
 
-fn running(phase: &Phase, blocks: String) -> ConditionState {
+fn running_condition(phase: &Phase, blocks: String) -> ConditionState {
     let (is_true, reason, message) = match phase {
         Phase::Pending { reason, message } => (false, *reason, message.clone()),
         Phase::Running => (true, Reason::WorkersRunning, blocks),
@@ -54,14 +54,14 @@ fn running(phase: &Phase, blocks: String) -> ConditionState {
     (ConditionType::Running, is_true, reason, message)
 }
 
-fn failed(phase: &Phase) -> ConditionState {
+fn failed_condition(phase: &Phase) -> ConditionState {
     match phase {
         Phase::Failed { reason, message } => (ConditionType::Failed, true, *reason, message.clone()),
         _ => (ConditionType::Failed, false, Reason::NotFailed, String::new()),
     }
 }
 
-fn suspended(phase: &Phase) -> ConditionState {
+fn suspended_condition(phase: &Phase) -> ConditionState {
     match phase {
         Phase::Suspended => (
             ConditionType::Suspended,

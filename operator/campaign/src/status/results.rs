@@ -4,14 +4,14 @@
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
-    ExpectationResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric, NodeResult,
-    OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult, SweepKnee,
-    SweepPoint, SweepResult, WithheldReason,
+    ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric,
+    NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult,
+    SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
-use super::{MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
-use crate::compare::{Comparison, Comparisons, Withheld};
+use super::{MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
+use crate::compare::{Comparison, Comparisons, FactorEffect, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};
@@ -45,13 +45,13 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// At most [`MAX_RESULTS`] items, the number of omitted items and the number of values in them.
-pub(super) struct Bounded<T> {
+pub(super) struct BoundedList<T> {
     pub(super) items: Vec<T>,
     pub(super) omitted_items: usize,
     pub(super) omitted_values: u32,
 }
 
-impl<T> Default for Bounded<T> {
+impl<T> Default for BoundedList<T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
@@ -61,7 +61,7 @@ impl<T> Default for Bounded<T> {
     }
 }
 
-impl<T> Bounded<T> {
+impl<T> BoundedList<T> {
     fn new(mut items: Vec<T>, values: fn(&T) -> u32) -> Self {
         let more = items.split_off(MAX_RESULTS.min(items.len()));
         Self {
@@ -72,8 +72,13 @@ impl<T> Bounded<T> {
     }
 }
 
+/// Percent as parts per million.
+fn ppm(percent: f64) -> i64 {
+    (percent * PPM_PER_PERCENT).round() as i64
+}
+
 /// Results of every arm at every size at which it was measured.
-pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
+pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> BoundedList<ArmResult> {
     let (scenarios, arms) = names(plan);
     let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
     let result = |cell: &CellSummary| {
@@ -117,6 +122,8 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             ping: ping(&cell.observations),
             call: cell.call.as_ref().map(call),
             footprint: cell.footprint.as_ref().map(footprint),
+            reported_latency_nanos: median(Metric::ReportedLatency, 1.0),
+            reported_bytes_per_second: median(Metric::ReportedBandwidth, 1.0),
             flows: cell.flows.as_ref().and_then(flows),
             read_back: read_back(&cell.observations),
             first_batch_nanos: cell
@@ -130,7 +137,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             protocols: cell.protocols.iter().take(MAX_PROTOCOLS).map(protocol).collect(),
         }
     };
-    Bounded::new(measured.map(result).collect(), count_result_values)
+    BoundedList::new(measured.map(result).collect(), count_result_values)
 }
 
 fn protocol(found: &ProtocolUse) -> ProtocolResult {
@@ -138,6 +145,7 @@ fn protocol(found: &ProtocolUse) -> ProtocolResult {
         description: clipped(&found.description, MAX_TEXT),
         lanes: clipped(&found.lanes, MAX_TEXT),
         count: found.count,
+        steps: found.steps.clone(),
     }
 }
 
@@ -145,7 +153,7 @@ fn directions(found: &Directions) -> DirectionsResult {
     DirectionsResult {
         initiator_bytes_per_second: found.from_initiator.round() as u64,
         target_bytes_per_second: found.from_target.round() as u64,
-        fairness_ppm: (found.fairness * PPM).round() as u64,
+        rate_ratio_ppm: (found.rate_ratio * PPM).round() as u64,
     }
 }
 
@@ -178,7 +186,7 @@ fn footprint(found: &FootprintSummary) -> FootprintResult {
         consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
         consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
         tensor_bytes: memory.map(|memory| bytes(memory.tensor)),
-        saved_bytes: memory.map(|memory| bytes(memory.saved())),
+        saved_bytes: memory.map(|memory| bytes(memory.saved_bytes())),
         saved_ppm: memory.map(|memory| (memory.saved_share() * PPM).round() as u64),
         slope_bytes: memory.map(|memory| memory.slope.round() as i64),
     }
@@ -206,12 +214,12 @@ fn flush(found: &Observations) -> Option<FlushResult> {
     })
 }
 
-/// The result of the pings; `None` if there were none.
+/// Result of the pings; `None` if there were no pings.
 fn ping(found: &Observations) -> Option<PingResult> {
     (found.idle_pings.count() + found.loaded_pings.count() > 0).then(|| PingResult {
         idle_p99_nanos: found.idle_pings.tail_quantile(0.99),
         loaded_p99_nanos: found.loaded_pings.tail_quantile(0.99),
-        blocking_ppm: found.blocking().map(|ratio| (ratio * PPM).round() as u64),
+        blocking_ppm: found.blocking_ratio().map(|ratio| (ratio * PPM).round() as u64),
     })
 }
 
@@ -219,21 +227,24 @@ fn serving(found: &Serving) -> ServingResult {
     let ppm = |value: f64| (value.max(0.0) * PPM).round() as u64;
     ServingResult {
         workers: found.workers.len() as u32,
-        version_lag_mean_ppm: ppm(found.mean_version_lag),
-        version_lag_p50: found.version_lag.quantile(0.5).unwrap_or(0),
+        workers_without_version: found.workers_without_version() as u32,
+        version_lag_mean_ppm: found.mean_version_lag.map(ppm),
+        version_lag_p50: found.version_lag.quantile(0.5),
         version_lag_p99: found.version_lag.tail_quantile(0.99),
-        version_lag_max: found.version_lag.quantile(1.0).unwrap_or(0),
-        worst_worker_lag_ppm: ppm(found.worst_worker_lag()),
-        time_lag_p50_nanos: found.time_lag.quantile(0.5).unwrap_or(0),
+        version_lag_max: found.version_lag.quantile(1.0),
+        worst_worker_lag_ppm: found.worst_worker_lag().map(ppm),
+        time_lag_p50_nanos: found.time_lag.quantile(0.5),
         time_lag_p99_nanos: found.time_lag.tail_quantile(0.99),
-        time_lag_max_nanos: found.time_lag.quantile(1.0).unwrap_or(0),
+        time_lag_max_nanos: found.time_lag.quantile(1.0),
+        published: found.published,
+        published_not_delivered_to_all: found.not_delivered_to_all,
         push_p50_nanos: found.pushes.quantile(0.5),
         push_max_nanos: found.pushes.quantile(1.0),
         push_bytes_per_second: found.push_bytes_per_second.map(|rate| rate.round() as u64),
         pull_p50_nanos: found.pulls.quantile(0.5),
-        store_lag_ppm: found.posted.map(|posted| ppm(posted.store_versions)),
-        post_lag_ppm: found.posted.map(|posted| ppm(posted.post_versions)),
-        original_staleness_ppm: found.posted.map(|posted| ppm(posted.original_versions)),
+        store_lag_ppm: found.store_lag.map(ppm),
+        post_lag_ppm: found.post_lag.map(ppm),
+        original_staleness_ppm: found.original_staleness.map(ppm),
         cold_steps: found.cold_steps,
         cold_nanos: found.cold_nanos,
         torn: found.torn,
@@ -250,8 +261,33 @@ fn read_back(found: &Observations) -> Option<ReadBackResult> {
     })
 }
 
+/// Effects of the factors: at most [`MAX_FACTOR_EFFECTS`].
+pub(super) fn factor_effects(plan: &Plan, comparisons: &Comparisons) -> Vec<FactorEffectResult> {
+    let (scenarios, _) = names(plan);
+    let result = |one: &FactorEffect| {
+        let ends = one.interval_percent();
+        FactorEffectResult {
+            scenario: name(&scenarios, one.scenario),
+            size_bytes: one.size_bytes,
+            kind: one.kind,
+            factors: one.factors.clone(),
+            rounds: one.rounds as u32,
+            effect_ppm: one.effect.map(|effect| ppm(effect.percent)),
+            lower_ppm: ends.map(|(lower, _)| ppm(lower)),
+            upper_ppm: ends.map(|(_, upper)| ppm(upper)),
+            verdict: one.verdict,
+            reason: one
+                .reason
+                .as_ref()
+                .map(|reason| clipped(&reason.to_string(), MAX_TEXT)),
+        }
+    };
+    let effects = comparisons.factor_effects.iter().take(MAX_FACTOR_EFFECTS);
+    effects.map(result).collect()
+}
+
 /// Comparisons of primary metrics and of metrics with an expectation.
-pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<ComparisonResult> {
+pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> BoundedList<ComparisonResult> {
     let (scenarios, arms) = names(plan);
     let expected = |one: &Comparison| {
         let mut answers = comparisons.expectations.iter();
@@ -262,7 +298,6 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
     let items = comparisons.all.iter().filter(|one| one.primary || expected(one));
     let result = |one: &Comparison| {
         let ends = one.interval_percent();
-        let ppm = |percent: f64| (percent * PPM_PER_PERCENT).round() as i64;
         ComparisonResult {
             scenario: name(&scenarios, one.scenario),
             size_bytes: one.size_bytes,
@@ -293,7 +328,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             }),
         }
     };
-    Bounded::new(items.map(result).collect(), count_comparison_values)
+    BoundedList::new(items.map(result).collect(), count_comparison_values)
 }
 
 /// The machine-readable reason for a withheld verdict. Controls and secondary metrics have none.

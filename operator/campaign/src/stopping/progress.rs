@@ -37,7 +37,7 @@ impl Stopping {
             planned_cases += cases(leg);
             needed_cases += cases(&needed);
             progress.total += blocks(&needed);
-            progress.done += measured.finished(&needed).len() as u32;
+            progress.done += measured.finished_blocks(&needed).len() as u32;
         }
         progress.skipped = plan.blocks_total - progress.total;
         progress.saved_percent = 100.0 * (planned_cases - needed_cases) as f64 / planned_cases.max(1) as f64;
@@ -46,7 +46,7 @@ impl Stopping {
 
     /// Numbers of the blocks of `leg` that have been measured with all the arms that they need.
     pub fn finished_blocks(&self, plan: &Plan, leg: &Leg, reports: &Reports) -> BTreeSet<u32> {
-        MeasuredArms::new(plan, reports).finished(&self.reduce(plan, leg))
+        MeasuredArms::new(plan, reports).finished_blocks(&self.reduce(plan, leg))
     }
 
     /// Whether every needed block of `stage` has been measured.
@@ -55,7 +55,7 @@ impl Stopping {
         let mut legs = plan.legs.iter().filter(|leg| plan.stage_of_leg(leg) == stage);
         legs.all(|leg| {
             let needed = self.reduce(plan, leg);
-            measured.finished(&needed).len() == blocks(&needed) as usize
+            measured.finished_blocks(&needed).len() == blocks(&needed) as usize
         })
     }
 
@@ -65,7 +65,7 @@ impl Stopping {
         let measured = MeasuredArms::new(plan, reports);
         let legs = plan.legs.iter().map(|leg| {
             let needed = self.reduce(plan, leg);
-            let missing = blocks(&needed) - measured.finished(&needed).len() as u32;
+            let missing = blocks(&needed) - measured.finished_blocks(&needed).len() as u32;
             reports.done.get(&leg.leg).map_or(0, BTreeSet::len) as u32 + missing
         });
         legs.collect()
@@ -83,7 +83,7 @@ fn cases(leg: &Leg) -> usize {
 
 /// The measured arms of each block in the later stages. A block in the first stage is verified only if it contains all
 /// arms that the plan assigns to it. In later stages, the arms that a block needs depend on earlier records, so
-/// [`MeasuredArms::finished`] checks them.
+/// [`MeasuredArms::finished_blocks`] checks them.
 struct MeasuredArms<'a> {
     plan: &'a Plan,
     reports: &'a Reports,
@@ -104,7 +104,7 @@ impl<'a> MeasuredArms<'a> {
     }
 
     /// Numbers of the blocks of `leg` that are verified and contain all arms that they need.
-    fn finished(&self, leg: &Leg) -> BTreeSet<u32> {
+    fn finished_blocks(&self, leg: &Leg) -> BTreeSet<u32> {
         let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
         let is_first_stage = self.plan.stage_of_leg(leg) == 0;
         let is_finished = |block: &&crds::assignment::BlockAssignment| {

@@ -16,7 +16,7 @@ impl Stopping {
         if stage == 0 {
             return Cow::Borrowed(leg);
         }
-        let needed = self.needed(plan, stage);
+        let needed = self.needed_cells(plan, stage);
         let is_needed = |block: &BlockAssignment, position: u32| {
             leg.arms
                 .get(position as usize)

@@ -36,8 +36,8 @@ pub enum BoundingResource {
     Copy,
 }
 
-/// Factor by which the bound of a pair applies to the values of `plan`: 1 for pairs. All flows of the many-to-many pattern
-/// have one value together, which is limited by the links of the smaller side. `None` if the bound does not apply: the
+/// Factor by which the bound of a pair applies to the values of `plan`: 1 for pairs. All flows of the many-to-many
+/// pattern share one value, which is limited by the links of the smaller side. `None` if the bound does not apply: the
 /// threads of flows share CPUs.
 fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     let Some(pattern) = plan.many_to_many else {
@@ -51,8 +51,8 @@ fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     }
 }
 
-/// Computes the bounds of every scenario with transfers, from what the workers reported about the baseline and about
-/// their hosts.
+/// Computes the bounds of every scenario with transfers, from the facts that the workers reported about the baseline and
+/// about their hosts.
 pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
     let name = plan.arms.get(plan.baseline).map(|arm| &arm.name);
     let arm = environment.arms.iter().find(|arm| Some(&arm.arm) == name);
@@ -79,7 +79,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
             Direction::Bidirectional => 2.0,
         };
         // The writes of some threads use one direction of the links while the reads of others use the other. A thread
-        // copies both, one after the other.
+        // copies both, one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(memory::threads(workload));
         let copies = copy_rate.map(|rate| rate * threads * both_post);
@@ -105,7 +105,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
 
 /// Sum of the line rates of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
 /// virtual interface reports is not a limit.
-fn line_rate(facts: &FabricFacts) -> Option<f64> {
+pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
         rail.pci.as_ref()?;
         Some((rail.interface.as_deref()?, rail.line_bits_per_second?))

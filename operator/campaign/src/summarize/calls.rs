@@ -15,11 +15,11 @@ use crate::plan::{Plan, PlannedScenario};
 const MIN_DEVIATING_NANOS: f64 = 1000.0;
 /// Ratio of deviation to mean above which calls are reported as inconsistent.
 const MAX_DEVIATION_RATIO: f64 = 0.5;
-/// Ratio by which the time of a byte may grow from one payload to the next larger one.
+/// Maximum ratio of the time per byte to the time per byte of the next smaller payload.
 const MAX_SCALING_RATIO: f64 = 1.5;
-/// Smallest payload in bytes whose time is expected to grow with its size.
+/// Size in bytes of the smallest payload whose time is expected to grow with its size.
 const MIN_SCALING_BYTES: u64 = 64 * 1024;
-/// Growth of the memory of host and extension in a case that is reported, in bytes.
+/// Minimum growth of the memory of host and extension in a case that is reported, in bytes.
 const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 
 /// Calls of one arm with one payload, over all rounds and pairs.
@@ -34,7 +34,7 @@ pub struct CallSummary {
     pub cause: Option<CallCause>,
     /// Message of the first failure or of the first skipped case; `None` for successful calls.
     pub message: Option<String>,
-    /// Number of calls of a sample.
+    /// Number of calls in a sample.
     pub hops: u32,
     /// Mean and deviation of the samples of all valid cases; `None` without a valid case.
     pub moments: Option<Moments>,
@@ -56,7 +56,7 @@ pub struct Moments {
 }
 
 impl CallSummary {
-    /// Mean divided by the number of calls of a sample, in nanoseconds.
+    /// Mean divided by the number of calls in a sample, in nanoseconds.
     pub fn hop_nanos(&self) -> Option<f64> {
         Some(self.moments?.mean_nanos / f64::from(self.hops.max(1)))
     }
@@ -68,7 +68,7 @@ pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)])
         return None;
     };
     let (first, _) = cases.first()?;
-    let Sectioned { section, problem } = Sectioned::new(scenario.assignment.memory, cases);
+    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.memory, cases);
     let (cause, message) = problem.unzip();
     let valid = || cases.iter().filter(|(_, check)| check.is_valid());
     let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
@@ -78,7 +78,7 @@ pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)])
         cause,
         message,
         hops: rpc.hops,
-        moments: pooled(&reports),
+        moments: pooled_moments(&reports),
         memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
     })
 }
@@ -99,15 +99,16 @@ fn growth(report: &CallReport) -> Option<u64> {
     )
 }
 
-/// Section of the report that contains an arm, and its problem: the first failure or, if no case ran, the first skip.
-pub(super) struct Sectioned {
+/// Section of the report that contains an arm, and its problem: the first failure or, if no case ran, the first skipped
+/// case.
+pub(super) struct SectionOutcome {
     /// The section.
     pub(super) section: CallSection,
     /// Cause and message of the problem; `None` for a successful arm.
     pub(super) problem: Option<(CallCause, String)>,
 }
 
-impl Sectioned {
+impl SectionOutcome {
     /// Determines the section of an arm with these `cases`, whose scenario uses `memory`.
     pub(super) fn new(memory: MemoryKind, cases: &[(&Case, &CaseCheck)]) -> Self {
         let problems = cases.iter().filter_map(|(_, check)| {
@@ -139,7 +140,12 @@ impl Sectioned {
 
 /// The section of the report that contains a case that is invalid for `reason`, and its cause.
 fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
-    let Invalid::Failed { failure, .. } = reason else {
+    let (Invalid::Failed { failure, .. }
+    | Invalid::Integrity {
+        failure: Some(failure),
+        ..
+    }) = reason
+    else {
         return (CallSection::Failed, CallCause::Invalid);
     };
     let gpu = memory == MemoryKind::Cuda;
@@ -155,8 +161,8 @@ fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
     }
 }
 
-/// Mean and deviation of all samples, from those of each case.
-fn pooled(reports: &[(u64, &CallReport)]) -> Option<Moments> {
+/// Mean and deviation of all samples, computed from the values of each case.
+fn pooled_moments(reports: &[(u64, &CallReport)]) -> Option<Moments> {
     let samples: u64 = reports.iter().map(|(count, _)| count).sum();
     if samples == 0 {
         return None;
@@ -192,8 +198,8 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
             && deviation > MAX_DEVIATION_RATIO * mean
         {
             warnings.push(format!(
-                "{prefix}: the standard deviation {} is more than half of the mean {}: single calls took much longer than \
-                 others",
+                "{prefix}: the standard deviation {} is more than half of the mean {}: individual calls took much \
+                 longer than others",
                 format::nanos(deviation),
                 format::nanos(mean)
             ));
@@ -209,7 +215,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         }
         if let Some((smaller, ratio)) = superlinear(cell, cells) {
             warnings.push(format!(
-                "{prefix}: a byte takes {ratio:.1} times as long as in {}",
+                "{prefix}: the time per byte is {ratio:.1} times that of {}",
                 smaller.name()
             ));
         }
@@ -227,7 +233,7 @@ fn prefix(plan: &Plan, cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// The next smaller payload of the same arm and scenario, and the ratio of the times of a byte, if it is too large.
+/// The next smaller payload of the same arm and scenario, and the ratio of the times per byte, if it is too large.
 fn superlinear(cell: &CellSummary, cells: &[CellSummary]) -> Option<(RpcPayload, f64)> {
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
@@ -254,19 +260,19 @@ mod tests {
     }
 
     #[test]
-    fn pooled_values_are_those_of_all_samples_together() {
+    fn pooled_values_include_all_samples() {
         // Samples 1, 2, 3 and 10, 14: mean 6, squares 25 + 16 + 9 + 16 + 64 = 130, and 130 / 4 = 32.5.
         let (one, other) = (report(2.0, Some(1.0)), report(12.0, Some(8.0_f64.sqrt())));
-        let moments = pooled(&[(3, &one), (2, &other)]).unwrap();
+        let moments = pooled_moments(&[(3, &one), (2, &other)]).unwrap();
         assert_eq!((moments.samples, moments.mean_nanos), (5, 6.0));
         assert!((moments.deviation_nanos.unwrap() - 32.5_f64.sqrt()).abs() < 1e-9);
         let single = report(7.0, None);
-        assert_eq!(pooled(&[(1, &single)]).unwrap().deviation_nanos, None);
-        assert_eq!(pooled(&[]), None);
+        assert_eq!(pooled_moments(&[(1, &single)]).unwrap().deviation_nanos, None);
+        assert_eq!(pooled_moments(&[]), None);
     }
 
     #[test]
-    fn failures_are_in_their_section() {
+    fn failures_and_skipped_cases_determine_the_section() {
         let of = |failure, memory| {
             let reason = Invalid::Failed {
                 failure,
@@ -293,6 +299,20 @@ mod tests {
             classify(&Invalid::NothingMeasured, heap),
             failed(CallCause::Invalid)
         );
+        // The cause of a failed integrity pass is known; wrong bytes have none.
+        let integrity = |failure| {
+            let message = String::new();
+            classify(&Invalid::Integrity { failure, message }, heap)
+        };
+        assert_eq!(integrity(None), failed(CallCause::Invalid));
+        assert_eq!(
+            integrity(Some(FailureReason::OutOfMemory)),
+            failed(CallCause::OutOfMemory)
+        );
+        assert_eq!(
+            integrity(Some(FailureReason::DeadlineExceeded)),
+            failed(CallCause::Timeout)
+        );
         let skipped = |cause| (CallSection::Skipped, cause);
         assert_eq!(
             of(FailureReason::NotEnoughMemory, heap),
@@ -305,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_a_byte_is_compared_with_the_next_smaller_payload() {
+    fn time_per_byte_is_compared_with_the_next_smaller_payload() {
         let cell = |payload: RpcPayload, mean_nanos| CellSummary {
             size_bytes: payload.size().bytes(),
             call: Some(CallSummary {

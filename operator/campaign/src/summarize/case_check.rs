@@ -28,7 +28,7 @@ pub enum Invalid {
         /// Evidence that contradicts the requested fabric.
         message: String,
     },
-    /// The rate exceeds the line rate.
+    /// The rate, which is measured or reported by the tool of a command, exceeds the line rate.
     #[snafu(display(
         "the payload rate of {measured_bits_per_second} bit/s exceeds the line rate of {line_bits_per_second} bit/s"
     ))]
@@ -36,6 +36,21 @@ pub enum Invalid {
         /// Payload rate, in bits per second.
         measured_bits_per_second: u64,
         /// Total line rate of the links that carried bytes, in bits per second.
+        line_bits_per_second: u64,
+    },
+    /// The rates of the flows that leave a worker, or arrive at it, exceed its line rate together.
+    #[snafu(display(
+        "the payload rates of the {flows} flows of rank {rank} add up to {measured_bits_per_second} bit/s, which exceeds its \
+         line rate of {line_bits_per_second} bit/s"
+    ))]
+    FlowsAboveLineRate {
+        /// Rank of the worker.
+        rank: u32,
+        /// Number of its flows.
+        flows: u64,
+        /// Sum of the payload rates of its flows, in bits per second.
+        measured_bits_per_second: u64,
+        /// Total line rate of its links that carried bytes, in bits per second.
         line_bits_per_second: u64,
     },
     /// The latency is below the physical minimum.
@@ -76,6 +91,9 @@ pub enum Invalid {
     /// The integrity pass for this arm and size found wrong bytes, or could not verify them.
     #[snafu(display("integrity: {message}"))]
     Integrity {
+        /// Reason why the pass failed; `None` if it found wrong bytes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<FailureReason>,
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
@@ -101,7 +119,7 @@ pub enum Invalid {
         /// Rank of the receiver of the invalid flow.
         receiver: u32,
     },
-    /// The library, provider, fabric or number of rails is not the same as in the first round.
+    /// The library, provider, fabric, number of rails or configuration is not the same as in the first round.
     #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.
@@ -110,6 +128,21 @@ pub enum Invalid {
         found: String,
         /// Facts in the first round.
         first: String,
+    },
+    /// The two workers of the case have different configurations of the library.
+    #[snafu(display(
+        "the library is configured differently on the two workers: {initiator} on rank {initiator_rank}, and {target} on rank \
+         {target_rank}"
+    ))]
+    ConfigurationsDiffer {
+        /// Rank of the initiator.
+        initiator_rank: u32,
+        /// Rank of the target.
+        target_rank: u32,
+        /// Configuration of the initiator.
+        initiator: String,
+        /// Configuration of the target.
+        target: String,
     },
 }
 

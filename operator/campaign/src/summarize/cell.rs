@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
 use crds::record::{PostingCounters, ProtocolUse};
-use crds::v1alpha1::{Answer, FabricProof, Metric};
+use crds::v1alpha1::{Answer, FabricProof, Metric, TransportSpec};
 use serde::Serialize;
 
 use super::flows::{FlowsSummary, flows};
 use super::load::completed_share;
 use super::observations::observations;
-use super::protocols::CellProtocols;
+use super::offload::OperationProtocols;
 use super::rounds::Rounds;
+use super::settings::{self, SettingsEvidence};
 use super::statistic::{cpu_percent, latency};
 use super::{
     CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
@@ -33,7 +34,7 @@ pub struct CellSummary {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Number of recorded cases: of a run with the many-to-many pattern, one for each flow.
+    /// Number of recorded cases. With the many-to-many pattern, there is one for each flow.
     pub cases: u32,
     /// Number of valid cases.
     pub valid_cases: u32,
@@ -61,9 +62,9 @@ pub struct CellSummary {
     /// Total CPU use of both workers, in percent of one CPU: the median over the rounds, where the value of a round is
     /// the median over its pairs.
     pub cpu_percent: Option<f64>,
-    /// Mean round trip, directions, flushes and pings.
+    /// Additional observations, such as the mean round trip, directions, flushes and pings.
     pub observations: Observations,
-    /// Values that only calls have; `None` for other workloads.
+    /// Values that exist only for calls; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallSummary>,
     /// Memory of host and consumers; `None` for other workloads.
@@ -79,9 +80,12 @@ pub struct CellSummary {
     /// Whether the provider executed the operations in software; `None` if the question does not apply to these
     /// operations.
     pub emulated: Option<Answer>,
-    /// Protocols that the library used for the operation of the scenario at this size. Empty if it does not report them.
+    /// Protocols that the library used for the operations of the scenario at this size. Empty if it does not report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolUse>,
+    /// Evidence about the settings of UCX by which the arm differs from the baseline; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsEvidence>,
     /// Posting counters of all valid cases, combined by [`PostingCounters::merge`].
     pub counters: PostingCounters,
 }
@@ -163,21 +167,25 @@ pub(super) fn cells(
                 let cases = cases_of_cell
                     .remove(&(index, *size_bytes, arm))
                     .unwrap_or_default();
-                let mut cell = cell(plan, scenario, *size_bytes, &cases);
+                let mut cell = cell(plan, scenario, (*size_bytes, arm), &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
-                let found = planned.map_or_else(CellProtocols::default, |planned| {
+                let found = planned.map_or_else(OperationProtocols::default, |planned| {
                     offload::protocols_of(plan, scenario, planned, endpoints)
                 });
-                cell.emulated = offload::emulated(scenario, endpoints, arm, &found);
-                cell.protocols = found.protocols;
+                cell.emulated = offload::emulation_answer(scenario, endpoints, arm, &found);
+                cell.protocols = found.uses().cloned().collect();
                 if let Some(planned) = planned {
+                    cell.settings = settings::assess(plan, scenario, planned, endpoints);
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
-                    let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();
+                    let valid: Vec<&Measured> =
+                        valid_measurements(&cases).map(|(_, measured)| measured).collect();
                     // Rank 0 represents all workers: a run is valid only if they have the same kind of device.
                     let facts = endpoints.first(0, arm);
                     let inline_bytes = facts.and_then(|facts| facts.offload.inline_bytes);
                     let rails = plan.transport.rails();
+                    let transport = plan.arms.get(arm).map(|arm| plan.transport_of(arm));
+                    let over_verbs = matches!(transport, Some(TransportSpec::Verbs(_)));
                     cell.evidence = evidence::cell_evidence(
                         planned,
                         baseline,
@@ -185,6 +193,7 @@ pub(super) fn cells(
                         &valid,
                         rails,
                         inline_bytes,
+                        over_verbs,
                     );
                 }
                 cells.push(cell);
@@ -195,7 +204,7 @@ pub(super) fn cells(
 }
 
 /// Returns the valid cases with their measurements.
-fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
+fn valid_measurements<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
     let valid = cases.iter().filter(|(_, validity)| validity.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {
         CaseOutcome::Measured(measured) => Some((*case, measured.as_ref())),
@@ -203,7 +212,12 @@ fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case,
     })
 }
 
-fn cell(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64, cases: &[CheckedCase<'_>]) -> CellSummary {
+fn cell(
+    plan: &Plan,
+    scenario: &PlannedScenario,
+    (size_bytes, arm): (u64, usize),
+    cases: &[CheckedCase<'_>],
+) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
@@ -216,11 +230,15 @@ fn cell(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64, cases: &[Check
     };
     let mut rounds = Rounds::new(plan.many_to_many.is_some());
     let mut exclusive = [Vec::new(), Vec::new(), Vec::new()];
-    for (case, measured) in measured(cases) {
+    for (case, measured) in valid_measurements(cases) {
         cell.valid_cases += 1;
         rounds.add(case.round, measured);
         cell.latency.merge(&latency(workload, measured));
-        for posted in measured.posters(workload) {
+        // The posts of a command have no latencies.
+        let posters = measured
+            .posters(workload)
+            .filter(|_| workload.command().is_none());
+        for posted in posters {
             cell.min_nanos = Some(
                 cell.min_nanos
                     .map_or(posted.min_nanos, |min| min.min(posted.min_nanos)),
@@ -252,15 +270,24 @@ fn cell(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64, cases: &[Check
     let mut iterations = rounds.cases().map(|measured| iterations_of(workload, measured));
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
-    cell.cpu_percent = rounds.median(cpu_percent);
-    cell.observations = observations(workload, size_bytes, &rounds);
+    cell.cpu_percent = rounds.median(|cases| cpu_percent(workload, cases));
+    cell.observations = observations(workload, &rounds);
+    cell.observations.serving = workload.serving().and_then(|serving| {
+        let cases: Vec<(u32, &Measured)> = valid_measurements(cases)
+            .map(|(case, measured)| (case.target, measured))
+            .collect();
+        super::serving::serving(serving, size_bytes, plan.many_to_many, &cases)
+    });
     cell.call = calls::summary(scenario, cases);
     cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
-    cell.flows = plan.many_to_many.and_then(|_| flows(measured(cases)));
+    // The flows of a trainer deliver the same versions, so their rates are not results.
+    let have_rates = plan.many_to_many.is_some() && workload.serving().is_none();
+    cell.flows = have_rates.then(|| flows(valid_measurements(cases))).flatten();
     cell.valid_rounds = rounds.numbers().collect();
+    let moves_payload = plan.moves_payload(scenario, arm, size_bytes);
     for metric in METRICS {
-        let medians = rounds.medians(|cases| statistic(workload, cases, metric));
+        let medians = rounds.medians(|cases| statistic(workload, moves_payload, cases, metric));
         let spread = Spread::from_rounds(medians);
         cell.metrics.extend(spread.map(|spread| (metric, spread)));
     }
@@ -295,7 +322,7 @@ fn invalid(cases: &[CheckedCase<'_>]) -> Vec<InvalidCases> {
 
 impl CellSummary {
     /// Proof of the cell if it contradicts the requested fabric.
-    pub fn contradicted(&self) -> Option<&CaseProof> {
+    pub fn contradicting_proof(&self) -> Option<&CaseProof> {
         self.fabric
             .as_ref()
             .filter(|proof| proof.proof == FabricProof::Contradicted)

@@ -27,16 +27,19 @@ pub enum ColdMetric {
     AddressInsertion,
     /// Time from the first post to its completion.
     FirstPost,
+    /// Time to prepare the requests of all cases.
+    Preparation,
 }
 
 /// All setup steps, in the order in which they run.
-pub const COLD_METRICS: [ColdMetric; 6] = [
+pub const COLD_METRICS: [ColdMetric; 7] = [
     ColdMetric::Load,
     ColdMetric::ThreadStart,
     ColdMetric::Open,
     ColdMetric::Registration,
     ColdMetric::AddressInsertion,
     ColdMetric::FirstPost,
+    ColdMetric::Preparation,
 ];
 
 impl ColdMetric {
@@ -49,6 +52,7 @@ impl ColdMetric {
             Self::Registration => "registration",
             Self::AddressInsertion => "address insertion",
             Self::FirstPost => "first post",
+            Self::Preparation => "request preparation",
         }
     }
 
@@ -60,6 +64,7 @@ impl ColdMetric {
             Self::Registration => Some(record.registration_nanos),
             Self::AddressInsertion => Some(record.address_insertion_nanos),
             Self::FirstPost => record.first_post_nanos,
+            Self::Preparation => record.preparation_nanos,
         }
     }
 }

@@ -65,8 +65,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
             && device_pairs(facts) != device_pairs(baseline)
         {
             let warning = format!(
-                "arm \"{}\" uses other NICs or memory than the baseline ({} instead of {}), so the comparison also measures \
-                 that difference: name the NICs in spec.devices.nics",
+                "arm \"{}\" uses different NICs or memory than the baseline ({} instead of {}), so the comparison \
+                 also measures that difference: name the NICs in spec.devices.nics",
                 arm.name,
                 device_pairs(facts).join("; "),
                 device_pairs(baseline).join("; "),
@@ -86,7 +86,7 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
         format!(
             "{}: {}: {problem}",
             rank_list(&ranks),
-            shortened(nics.into_iter())
+            join_shortened(nics.into_iter())
         )
     });
     far.chain(other_nics).collect()
@@ -125,11 +125,11 @@ fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
 /// Formats the ranks, such as `rank 1` or `ranks 0, 1`.
 fn rank_list(ranks: &BTreeSet<u32>) -> String {
     let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
-    format!("{noun} {}", shortened(ranks.iter().map(u32::to_string)))
+    format!("{noun} {}", join_shortened(ranks.iter().map(u32::to_string)))
 }
 
 /// Joins the first [`MAX_LISTED`] items and appends the number of the remaining ones.
-fn shortened<T: Into<String>>(items: impl Iterator<Item = T>) -> String {
+fn join_shortened<T: Into<String>>(items: impl Iterator<Item = T>) -> String {
     let mut items: Vec<String> = items.map(Into::into).collect();
     if let more @ 1.. = items.len().saturating_sub(MAX_LISTED) {
         items.truncate(MAX_LISTED);

@@ -1,18 +1,23 @@
-//! What the library reported about the endpoints: facts by arm, worker and round, and the protocols of each arm.
+//! Reports of the library about the endpoints: facts by arm, worker and round, and the protocols of each arm.
 
 use std::collections::BTreeMap;
 
-use crds::record::{FabricFacts, ProtocolUse};
+use crds::protocols::ReportedProtocols;
+use crds::record::FabricFacts;
 
 use crate::collect::{Case, Reports};
+use crate::format;
 use crate::plan::Plan;
+
+/// Maximum length of the value of a setting in a reason, in characters.
+const MAX_VALUE_CHARS: usize = 100;
 
 /// Endpoint facts by leg, attempt, rank and arm, and the protocols of each arm.
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
     facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
     /// Protocols by arm, with the sums of the counts of all workers and legs.
-    protocols: BTreeMap<usize, Vec<ProtocolUse>>,
+    protocols: BTreeMap<usize, ReportedProtocols>,
 }
 
 /// Leg, attempt, rank and arm.
@@ -26,12 +31,52 @@ pub(super) fn identity(facts: &FabricFacts) -> String {
         let build = library.build_id.as_deref().unwrap_or("unknown");
         format!("{} {} (build {build}), ", library.name, library.version)
     });
+    let configuration =
+        configuration(facts).map_or_else(String::new, |configuration| format!(", {configuration}"));
     format!(
-        "{library}provider {}, fabric {}, {} rails",
+        "{library}provider {}, fabric {}, {} rails{configuration}",
         facts.provider,
         facts.fabric,
         facts.rails.len()
     )
+}
+
+/// Describes the effective configuration of the library, with the hash that identifies it. `None` if the library does not
+/// report it.
+pub(super) fn configuration(facts: &FabricFacts) -> Option<String> {
+    let hash = facts.configuration_sha256.as_ref()?;
+    let files = match facts.configuration_files.as_slice() {
+        [] => String::new(),
+        files => format!(" (with {})", files.join(", ")),
+    };
+    Some(format!("configuration {hash}{files}"))
+}
+
+/// The first setting of UCX that differs between `one` and `other`, as `NAME=VALUE` of each. `None` if the configurations are
+/// the same, or if the difference is in configuration files.
+pub(super) fn first_difference(one: &FabricFacts, other: &FabricFacts) -> Option<(String, String)> {
+    if one.configuration_sha256 == other.configuration_sha256 {
+        return None;
+    }
+    // The workers name their devices differently, which the hash ignores.
+    let of = |facts: &FabricFacts| -> BTreeMap<String, String> {
+        let applied = facts.settings.iter().filter(|(name, _)| *name != "NET_DEVICES");
+        let applied = applied.map(|(name, value)| (format!("UCX_{name}"), value.clone()));
+        let variables = facts
+            .variables
+            .iter()
+            .filter(|(name, _)| name.starts_with("UCX_"));
+        let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+        applied.chain(variables).collect()
+    };
+    let (one, other) = (of(one), of(other));
+    let differs = |name: &&String| one.get(*name) != other.get(*name);
+    let name = one.keys().chain(other.keys()).filter(differs).min()?;
+    let text = |settings: &BTreeMap<String, String>| {
+        let value = settings.get(name).map_or("(not set)", String::as_str);
+        format!("{name}={}", format::clipped(value, MAX_VALUE_CHARS))
+    };
+    Some((text(&one), text(&other)))
 }
 
 impl<'a> EndpointIndex<'a> {
@@ -49,22 +94,37 @@ impl<'a> EndpointIndex<'a> {
         facts
             .values_mut()
             .for_each(|rounds| rounds.sort_by_key(|(round, _)| *round));
-        let mut protocols: BTreeMap<usize, Vec<ProtocolUse>> = BTreeMap::new();
+        let mut protocols: BTreeMap<usize, ReportedProtocols> = BTreeMap::new();
         for from in &reports.protocols {
             let Some(arm) = arm_named(&from.record.arm) else {
                 continue;
             };
             let of_arm = protocols.entry(arm).or_default();
             for protocol in &from.record.protocols {
-                protocol.clone().add_to(of_arm);
+                protocol.clone().add_to(&mut of_arm.uses);
             }
+            of_arm.omitted += from.record.omitted;
         }
         Self { facts, protocols }
     }
 
-    /// Protocols that the library used for `arm`. Empty if the library does not report them.
-    pub fn protocols(&self, arm: usize) -> &[ProtocolUse] {
-        self.protocols.get(&arm).map_or(&[], Vec::as_slice)
+    /// Index with the facts of arm 0 in the first attempt of leg 0, given with the rank and the round, in ascending order of
+    /// the rounds.
+    #[cfg(test)]
+    pub(super) fn of_arm_0(reported: impl IntoIterator<Item = (u32, u32, &'a FabricFacts)>) -> Self {
+        let mut facts: BTreeMap<EndpointKey, Vec<RoundFacts<'_>>> = BTreeMap::new();
+        for (rank, round, of_round) in reported {
+            facts.entry((0, 1, rank, 0)).or_default().push((round, of_round));
+        }
+        Self {
+            facts,
+            protocols: BTreeMap::new(),
+        }
+    }
+
+    /// Protocols that the library used for `arm`; `None` if the library does not report them.
+    pub fn protocols(&self, arm: usize) -> Option<&ReportedProtocols> {
+        self.protocols.get(&arm)
     }
 
     /// Most recent facts for the arm of `case` at `rank`, up to and including the round of `case`.

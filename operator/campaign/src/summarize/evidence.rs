@@ -26,6 +26,7 @@ pub struct Evidence {
 /// Assesses every optimization that the cell `planned` requests, based on the cell's `valid` cases and their combined
 /// `counters`. `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that
 /// fits into a work request of the device, if known.
+/// `over_verbs` is true for an arm that calls ibverbs directly.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(
@@ -35,6 +36,7 @@ pub(super) fn cell_evidence(
     valid: &[&Measured],
     rails: u32,
     inline_bytes: Option<u64>,
+    over_verbs: bool,
 ) -> Vec<Evidence> {
     if valid.is_empty() {
         return Vec::new();
@@ -44,9 +46,10 @@ pub(super) fn cell_evidence(
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match requested.optimization {
                 Optimization::Inject => {
-                    inject::assess(counters, inject::Method::new(planned.chunk_bytes, inline_bytes))
+                    let method = inject::Method::new(planned.chunk_bytes, inline_bytes);
+                    inject::assess(counters, method, over_verbs)
                 }
-                Optimization::Doorbell => doorbell::assess(counters),
+                Optimization::Doorbell => doorbell::assess(counters, over_verbs),
                 Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid, rails),
             },
         };

@@ -8,8 +8,10 @@
 //! of the pairs overlap only partially, there may be no reading that covers all payloads; the fabric is then only
 //! `Declared`.
 
+mod command;
 mod expected_traffic;
 mod provider;
+mod software;
 
 use std::collections::BTreeMap;
 
@@ -49,13 +51,15 @@ pub struct FabricEvidence {
 pub(super) struct Proofs {
     /// One entry per case; `None` for a case without measurements, and for calls outside the fabric.
     pub(super) cases: Vec<Option<CaseProof>>,
-    readings: Vec<Reading>,
+    readings: Vec<InterfaceReading>,
 }
 
 /// Readings of one interface while overlapping cases ran.
 #[derive(Debug)]
-struct Reading {
+struct InterfaceReading {
     interface: String,
+    /// Description of the counts, for the reason of the proof.
+    counters: String,
     end_nanos: u64,
     /// Bytes of each case, by its index.
     cases: BTreeMap<usize, TrafficBytes>,
@@ -78,7 +82,7 @@ impl TrafficBytes {
     }
 }
 
-impl Reading {
+impl InterfaceReading {
     /// Payloads of all cases, and the largest reading of any of them.
     fn total(&self) -> TrafficBytes {
         self.cases
@@ -97,17 +101,18 @@ type ReadingKey = (u32, usize, String, String);
 
 /// Determines the proof of every measured case in `reports`.
 pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Proofs {
-    let mut readings: BTreeMap<ReadingKey, Vec<Reading>> = BTreeMap::new();
+    let mut readings: BTreeMap<ReadingKey, Vec<InterfaceReading>> = BTreeMap::new();
     let mut order: Vec<usize> = (0..reports.cases.len()).collect();
     order.sort_by_key(|index| reports.cases.get(*index).map(|case| case.started_nanos));
     for index in order {
-        let Some((case, measured)) = measured(reports, index) else {
+        let Some((case, measured)) = measured_case(reports, index) else {
             continue;
         };
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
-        if plan.is_off_fabric(scenario, case.arm) {
+        let is_command = scenario.assignment.workload.command().is_some();
+        if is_command || plan.is_off_fabric(scenario, case.arm) {
             continue;
         }
         let (initiator, target) = expected_traffic::expected_traffic(&scenario.assignment.workload, measured);
@@ -129,21 +134,28 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             }
         }
     }
-    let readings: Vec<Reading> = readings.into_values().flatten().collect();
-    let mut readings_by_case: BTreeMap<usize, Vec<&Reading>> = BTreeMap::new();
+    let readings: Vec<InterfaceReading> = readings.into_values().flatten().collect();
+    let mut readings_by_case: BTreeMap<usize, Vec<&InterfaceReading>> = BTreeMap::new();
     for reading in &readings {
         for case in reading.cases.keys() {
             readings_by_case.entry(*case).or_default().push(reading);
         }
     }
     let prove_case = |index: usize| {
-        let (case, measured) = measured(reports, index)?;
+        let (case, measured) = measured_case(reports, index)?;
         let scenario = plan.scenarios.get(case.scenario)?;
         if plan.is_off_fabric(scenario, case.arm) {
             return None;
         }
+        if scenario.assignment.workload.command().is_some() {
+            let contradiction = provider::contradiction(plan, case, endpoints);
+            return Some(contradiction.unwrap_or_else(|| command::prove(plan, reports, case, measured)));
+        }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
+            if let Some(looped) = software::looped_back(measured, &hosts(reports, case)) {
+                return looped;
+            }
             let workload = plan.scenarios.get(case.scenario);
             let workload = workload.map(|scenario| &scenario.assignment.workload);
             proof(plan, workload, index, case, measured, case_readings, endpoints)
@@ -155,7 +167,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
     }
 }
 
-fn measured(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
+fn measured_case(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
     let case = reports.cases.get(index)?;
     match &case.outcome {
         CaseOutcome::Measured(measured) if case.pass == Pass::Measure => Some((case, measured)),
@@ -175,8 +187,13 @@ fn host(reports: &Reports, case: &Case, rank: u32) -> String {
     )
 }
 
+/// Host names of the initiator and the target of `case`.
+fn hosts(reports: &Reports, case: &Case) -> [String; 2] {
+    [case.initiator, case.target].map(|rank| host(reports, case, rank))
+}
+
 fn add(
-    readings: &mut Vec<Reading>,
+    readings: &mut Vec<InterfaceReading>,
     index: usize,
     case: &Case,
     side: &Side,
@@ -190,8 +207,9 @@ fn add(
     let reading = match overlapping {
         Some(reading) => reading,
         None => {
-            readings.push(Reading {
+            readings.push(InterfaceReading {
                 interface: delta.name.clone(),
+                counters: software::counters(delta),
                 end_nanos,
                 cases: BTreeMap::new(),
             });
@@ -205,8 +223,9 @@ fn add(
     let bytes = reading.cases.entry(index).or_default();
     bytes.expected_sent += expected.sent_on(&delta.rails);
     bytes.expected_received += expected.received_on(&delta.rails);
-    bytes.counted_sent = bytes.counted_sent.max(delta.tx_bytes);
-    bytes.counted_received = bytes.counted_received.max(delta.rx_bytes);
+    let (sent, received) = software::counted_bytes(delta);
+    bytes.counted_sent = bytes.counted_sent.max(sent);
+    bytes.counted_received = bytes.counted_received.max(received);
 }
 
 fn proof(
@@ -215,7 +234,7 @@ fn proof(
     index: usize,
     case: &Case,
     measured: &Measured,
-    readings: &[&Reading],
+    readings: &[&InterfaceReading],
     endpoints: &EndpointIndex<'_>,
 ) -> CaseProof {
     let arm = plan.arms.get(case.arm);
@@ -227,7 +246,7 @@ fn proof(
         proof: FabricProof::Declared,
         reason,
     };
-    let own = |reading: &Reading| reading.cases.get(&index).copied().unwrap_or_default();
+    let own = |reading: &InterfaceReading| reading.cases.get(&index).copied().unwrap_or_default();
     if let Some(short) = readings.iter().find(|reading| !own(reading).covers()) {
         let bytes = own(short);
         return CaseProof {
@@ -288,10 +307,7 @@ fn proof(
     if let Some((rail, _)) = uncovered {
         return declared(format!("rail {rail} has no interface with byte counters"));
     }
-    let mut names: Vec<&str> = readings
-        .iter()
-        .map(|reading| reading.interface.as_str())
-        .collect();
+    let mut names: Vec<&str> = readings.iter().map(|reading| reading.counters.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     CaseProof {
@@ -314,11 +330,11 @@ pub(super) fn run_evidence(
         .collect();
     providers.sort_unstable();
     providers.dedup();
-    let valid = |reading: &&Reading| {
+    let valid = |reading: &&InterfaceReading| {
         let mut cases = reading.cases.keys();
         cases.all(|case| validities.get(*case).is_some_and(CaseCheck::is_valid))
     };
-    let readings: Vec<&Reading> = proofs.readings.iter().filter(valid).collect();
+    let readings: Vec<&InterfaceReading> = proofs.readings.iter().filter(valid).collect();
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();
     interfaces.sort_unstable();
     interfaces.dedup();

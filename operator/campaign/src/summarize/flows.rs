@@ -14,7 +14,7 @@ use crate::stats::median_of;
 pub struct FlowsSummary {
     /// Rate of each flow, in the order of senders and receivers.
     pub flows: Vec<FlowRate>,
-    /// Rate at each receiver, the sum over its flows, in the order of the receivers.
+    /// Rate of each receiver, which is the sum over its flows, in the order of the receivers.
     pub receivers: Vec<ReceiverRate>,
     /// Fairness: Jain's index over the flows of a round (Jain, Chiu and Hawe, 1984), from 1/n if one of n flows has all
     /// of the rate to 1 if all flows have the same rate.
@@ -33,7 +33,7 @@ pub struct FlowRate {
     pub bytes_per_second: f64,
 }
 
-/// Rate at one receiver.
+/// Rate of one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverRate {
@@ -51,14 +51,14 @@ impl FlowsSummary {
         rates
     }
 
-    /// Smallest and largest rate at a receiver.
+    /// Smallest and largest rate of a receiver.
     pub fn receiver_range(&self) -> Option<(f64, f64)> {
         let rates = || self.receivers.iter().map(|receiver| receiver.bytes_per_second);
         Some((rates().min_by(f64::total_cmp)?, rates().max_by(f64::total_cmp)?))
     }
 }
 
-/// Summarizes `valid`, the valid cases of an arm at one size. `None` without a valid round.
+/// Summarizes `valid`, the valid cases of an arm at one size. `None` if there is no valid round.
 pub(super) fn flows<'a>(valid: impl Iterator<Item = (&'a Case, &'a Measured)>) -> Option<FlowsSummary> {
     let mut rounds: BTreeMap<u32, BTreeMap<(u32, u32), f64>> = BTreeMap::new();
     for (case, measured) in valid {

@@ -1,18 +1,19 @@
-//! Memory of a host and its consumers: medians over the rounds, what sharing saves, and warnings. Performs no I/O.
+//! Memory of a host and its consumers: medians over the rounds, memory saved by sharing, and warnings. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::record::FootprintReport;
 use crds::v1alpha1::{CallCause, CallSection};
 use serde::Serialize;
 
-use super::calls::Sectioned;
+use super::calls::SectionOutcome;
 use super::rounds::Rounds;
 use super::{CaseCheck, CellSummary};
 use crate::collect::{Case, Measured};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
-/// Growth of the memory of host and consumers from one distribution to the next that is reported, in bytes for each process.
+/// Minimum growth of the memory of host and consumers from one distribution to the next that is reported, in bytes per
+/// process.
 const MAX_SLOPE_BYTES: f64 = 16.0 * 1024.0;
 
 /// Memory of a host and its consumers, over all rounds and pairs.
@@ -45,21 +46,21 @@ pub struct FootprintMedians {
     pub consumer_rss: f64,
     /// Pss of the tensor in the host and all consumers.
     pub tensor: f64,
-    /// Memory of a copy in the host and in each consumer.
+    /// Memory that separate copies of the tensor in the host and in each consumer need.
     pub copies: f64,
     /// Change of the Pss of host and consumers from one distribution to the next.
     pub slope: f64,
 }
 
 impl FootprintMedians {
-    /// Memory saved compared with a copy in the host and in each consumer, in bytes; 0 if nothing is saved.
-    pub fn saved(&self) -> f64 {
+    /// Memory saved compared with separate copies in the host and in each consumer, in bytes; 0 if nothing is saved.
+    pub fn saved_bytes(&self) -> f64 {
         (self.copies - self.tensor).max(0.0)
     }
 
-    /// Saved memory as a fraction of the copies.
+    /// Saved memory as a fraction of the total size of these copies.
     pub fn saved_share(&self) -> f64 {
-        self.saved() / self.copies
+        self.saved_bytes() / self.copies
     }
 }
 
@@ -74,7 +75,7 @@ pub(super) fn summary(
         return None;
     };
     let (first, _) = cases.first()?;
-    let Sectioned { section, problem } = Sectioned::new(scenario.assignment.memory, cases);
+    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.memory, cases);
     let (cause, message) = problem.unzip();
     Some(FootprintSummary {
         section,
@@ -167,11 +168,11 @@ mod tests {
             (100.0, 1100.0, 2000.0)
         );
         assert_eq!((found.tensor, found.copies, found.slope), (1000.0, 5000.0, -3.0));
-        assert_eq!((found.saved(), found.saved_share()), (4000.0, 0.8));
+        assert_eq!((found.saved_bytes(), found.saved_share()), (4000.0, 0.8));
         // Copies that occupy more than their payload save nothing.
         let cases = [case(report(5100))];
         let rounds = by_round(&cases);
-        assert_eq!(medians(&rounds, 1000, 4).unwrap().saved(), 0.0);
+        assert_eq!(medians(&rounds, 1000, 4).unwrap().saved_bytes(), 0.0);
         assert_eq!(medians(&Rounds::new(false), 1000, 4), None);
     }
 }

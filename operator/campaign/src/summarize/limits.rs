@@ -3,9 +3,10 @@
 
 use crds::assignment::Workload;
 use crds::record::FabricFacts;
+use crds::v1alpha1::uses_memory_lane;
 
 use super::{EndpointIndex, Invalid};
-use crate::collect::{Case, Measured, SidePosts};
+use crate::collect::{Case, Measured};
 use crate::plan::PlannedScenario;
 
 /// Fraction by which a payload rate may exceed the line rate. A library may report completions for data that is still
@@ -30,11 +31,12 @@ const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 /// middle half of this time is then in every window.
 pub const MIN_SPAN_SHARE: f64 = 0.75;
 
-/// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
-/// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
-fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
+/// Line rate in bits per second of the links of the rails that carried bytes; `None` unless it is known for every such
+/// rail. The rate that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as
+/// unknown.
+pub(super) fn line_rate(facts: &FabricFacts, bytes_per_rail: &[u64]) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
-    for (rail, bytes) in posted.counters.bytes_per_rail.iter().enumerate() {
+    for (rail, bytes) in bytes_per_rail.iter().enumerate() {
         if *bytes == 0 {
             continue;
         }
@@ -51,8 +53,8 @@ fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
     (sum > 0).then_some(sum as f64)
 }
 
-/// Detects a flow that was measured at another time than the others. `span_nanos` is the time in which the windows of all
-/// flows were open.
+/// Detects a flow that was measured at a different time than the others. `span_nanos` is the time in which the windows of
+/// all flows were open.
 pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
     let posted = measured.initiator.posted.as_ref()?;
     let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
@@ -79,13 +81,24 @@ pub(super) fn check_line_rate(
     ];
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
-        let line = line_rate(endpoints.facts_of_case(case, rank)?, posted)?;
+        let line = line_rate(
+            endpoints.facts_of_case(case, rank)?,
+            &posted.counters.bytes_per_rail,
+        )?;
         let rate = posted.payload_rate().unwrap_or_default() / directions * 8.0;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
             line_bits_per_second: line as u64,
         })
     })
+}
+
+/// Whether all data of these endpoints passes through network interfaces. UCX may use lanes over a network and through
+/// memory for the same endpoint.
+fn is_through_interface(facts: &FabricFacts) -> bool {
+    let rails = &facts.rails;
+    rails.iter().any(|rail| rail.interface.is_some())
+        && !rails.iter().any(|rail| uses_memory_lane(&rail.lanes))
 }
 
 /// Detects a ping-pong whose median latency is below the physical minimum. Transfers have no such minimum, because an
@@ -102,7 +115,7 @@ pub(super) fn check_latency_floor(
     let posted = measured.initiator.posted.as_ref()?;
     let measured_nanos = posted.latency.quantile(0.5)?;
     let facts = endpoints.facts_of_case(case, case.initiator);
-    let interface = facts.is_some_and(|facts| facts.rails.iter().any(|rail| rail.interface.is_some()));
+    let interface = facts.is_some_and(is_through_interface);
     let (mut floor_nanos, mut floor) = match interface {
         true => (
             FLOOR_INTERFACE_NANOS,
@@ -113,7 +126,7 @@ pub(super) fn check_latency_floor(
             "the lowest possible latency through memory".to_owned(),
         ),
     };
-    if let Some(line) = facts.and_then(|facts| line_rate(facts, posted)) {
+    if let Some(line) = facts.and_then(|facts| line_rate(facts, &posted.counters.bytes_per_rail)) {
         let serialization = (case.size_bytes as f64 * 8e9 / (line * (1.0 + LINE_RATE_TOLERANCE))) as u64;
         if serialization > floor_nanos {
             floor_nanos = serialization;
@@ -140,6 +153,8 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
         // The latencies of parameter serving include the time until a worker fetches a version.
         Workload::ParameterServing(_) => f64::INFINITY,
+        // The runner does not time the operations of a command.
+        Workload::Command(_) => return None,
         Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
     };
     measured.posting_sides(workload).find_map(|side| {
@@ -171,10 +186,11 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
 mod tests {
     use crds::assignment::{Extent, PingPongWorkload};
     use crds::histogram::Histogram;
+    use crds::record::RailFacts;
     use crds::v1alpha1::PingPongOperation;
 
     use super::*;
-    use crate::collect::Side;
+    use crate::collect::{Side, SidePosts};
     use crate::stats::Distribution;
 
     /// Checks a ping-pong with 100 samples of 1 us.
@@ -199,6 +215,25 @@ mod tests {
             warmup: Extent::Iterations(0),
         });
         check_elapsed(&workload, &measured).map(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn lanes_through_memory_have_no_latency_of_an_interface() {
+        let with = |interface: Option<&str>, lanes: &[&str]| FabricFacts {
+            rails: vec![RailFacts {
+                interface: interface.map(str::to_owned),
+                lanes: lanes.iter().map(|&lane| lane.to_owned()).collect(),
+                ..RailFacts::default()
+            }],
+            ..FabricFacts::default()
+        };
+        assert!(is_through_interface(&with(Some("eth0"), &[])));
+        assert!(is_through_interface(&with(Some("eth0"), &["tcp/eth0"])));
+        assert!(!is_through_interface(&with(
+            Some("eth0"),
+            &["tcp/eth0", "posix/memory"]
+        )));
+        assert!(!is_through_interface(&with(None, &["posix/memory"])));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Completed share of open loops, and warnings about open loops whose rate an arm cannot sustain.
+//! Completed share of open loops, and warnings about arms that fall behind the schedule of an open loop.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,30 @@ use crate::collect::{CaseOutcome, Measured, Reports, SidePosts};
 use crate::format;
 use crate::plan::Plan;
 
-/// Fraction of the intended duration by which an open loop may take longer.
-const TOLERANCE: f64 = 0.05;
+/// Minimum completed share of an open loop that keeps up with its schedule.
+pub const MIN_COMPLETED_SHARE: f64 = 0.95;
 
-/// Whether the transfers of an open loop took longer than intended, so that the wait before each start keeps growing
-/// and the latencies depend on the length of the window.
-///
-/// The median latency is subtracted, because the last transfer completes one latency after its intended start.
-fn is_saturated(posted: &SidePosts) -> Option<bool> {
-    let intended = posted.open_loop?.intended_nanos as f64;
-    let median = posted.latency.quantile(0.5)? as f64;
-    Some(posted.elapsed_nanos as f64 - median > intended * (1.0 + TOLERANCE))
+/// Whether an open loop with this completed share falls behind its schedule, so that the wait before each start keeps
+/// growing and the latencies depend on the length of the window.
+pub(super) fn falls_behind(completed_share: f64) -> bool {
+    completed_share < MIN_COMPLETED_SHARE
 }
 
 /// Completed rate of an open loop as a fraction of its intended rate: the intended duration divided by the measured one,
 /// less the smallest latency, because even without load the last transfer completes one latency after its intended
 /// start. Of two posting sides, the smaller fraction counts. `None` if the workload is not an open loop.
 pub(super) fn completed_share(workload: &Workload, measured: &Measured) -> Option<f64> {
-    let share = |posted: &SidePosts| {
-        let intended = posted.open_loop?.intended_nanos;
-        let elapsed = posted.elapsed_nanos.saturating_sub(posted.min_nanos);
-        (intended > 0 && elapsed > 0).then(|| intended as f64 / elapsed as f64)
-    };
-    let shares: Option<Vec<f64>> = measured.posters(workload).map(share).collect();
+    let shares: Option<Vec<f64>> = measured.posters(workload).map(share_of_side).collect();
     shares?.into_iter().min_by(f64::total_cmp)
 }
 
-/// Returns a warning for every scenario, size and arm with saturated cases, except in a sweep, which saturates the arms
+fn share_of_side(posted: &SidePosts) -> Option<f64> {
+    let intended = posted.open_loop?.intended_nanos;
+    let elapsed = posted.elapsed_nanos.saturating_sub(posted.min_nanos);
+    (intended > 0 && elapsed > 0).then(|| intended as f64 / elapsed as f64)
+}
+
+/// Returns a warning for every scenario, size and arm with cases that fell behind, except in a sweep, in which the arms do so
 /// on purpose.
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let mut cases: BTreeMap<(usize, u64, usize), (u32, u32)> = BTreeMap::new();
@@ -46,23 +43,21 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
         let Some(scenario) = scenario.filter(|scenario| scenario.sweep.is_none()) else {
             continue;
         };
-        let posters = measured.posters(&scenario.assignment.workload);
-        let answers: Vec<bool> = posters.filter_map(is_saturated).collect();
-        if !answers.is_empty() {
+        if let Some(share) = completed_share(&scenario.assignment.workload, measured) {
             let key = (case.scenario, case.size_bytes, case.arm);
-            let (saturated, all) = cases.entry(key).or_default();
-            *saturated += u32::from(answers.contains(&true));
+            let (behind, all) = cases.entry(key).or_default();
+            *behind += u32::from(falls_behind(share));
             *all += 1;
         }
     }
-    let saturated = cases.into_iter().filter(|(_, (saturated, _))| *saturated > 0);
-    let described = saturated.filter_map(|((scenario, size_bytes, arm), (saturated, all))| {
+    let affected = cases.into_iter().filter(|(_, (behind, _))| *behind > 0);
+    let described = affected.filter_map(|((scenario, size_bytes, arm), (behind, all))| {
         let planned = plan.scenarios.get(scenario)?;
         let Workload::Transfer(transfer) = &planned.assignment.workload else {
             return None;
         };
         Some(format!(
-            "{} at {}: arm \"{}\" could not sustain {} transfers/s per thread in {saturated} of {all} cases, so its \
+            "{} at {}: arm \"{}\" fell behind its schedule of {} transfers/s per thread in {behind} of {all} cases, so its \
              latencies grow with the length of the window: lower load.openLoop.rate",
             planned.assignment.name,
             format::size(size_bytes),
@@ -81,11 +76,12 @@ mod tests {
     use super::*;
     use crate::stats::Distribution;
 
-    fn posted(elapsed_nanos: u64, intended_nanos: u64, latency: u64) -> SidePosts {
+    fn side_posts(elapsed_nanos: u64, intended_nanos: u64, latency: u64) -> SidePosts {
         let mut histogram = Histogram::new();
         histogram.record(latency);
         SidePosts {
             elapsed_nanos,
+            min_nanos: latency,
             latency: Distribution::with_maximum(&histogram, latency),
             open_loop: Some(OpenLoopReport {
                 intended_nanos,
@@ -95,22 +91,44 @@ mod tests {
         }
     }
 
+    fn is_behind(posted: &SidePosts) -> Option<bool> {
+        share_of_side(posted).map(falls_behind)
+    }
+
     #[test]
-    fn load_is_saturated_if_the_transfers_take_longer_than_intended() {
-        assert_eq!(is_saturated(&posted(20_010_000, 20_000_000, 10_000)), Some(false));
-        // A long latency alone is no saturation.
+    fn an_arm_falls_behind_if_the_transfers_take_longer_than_intended() {
         assert_eq!(
-            is_saturated(&posted(25_000_000, 20_000_000, 5_000_000)),
+            is_behind(&side_posts(20_010_000, 20_000_000, 10_000)),
             Some(false)
         );
         assert_eq!(
-            is_saturated(&posted(40_000_000, 20_000_000, 10_000_000)),
+            is_behind(&side_posts(20_800_000, 20_000_000, 10_000)),
+            Some(false)
+        );
+        // With a long latency alone, the waits do not grow.
+        assert_eq!(
+            is_behind(&side_posts(25_000_000, 20_000_000, 5_000_000)),
+            Some(false)
+        );
+        assert_eq!(
+            is_behind(&side_posts(40_000_000, 20_000_000, 10_000_000)),
             Some(true)
         );
         let closed = SidePosts {
             open_loop: None,
-            ..posted(1, 1, 1)
+            ..side_posts(1, 1, 1)
         };
-        assert_eq!(is_saturated(&closed), None);
+        assert_eq!(is_behind(&closed), None);
+    }
+
+    #[test]
+    fn an_overload_of_7_percent_falls_behind_although_half_of_it_is_in_the_median_latency() {
+        let mut histogram = Histogram::new();
+        (0..100).for_each(|step| histogram.record(10_000 + step * 14_000));
+        let overloaded = SidePosts {
+            latency: Distribution::with_maximum(&histogram, 1_410_000),
+            ..side_posts(21_410_000, 20_000_000, 10_000)
+        };
+        assert_eq!(is_behind(&overloaded), Some(true));
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crds::record::WarningReason;
 
 use super::endpoints::EndpointIndex;
-use super::{device_pairs, load, offload, windows};
+use super::{device_pairs, load, offload, settings, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
+use crate::plan_check::libraries;
 use crate::stopping::Progress;
 
 /// Returns the evidence lines of the optimizations, worded as in the test procedures.
@@ -88,10 +89,12 @@ pub(super) fn warnings(
             .chain(missing)
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
+            .chain(settings::warnings(plan, endpoints))
             .chain(windows::warnings(plan, reports))
             .chain(load::warnings(plan, reports))
             .chain(worker_warnings)
             .chain(device_pairs::warnings(plan, endpoints))
+            .chain(libraries::differences(plan))
             .chain(more),
     )
 }

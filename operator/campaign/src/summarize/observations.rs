@@ -1,4 +1,4 @@
-//! What was observed besides the latencies and rates of the operations: the mean round trip of a ping-pong, the two
+//! Observations in addition to the latencies and rates of the operations: the mean round trip of a ping-pong, the two
 //! directions of a bidirectional transfer, flushes, pings, reads of written memory and first batches.
 
 use crds::assignment::Workload;
@@ -22,7 +22,7 @@ pub struct Observations {
     pub flushes: Distribution,
     /// Round-trip times of pings on the idle fabric, in nanoseconds. Empty if no pings were measured.
     pub idle_pings: Distribution,
-    /// Round-trip times of pings beside transfers, in nanoseconds. Empty if no pings were measured.
+    /// Round-trip times of pings during transfers, in nanoseconds. Empty if no pings were measured.
     pub loaded_pings: Distribution,
     /// Latencies of reads of memory that was written before, in nanoseconds. Empty if there were none.
     pub read_backs: Distribution,
@@ -34,7 +34,8 @@ pub struct Observations {
     pub serving: Option<Serving>,
 }
 
-/// Throughput of the two directions of a bidirectional transfer, each timed by its sender. The values are medians over
+/// Throughput of the two directions of a bidirectional transfer, each timed by its sender; in a closed loop, while both
+/// directions transfer. The values are medians over
 /// the rounds, where the value of a round is the median over its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -43,8 +44,8 @@ pub struct Directions {
     pub from_initiator: f64,
     /// Bytes per second from the target to the initiator.
     pub from_target: f64,
-    /// Fairness: `from_initiator` of a case divided by its `from_target`.
-    pub fairness: f64,
+    /// `from_initiator` of a case divided by its `from_target`.
+    pub rate_ratio: f64,
 }
 
 impl Observations {
@@ -53,9 +54,9 @@ impl Observations {
         self.flushes.quantile(1.0)
     }
 
-    /// Ratio of the 99th percentiles of pings beside transfers and on the idle fabric, which shows head-of-line blocking;
+    /// Ratio of the 99th percentiles of pings during transfers and on the idle fabric, which shows head-of-line blocking;
     /// `None` if one of them has too few samples.
-    pub fn blocking(&self) -> Option<f64> {
+    pub fn blocking_ratio(&self) -> Option<f64> {
         let loaded = self.loaded_pings.tail_quantile(0.99)?;
         let idle = self.idle_pings.tail_quantile(0.99).filter(|nanos| *nanos > 0)?;
         Some(loaded as f64 / idle as f64)
@@ -63,13 +64,8 @@ impl Observations {
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
-pub(super) fn observations(workload: &Workload, size_bytes: u64, rounds: &Rounds<'_>) -> Observations {
-    let mut observations = Observations {
-        serving: workload
-            .serving()
-            .and_then(|serving| super::serving::serving(serving, size_bytes, rounds)),
-        ..Observations::default()
-    };
+pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observations {
+    let mut observations = Observations::default();
     for posted in rounds.cases().filter_map(|case| case.initiator.posted.as_ref()) {
         if let Some(flush) = &posted.flush {
             observations.flushes.merge(flush);
@@ -99,7 +95,7 @@ fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
     Some(Directions {
         from_initiator: rounds.median_of_pairs(from_initiator)?,
         from_target: rounds.median_of_pairs(from_target)?,
-        fairness: rounds.median_of_pairs(ratio)?,
+        rate_ratio: rounds.median_of_pairs(ratio)?,
     })
 }
 
@@ -151,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn fairness_is_the_ratio_of_directions_that_have_their_own_clocks() {
+    fn rate_ratio_compares_directions_that_have_their_own_clocks() {
         let cases = [
             case(side(3000, 1_000), side(1000, 1_000)),
             case(side(1000, 1_000), side(1000, 500)),
@@ -160,7 +156,7 @@ mod tests {
         let found = directions(&rounds(&cases)).unwrap();
         assert_eq!((found.from_initiator, found.from_target), (2e9, 1e9));
         // The ratios of the rounds are 3, 0.5 and 2.
-        assert_eq!(found.fairness, 2.0);
+        assert_eq!(found.rate_ratio, 2.0);
     }
 
     #[test]
@@ -179,10 +175,10 @@ mod tests {
             loaded_pings: distribution(200_000, loaded),
             ..Observations::default()
         };
-        let ratio = pings(1000, 150).blocking().unwrap();
+        let ratio = pings(1000, 150).blocking_ratio().unwrap();
         assert!((ratio - 200.0).abs() < 1.0, "{ratio}");
-        assert_eq!(pings(1000, 50).blocking(), None);
-        assert_eq!(pings(0, 150).blocking(), None);
+        assert_eq!(pings(1000, 50).blocking_ratio(), None);
+        assert_eq!(pings(0, 150).blocking_ratio(), None);
     }
 
     #[test]
@@ -204,7 +200,7 @@ mod tests {
             &crds::v1alpha1::LargeArray::default(),
             crds::assignment::Extent::Iterations(1),
         );
-        let found = observations(&workload, 1 << 30, &rounds);
+        let found = observations(&workload, &rounds);
         let counts = [&found.flushes, &found.idle_pings, &found.loaded_pings].map(Distribution::count);
         assert_eq!(counts, [4, 6, 8]);
         assert_eq!((found.mean_round_trip_nanos, found.directions), (None, None));

@@ -1,17 +1,29 @@
 //! Warnings about work that the provider executes, or may execute, in software although the device could do it.
 
-use crds::record::OffloadFacts;
+use crds::protocols::{self, ServingProtocols};
+use crds::record::{OffloadFacts, ProtocolUse};
 use crds::v1alpha1::{Answer, MemoryKind, TransferOperation};
 
 use super::endpoints::EndpointIndex;
-use super::protocols::{self, CellProtocols};
 use crate::plan::{Cell, Plan, PlannedScenario};
 use crate::posting::Burst;
 
 /// Returns one warning for each arm and kind of work that is or may be executed in software. An answer that the library
 /// does not provide is reported as unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<_> = (0..)
+        .zip(&plan.arms)
+        .filter_map(|(index, arm)| {
+            let omitted = endpoints.protocols(index)?.omitted;
+            (omitted > 0).then(|| {
+                format!(
+                    "arm \"{}\": the records omit {omitted} protocols of the library, so that it is unknown whether other \
+                     protocols than the reported ones served its operations",
+                    arm.name
+                )
+            })
+        })
+        .collect();
     for (arm, _, facts) in endpoints.all() {
         let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
         let cells = plan.scenarios.iter().flat_map(|scenario| {
@@ -41,32 +53,68 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     warnings
 }
 
-/// Protocols that the library used for the messages of `cell`, which belongs to `scenario`.
+/// Protocols that the library used for the operations of one arm at one size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct OperationProtocols {
+    /// Those of the operation of the scenario.
+    operation: ServingProtocols,
+    /// Those of the reads of written memory; `None` if the scenario has no such reads.
+    read_backs: Option<ServingProtocols>,
+}
+
+impl OperationProtocols {
+    /// The protocols of all operations.
+    pub(super) fn uses(&self) -> impl Iterator<Item = &ProtocolUse> {
+        self.of_operations().flat_map(|found| &found.protocols)
+    }
+
+    /// Whether there is a protocol for every chunk of every operation.
+    pub(super) fn covers_all_chunks(&self) -> bool {
+        self.of_operations().all(|found| found.covers_all_chunks)
+    }
+
+    fn of_operations(&self) -> impl Iterator<Item = &ServingProtocols> {
+        std::iter::once(&self.operation).chain(&self.read_backs)
+    }
+}
+
+impl From<ServingProtocols> for OperationProtocols {
+    fn from(operation: ServingProtocols) -> Self {
+        Self {
+            operation,
+            read_backs: None,
+        }
+    }
+}
+
+/// Protocols that the library used for the operations of `cell`, which belongs to `scenario`.
 pub(super) fn protocols_of(
     plan: &Plan,
     scenario: &PlannedScenario,
     cell: &Cell,
     endpoints: &EndpointIndex<'_>,
-) -> CellProtocols {
-    let Some(arm) = plan.arms.get(cell.arm) else {
-        return CellProtocols::default();
+) -> OperationProtocols {
+    let (Some(arm), Some(reported)) = (plan.arms.get(cell.arm), endpoints.protocols(cell.arm)) else {
+        return OperationProtocols::default();
     };
-    let operation = Burst::from(&scenario.assignment.workload).operation;
-    protocols::of_cell(
-        endpoints.protocols(cell.arm),
-        plan.transport_of(arm),
-        operation,
-        cell,
-    )
+    let transport = plan.transport_of(arm);
+    let workload = &scenario.assignment.workload;
+    let chunks = [cell.chunk_bytes, cell.last_chunk_bytes];
+    let of =
+        |operation| protocols::serving(reported, transport, operation, scenario.assignment.memory, chunks);
+    OperationProtocols {
+        operation: of(Burst::from(workload).operation),
+        read_backs: workload.reads_back().then(|| of(TransferOperation::Read)),
+    }
 }
 
 /// Whether the provider executed the operations of `scenario` in software for `arm` on any worker, given the protocols
 /// that the library used for them. `None` if the question does not apply to these operations.
-pub(super) fn emulated(
+pub(super) fn emulation_answer(
     scenario: &PlannedScenario,
     endpoints: &EndpointIndex<'_>,
     arm: usize,
-    protocols: &CellProtocols,
+    protocols: &OperationProtocols,
 ) -> Option<Answer> {
     let uses = Uses::new(scenario);
     let of_arm = endpoints.all().filter(|(of, _, _)| *of == arm);
@@ -96,15 +144,20 @@ impl Uses {
     }
 
     /// The kinds of work that the scenario depends on, each with its answer in `offload`, or in the protocols that the
-    /// library used for the scenario's operation.
+    /// library used for the scenario's operations.
     fn answers(
         self,
         offload: &OffloadFacts,
-        protocols: &CellProtocols,
+        protocols: &OperationProtocols,
     ) -> impl Iterator<Item = (&'static str, Answer)> + use<> {
-        let settled = |answer| protocols::emulated(answer, protocols);
-        let reads = offload.emulated_reads.filter(|_| self.reads).map(settled);
-        let writes = offload.emulated_writes.filter(|_| self.writes).map(settled);
+        let of_reads = protocols.read_backs.as_ref().unwrap_or(&protocols.operation);
+        let settled =
+            |answer: Option<Answer>, found| answer.map(|answer| protocols::refine_emulation(answer, found));
+        let reads = settled(offload.emulated_reads.filter(|_| self.reads), of_reads);
+        let writes = settled(
+            offload.emulated_writes.filter(|_| self.writes),
+            &protocols.operation,
+        );
         [
             ("the provider emulates RMA reads", reads),
             ("the provider emulates RMA writes", writes),
@@ -136,7 +189,7 @@ mod tests {
                 writes: rma,
                 gpu_memory,
             };
-            uses.answers(&offload, &CellProtocols::default()).collect()
+            uses.answers(&offload, &OperationProtocols::default()).collect()
         };
         let staged = (
             "the provider copies GPU memory through host memory",
@@ -152,5 +205,52 @@ mod tests {
                 staged
             ]
         );
+    }
+    #[test]
+    fn protocols_of_writes_do_not_answer_whether_the_reads_that_follow_them_are_emulated() {
+        let found = |covers_all_chunks, descriptions: &[&str]| ServingProtocols {
+            protocols: descriptions
+                .iter()
+                .map(|&description| ProtocolUse {
+                    function: "ucp".to_owned(),
+                    from_bytes: 0,
+                    to_bytes: None,
+                    memory: None,
+                    description: description.to_owned(),
+                    lanes: "tcp/lo".to_owned(),
+                    count: 1,
+                    steps: None,
+                })
+                .collect(),
+            covers_all_chunks,
+        };
+        let offload = OffloadFacts {
+            emulated_reads: Some(Answer::Unknown),
+            emulated_writes: Some(Answer::Unknown),
+            ..OffloadFacts::default()
+        };
+        let uses = Uses {
+            reads: true,
+            writes: true,
+            gpu_memory: false,
+        };
+        let answers = |read_backs| {
+            let protocols = OperationProtocols {
+                operation: found(true, &["zero-copy"]),
+                read_backs: Some(read_backs),
+            };
+            let answers = uses.answers(&offload, &protocols).map(|(_, answer)| answer);
+            (answers.collect::<Vec<_>>(), protocols.uses().count())
+        };
+        assert_eq!(
+            answers(found(false, &[])),
+            (vec![Answer::Unknown, Answer::False], 1)
+        );
+        assert_eq!(
+            answers(found(true, &["zero-copy"])),
+            (vec![Answer::False, Answer::False], 2)
+        );
+        let emulated = found(true, &["software emulation"]);
+        assert_eq!(answers(emulated), (vec![Answer::True, Answer::False], 2));
     }
 }

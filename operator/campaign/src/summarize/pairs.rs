@@ -63,7 +63,13 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
         let (true, Some(pair), Some(planned)) = (is_used, pair, plan.scenarios.get(case.scenario)) else {
             continue;
         };
-        let value = statistic(&planned.assignment.workload, &[measured], planned.primary);
+        let moves_payload = plan.moves_payload(planned, case.arm, case.size_bytes);
+        let value = statistic(
+            &planned.assignment.workload,
+            moves_payload,
+            &[measured],
+            planned.primary,
+        );
         let of_cell = values.entry((case.scenario, case.size_bytes)).or_default();
         of_cell.entry(pair).or_default().extend(value);
     }

@@ -10,12 +10,12 @@ use crate::stats::median_of;
 pub(super) struct Rounds<'a> {
     /// The cases of each round: one for each pair or, with the many-to-many pattern, one for each flow.
     cases: BTreeMap<u32, Vec<&'a Measured>>,
-    /// Whether the cases of a round are flows that have a value together. Otherwise, each case has a value.
+    /// Whether the cases of a round are flows that share one value. Otherwise, each case has a value.
     are_flows: bool,
 }
 
 impl<'a> Rounds<'a> {
-    /// Creates an empty collection. `are_flows` determines whether the cases of a round have a value together.
+    /// Creates an empty collection. `are_flows` determines whether the cases of a round share one value.
     pub(super) fn new(are_flows: bool) -> Self {
         Self {
             cases: BTreeMap::new(),
@@ -39,7 +39,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// For every round with a value, the median of `value` over its pairs, or `value` of all its flows. `value` is called
-    /// with the cases that have a value together.
+    /// with the cases that share one value.
     pub(super) fn medians(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Vec<(u32, f64)> {
         let of_round = |(round, cases): (&u32, &Vec<&Measured>)| {
             let of_round = match self.are_flows {
@@ -54,14 +54,14 @@ impl<'a> Rounds<'a> {
         self.cases.iter().filter_map(of_round).collect()
     }
 
-    /// Median of [`Rounds::medians`] over the rounds; `None` without a value.
+    /// Median of [`Rounds::medians`] over the rounds; `None` if no round has a value.
     pub(super) fn median(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Option<f64> {
         let medians = self.medians(value).into_iter();
         median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
     }
 
-    /// Median over the rounds of the median of `value` over the pairs, for a workload that flows cannot have; `None`
-    /// without a value.
+    /// Median over the rounds of the median of `value` over the pairs, for workloads that flows cannot have; `None` if no
+    /// round has a value.
     pub(super) fn median_of_pairs(&self, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
         self.median(|cases| match cases {
             [case] => value(case),

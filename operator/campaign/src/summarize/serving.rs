@@ -1,11 +1,13 @@
 //! Staleness of the parameters that the workers of parameter serving used, over all rounds and pairs.
 
-use crds::assignment::{Delivery, ServingWorkload};
-use crds::record::{DatagramReport, PostedStaleness, WorkerReport};
+use crds::assignment::{Delivery, ManyToMany, ServingWorkload};
+use crds::record::{DatagramReport, WorkerReport};
 use serde::Serialize;
 
-use super::rounds::Rounds;
+use super::CellSummary;
 use crate::collect::{Measured, ServingTimes};
+use crate::format;
+use crate::plan::Plan;
 use crate::stats::Distribution;
 
 /// Staleness of one arm at one size.
@@ -14,19 +16,29 @@ use crate::stats::Distribution;
 pub struct Serving {
     /// Version lags at all steps of all workers.
     pub version_lag: Distribution,
-    /// Mean of these version lags.
-    pub mean_version_lag: f64,
+    /// Mean of these version lags; `None` if no worker received a version.
+    pub mean_version_lag: Option<f64>,
     /// Time lags at all steps of all workers, in nanoseconds.
     pub time_lag: Distribution,
-    /// Times from the publication of a version to its delivery by the trainer, in nanoseconds. Empty in mode Pull.
+    /// Number of published versions.
+    pub published: u64,
+    /// Times from the publication of a version to its delivery to all workers by the trainer, in nanoseconds, of the versions
+    /// that were delivered to all workers. Empty in mode Pull.
     pub pushes: Distribution,
-    /// Bytes delivered per second of this time, at its median.
+    /// Number of published versions that were not delivered to all workers; `None` in mode Pull.
+    pub not_delivered_to_all: Option<u64>,
+    /// Bytes delivered divided by the median of these times, per second.
     pub push_bytes_per_second: Option<f64>,
     /// Durations of fetches that returned a newer version, in nanoseconds. Empty except in modes Filesystem and Pull.
     pub pulls: Distribution,
-    /// Means over all workers of the staleness that the trainer computes from their posts.
-    pub posted: Option<PostedStaleness>,
-    /// Each worker, by number, over all rounds and pairs.
+    /// Mean store lag over all posts of all workers that cover a step with a version, in versions.
+    pub store_lag: Option<f64>,
+    /// Mean post lag over these posts, in versions.
+    pub post_lag: Option<f64>,
+    /// Mean over all posts of the staleness that the original benchmark computes, in versions.
+    pub original_staleness: Option<f64>,
+    /// Each worker of a trainer, by number, over all rounds and trainers. With the many-to-many pattern, the workers of the
+    /// first receiver come first.
     pub workers: Vec<ServingWorker>,
     /// Number of steps before the first version of a worker.
     pub cold_steps: u64,
@@ -36,7 +48,7 @@ pub struct Serving {
     pub torn: u64,
     /// Sums of the counts of datagrams over all workers; `None` except in mode Multicast.
     pub datagrams: Option<DatagramReport>,
-    /// Largest bound of the error of times between two clocks, in nanoseconds.
+    /// Largest error bound of times measured across the two clocks, in nanoseconds; 0 if both sides use the same clock.
     pub clock_bound_nanos: u64,
 }
 
@@ -44,6 +56,8 @@ pub struct Serving {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingWorker {
+    /// Number of its valid cases in which it had no version at any step.
+    pub cases_without_version: u32,
     /// Number of versions that it used.
     pub versions: u64,
     /// Number of steps with a version.
@@ -52,18 +66,26 @@ pub struct ServingWorker {
     pub cold_steps: u64,
     /// Sum of the version lags at all steps.
     pub version_lag_sum: u64,
-    /// Largest 99th percentile of the version lag in a case.
-    pub version_lag_p99: u64,
-    /// Largest version lag.
-    pub version_lag_max: u64,
-    /// Largest 99th percentile of the time lag in a case, in nanoseconds.
-    pub time_lag_p99_nanos: u64,
-    /// Largest time lag, in nanoseconds.
-    pub time_lag_max_nanos: u64,
+    /// Lags; `None` if it had no version in any case.
+    pub lags: Option<WorkerLags>,
     /// Number of torn versions.
     pub torn: u64,
     /// Number of datagrams that did not arrive.
     pub datagrams_lost: u64,
+}
+
+/// Lags of one worker at its steps with a version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerLags {
+    /// Largest 99th percentile of the version lag in a case.
+    pub version_p99: u64,
+    /// Largest version lag.
+    pub version_max: u64,
+    /// Largest 99th percentile of the time lag in a case, in nanoseconds.
+    pub time_p99_nanos: u64,
+    /// Largest time lag, in nanoseconds.
+    pub time_max_nanos: u64,
 }
 
 impl ServingWorker {
@@ -72,35 +94,50 @@ impl ServingWorker {
         self.steps += report.steps;
         self.cold_steps += report.cold_steps;
         self.version_lag_sum += report.version_lag_sum;
-        self.version_lag_p99 = self.version_lag_p99.max(report.version_lag_p99);
-        self.version_lag_max = self.version_lag_max.max(report.version_lag_max);
-        self.time_lag_p99_nanos = self.time_lag_p99_nanos.max(report.time_lag_p99_nanos);
-        self.time_lag_max_nanos = self.time_lag_max_nanos.max(report.time_lag_max_nanos);
+        if report.steps > 0 {
+            let lags = self.lags.get_or_insert_default();
+            lags.version_p99 = lags.version_p99.max(report.version_lag_p99);
+            lags.version_max = lags.version_max.max(report.version_lag_max);
+            lags.time_p99_nanos = lags.time_p99_nanos.max(report.time_lag_p99_nanos);
+            lags.time_max_nanos = lags.time_max_nanos.max(report.time_lag_max_nanos);
+        } else {
+            self.cases_without_version += 1;
+        }
         self.torn += report.torn;
         self.datagrams_lost += report.datagrams.map_or(0, |datagrams| datagrams.lost);
     }
 
-    /// Mean version lag; `None` without steps.
+    /// Mean version lag; `None` if there are no steps.
     pub fn mean_version_lag(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.version_lag_sum as f64 / self.steps as f64)
     }
 }
 
 impl Serving {
-    /// Largest mean version lag of a worker.
-    pub fn worst_worker_lag(&self) -> f64 {
+    /// Largest mean version lag of a worker; `None` if no worker received a version.
+    pub fn worst_worker_lag(&self) -> Option<f64> {
         let means = self.workers.iter().filter_map(ServingWorker::mean_version_lag);
-        means.fold(0.0, f64::max)
+        means.max_by(f64::total_cmp)
     }
 
-    fn add(&mut self, times: &ServingTimes) {
+    /// Number of workers that had no version at any step of at least one case.
+    pub fn workers_without_version(&self) -> usize {
+        let without = self
+            .workers
+            .iter()
+            .filter(|worker| worker.cases_without_version > 0);
+        without.count()
+    }
+
+    /// Adds a case whose first worker has the number `first`.
+    fn add(&mut self, first: usize, times: &ServingTimes) {
         self.version_lag.merge(&times.version_lag);
         self.time_lag.merge(&times.time_lag);
         self.pulls.merge(&times.pull);
         self.clock_bound_nanos = self.clock_bound_nanos.max(times.clock_bound_nanos);
-        for (number, report) in times.workers.iter().enumerate() {
+        for (number, report) in (first..).zip(&times.workers) {
             if self.workers.len() <= number {
-                self.workers.push(ServingWorker::default());
+                self.workers.resize(number + 1, ServingWorker::default());
             }
             if let Some(worker) = self.workers.get_mut(number) {
                 worker.add(report);
@@ -124,22 +161,36 @@ fn add_datagrams(sum: &mut DatagramReport, one: DatagramReport) {
     sum.receive_buffer_bytes = sum.receive_buffer_bytes.max(one.receive_buffer_bytes);
 }
 
-/// Summarizes the valid cases of an arm at one size, by round; `None` if there are no cases.
-pub(super) fn serving(workload: &ServingWorkload, size_bytes: u64, rounds: &Rounds<'_>) -> Option<Serving> {
+/// Summarizes the valid cases of an arm at one size, each with the rank of its target; `None` if there are no cases.
+pub(super) fn serving(
+    workload: &ServingWorkload,
+    size_bytes: u64,
+    many_to_many: Option<ManyToMany>,
+    cases: &[(u32, &Measured)],
+) -> Option<Serving> {
     let mut serving = Serving::default();
     let mut any = false;
-    for case in rounds.cases() {
-        let Some(times) = case.target.serving.as_deref() else {
+    for (target, measured) in cases {
+        let Some(times) = measured.target.serving.as_deref() else {
             continue;
         };
         any = true;
-        serving.add(times);
-        if let Some(posted) = &case.initiator.posted {
+        let receiver = many_to_many.map_or(0, |pattern| target.saturating_sub(pattern.senders));
+        serving.add((receiver * workload.workers) as usize, times);
+        if receiver > 0 {
+            // The versions and push times of a trainer are those of all its flows, and the first one reports them.
+            continue;
+        }
+        serving.published += times.published;
+        if let Some(posted) = &measured.initiator.posted {
             serving.pushes.merge(&posted.latency);
         }
     }
     if !any {
         return None;
+    }
+    if workload.delivery != Delivery::Pull {
+        serving.not_delivered_to_all = Some(serving.published.saturating_sub(serving.pushes.count()));
     }
     let (steps, sum) = serving
         .workers
@@ -147,40 +198,78 @@ pub(super) fn serving(workload: &ServingWorkload, size_bytes: u64, rounds: &Roun
         .fold((0_u64, 0_u64), |(steps, sum), worker| {
             (steps + worker.steps, sum + worker.version_lag_sum)
         });
-    serving.mean_version_lag = if steps > 0 { sum as f64 / steps as f64 } else { 0.0 };
+    serving.mean_version_lag = (steps > 0).then(|| sum as f64 / steps as f64);
+    let receivers = many_to_many.map_or(1, |pattern| pattern.receivers);
     let copies = match workload.delivery {
-        Delivery::Push => f64::from(workload.workers),
+        Delivery::Push => f64::from(workload.workers) * f64::from(receivers),
         Delivery::Filesystem { .. } | Delivery::Multicast(_) | Delivery::Pull => 1.0,
     };
     let median = serving.pushes.quantile(0.5).filter(|nanos| *nanos > 0);
     serving.push_bytes_per_second = median.map(|nanos| copies * size_bytes as f64 * 1e9 / nanos as f64);
-    serving.posted = posted_means(rounds.cases());
+    let reports = || {
+        let times = cases
+            .iter()
+            .filter_map(|(_, measured)| measured.target.serving.as_deref());
+        times.flat_map(|times| &times.workers)
+    };
+    let posted = || reports().filter_map(|worker| worker.posted);
+    serving.store_lag = pooled(posted().map(|one| (one.posts, one.store_versions)));
+    serving.post_lag = pooled(posted().map(|one| (one.posts, one.post_versions)));
+    let original = reports().filter_map(|worker| worker.original);
+    serving.original_staleness = pooled(original.map(|one| (one.posts, one.versions)));
     Some(serving)
 }
 
-fn posted_means<'a>(cases: impl Iterator<Item = &'a Measured>) -> Option<PostedStaleness> {
-    let mut sum = PostedStaleness::default();
-    let mut count = 0_u32;
-    let workers = cases.filter_map(|case| case.target.serving.as_deref());
-    for posted in workers
-        .flat_map(|times| &times.workers)
-        .filter_map(|worker| worker.posted)
-    {
-        count += 1;
-        sum.store_versions += posted.store_versions;
-        sum.post_versions += posted.post_versions;
-        sum.original_versions += posted.original_versions;
+/// The mean of all posts, from the number and the mean of the posts of each worker; `None` without posts.
+fn pooled(means: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
+    let (posts, sum) = means.fold((0, 0.0), |(posts, sum), (count, mean)| {
+        (posts + count, sum + count as f64 * mean)
+    });
+    (posts > 0).then(|| sum / posts as f64)
+}
+
+/// Warnings about workers without a version, and about push times that are those of few versions.
+pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for cell in cells {
+        let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none());
+        let (Some(serving), Some(arm), Some(scenario)) =
+            (&cell.observations.serving, arm, plan.scenarios.get(cell.scenario))
+        else {
+            continue;
+        };
+        let prefix = format!(
+            "{} at {}: arm \"{}\"",
+            scenario.assignment.name,
+            format::size(cell.size_bytes),
+            arm.name
+        );
+        let without = serving.workers_without_version();
+        if without > 0 {
+            warnings.push(format!(
+                "{prefix}: {without} of {} received no version in at least one case, which is in no lag",
+                format::pluralized(serving.workers.len() as u64, "worker")
+            ));
+        }
+        if let Some(missing) = serving
+            .not_delivered_to_all
+            .filter(|missing| *missing > serving.pushes.count())
+        {
+            warnings.push(format!(
+                "{prefix}: the push time is that of only {} of {} published versions; {missing} were not delivered to all \
+                 workers",
+                serving.pushes.count(),
+                serving.published
+            ));
+        }
     }
-    (count > 0).then(|| PostedStaleness {
-        store_versions: sum.store_versions / f64::from(count),
-        post_versions: sum.post_versions / f64::from(count),
-        original_versions: sum.original_versions / f64::from(count),
-    })
+    warnings
 }
 
 #[cfg(test)]
 mod tests {
     use crds::histogram::Histogram;
+    use crds::record::{OriginalStaleness, PostedStaleness};
 
     use super::*;
     use crate::collect::{Side, SidePosts};
@@ -206,6 +295,7 @@ mod tests {
         let target = Side {
             serving: Some(Box::new(ServingTimes {
                 workers,
+                published: 3,
                 version_lag: distribution(&[0, 1]),
                 ..ServingTimes::default()
             })),
@@ -236,33 +326,99 @@ mod tests {
 
     #[test]
     fn means_are_over_all_steps_and_workers_are_summarized_one_by_one() {
-        let posted = |store_versions| {
+        let posted = |posts, store_versions| {
             Some(PostedStaleness {
+                posts,
                 store_versions,
                 post_versions: 5.0,
-                original_versions: 9.0,
             })
         };
         let cases = [
-            case(vec![worker(10, 10, posted(1.0)), worker(30, 120, None)], &[1000]),
             case(
-                vec![worker(10, 30, posted(2.0)), worker(30, 0, None)],
+                vec![worker(10, 10, posted(3, 1.0)), worker(30, 120, None)],
+                &[1000],
+            ),
+            case(
+                vec![worker(10, 30, posted(1, 2.0)), worker(30, 0, None)],
                 &[1000, 1000],
             ),
         ];
-        let mut rounds = Rounds::new(false);
-        (1..)
-            .zip(&cases)
-            .for_each(|(round, case)| rounds.add(round, case));
-        let found = serving(&workload(), 500, &rounds).unwrap();
-        assert_eq!(found.mean_version_lag, 2.0);
-        assert_eq!(found.worst_worker_lag(), 2.0);
+        let cases = cases.each_ref().map(|case| (1, case));
+        let found = serving(&workload(), 500, None, &cases).unwrap();
+        assert_eq!(found.mean_version_lag, Some(2.0));
+        assert_eq!(found.worst_worker_lag(), Some(2.0));
         assert_eq!((found.cold_steps, found.cold_nanos), (8, 120));
-        let posted = found.posted.unwrap();
-        assert_eq!((posted.store_versions, posted.post_versions), (1.5, 5.0));
+        // Three posts with a lag of 1 and one with a lag of 2.
+        assert_eq!((found.store_lag, found.post_lag), (Some(1.25), Some(5.0)));
+        assert_eq!(found.original_staleness, None);
+        // Six versions were published in two cases, and three of them were delivered to both workers.
+        assert_eq!((found.published, found.not_delivered_to_all), (6, Some(3)));
         // Two copies of 500 bytes in 1 us.
         assert_eq!(found.push_bytes_per_second, Some(1e9));
         assert_eq!((found.version_lag.count(), found.datagrams), (4, None));
-        assert_eq!(serving(&workload(), 500, &Rounds::new(false)), None);
+        assert_eq!(serving(&workload(), 500, None, &[]), None);
+    }
+
+    #[test]
+    fn workers_of_every_receiver_have_separate_numbers() {
+        let workers = |lag| vec![worker(10, lag, None), worker(10, 2 * lag, None)];
+        // Only the first flow of a trainer has the push times, which apply to all workers.
+        let cases = [case(workers(10), &[1000]), case(workers(30), &[])];
+        let cases = [(1, &cases[0]), (2, &cases[1])];
+        let pattern = ManyToMany {
+            senders: 1,
+            receivers: 2,
+        };
+        let found = serving(&workload(), 500, Some(pattern), &cases).unwrap();
+        // The versions are those of all flows, and counted once.
+        assert_eq!((found.published, found.not_delivered_to_all), (3, Some(2)));
+        let lags: Vec<u64> = found
+            .workers
+            .iter()
+            .map(|worker| worker.version_lag_sum)
+            .collect();
+        assert_eq!(lags, [10, 20, 30, 60]);
+        // Four copies of 500 bytes in 1 us.
+        assert_eq!(found.push_bytes_per_second, Some(2e9));
+    }
+
+    #[test]
+    fn a_worker_without_a_version_has_no_lag() {
+        let cases = [
+            case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
+            case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
+        ];
+        let cases = cases.each_ref().map(|case| (1, case));
+        let found = serving(&workload(), 500, None, &cases).unwrap();
+        assert_eq!(found.workers_without_version(), 1);
+        assert_eq!(found.workers[1].lags, None);
+        assert_eq!(found.workers[1].mean_version_lag(), None);
+        assert_eq!(found.workers[0].lags, Some(WorkerLags::default()));
+        assert_eq!(found.worst_worker_lag(), Some(1.0));
+        // All versions were skipped by a worker, so that there is no push time.
+        assert_eq!((found.pushes.count(), found.not_delivered_to_all), (0, Some(6)));
+        // One case without a version suffices.
+        let cases = [
+            case(vec![worker(10, 10, None), worker(10, 0, None)], &[]),
+            case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
+        ];
+        let cases = cases.each_ref().map(|case| (1, case));
+        let found = serving(&workload(), 500, None, &cases).unwrap();
+        assert_eq!(found.workers_without_version(), 1);
+        assert_eq!(found.workers[1].lags, Some(WorkerLags::default()));
+        let none = case(vec![worker(0, 0, None), worker(0, 0, None)], &[]);
+        let found = serving(&workload(), 500, None, &[(1, &none)]).unwrap();
+        assert_eq!((found.mean_version_lag, found.worst_worker_lag()), (None, None));
+    }
+
+    #[test]
+    fn staleness_of_the_original_also_counts_workers_without_a_version() {
+        let with_original = |posts, versions| WorkerReport {
+            original: Some(OriginalStaleness { posts, versions }),
+            ..worker(0, 0, None)
+        };
+        let one = case(vec![with_original(1, 9.0), with_original(3, 1.0)], &[]);
+        let found = serving(&workload(), 500, None, &[(1, &one)]).unwrap();
+        assert_eq!((found.store_lag, found.original_staleness), (None, Some(3.0)));
     }
 }

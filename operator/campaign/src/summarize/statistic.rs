@@ -7,7 +7,7 @@ use crate::collect::{Measured, Side, SidePosts};
 use crate::stats::Distribution;
 
 /// Every metric, in the order used in reports.
-pub const METRICS: [Metric; 8] = [
+pub const METRICS: [Metric; 10] = [
     Metric::LatencyP50,
     Metric::LatencyP95,
     Metric::LatencyP99,
@@ -16,6 +16,8 @@ pub const METRICS: [Metric; 8] = [
     Metric::CompletionRate,
     Metric::CpuSecondsPerGib,
     Metric::MemoryPerConsumer,
+    Metric::ReportedLatency,
+    Metric::ReportedBandwidth,
 ];
 
 const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
@@ -35,8 +37,12 @@ fn merged_latency(workload: &Workload, cases: &[&Measured]) -> Distribution {
 }
 
 /// Total CPU use of the workers in `cases`, in percent of one CPU: the sum over the sides of the CPU time divided by the
-/// side's window. `None` if a side has no window.
-pub fn cpu_percent(cases: &[&Measured]) -> Option<f64> {
+/// side's window. `None` if a side has no window, if the window contains more than operations, and for commands, whose CPU
+/// time is not that of the runner.
+pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
+    if workload.command().is_some() || !has_window_of_operations(workload) {
+        return None;
+    }
     let sides = cases.iter().flat_map(|case| [&case.initiator, &case.target]);
     let of_side = |side: &Side| {
         let window = Some(side.window_nanos).filter(|nanos| *nanos > 0)?;
@@ -48,23 +54,33 @@ pub fn cpu_percent(cases: &[&Measured]) -> Option<f64> {
 /// The value of `metric` in `cases`, above zero: nanoseconds, payload bytes per second, operations per second, CPU
 /// seconds of all sides per GiB of payload, or bytes of memory. `None` if the cases have no value for this metric.
 ///
+/// `moves_payload` is that of [`Plan::moves_payload`](crate::plan::Plan::moves_payload). If it is false, no bytes are moved,
+/// so that there are no values per byte.
+///
 /// `cases` is a single case, or all flows of the many-to-many pattern that ran at the same time. A percentile of flows is
-/// that of the operations of all of them, and a rate is the sum of their rates.
-pub fn statistic(workload: &Workload, cases: &[&Measured], metric: Metric) -> Option<f64> {
+/// computed from the operations of all of them. A rate is the sum of the rates of the posting workers in windows in which
+/// all of them post. Workers without such a window end at different times, so their rate is the amount that they have
+/// completed together, divided by the time of the worker that took longest.
+pub fn statistic(
+    workload: &Workload,
+    moves_payload: bool,
+    cases: &[&Measured],
+    metric: Metric,
+) -> Option<f64> {
+    if workload.command().is_some() {
+        return reported_value(cases, metric);
+    }
+    let is_per_byte = matches!(metric, Metric::Throughput | Metric::CpuSecondsPerGib);
+    if is_per_byte && !moves_payload || !has_window_of_operations(workload) && has_window(metric) {
+        return None;
+    }
     let posters = || cases.iter().flat_map(|case| case.posters(workload));
     let quantile = |quantile: f64| {
         merged_latency(workload, cases)
             .quantile(quantile)
             .map(|nanos| nanos as f64)
     };
-    let rate = |amount: fn(&SidePosts) -> u64| {
-        let rates = posters().map(|posted| {
-            let (_, _, elapsed_nanos) = posted.timed();
-            let seconds = elapsed_nanos as f64 / 1e9;
-            (seconds > 0.0).then(|| amount(posted) as f64 / seconds)
-        });
-        rates.sum::<Option<f64>>()
-    };
+    let rate = |amount: fn(&SidePosts) -> u64| rate(posters(), amount);
     let value = match metric {
         Metric::LatencyP50 => quantile(0.5),
         Metric::LatencyP95 => quantile(0.95),
@@ -88,6 +104,168 @@ pub fn statistic(workload: &Workload, cases: &[&Measured], metric: Metric) -> Op
             let footprint = case.initiator.posted.as_ref()?.footprint?;
             Some(footprint.consumers_pss_bytes as f64 / f64::from(footprint.consumers))
         }
+        Metric::ReportedLatency | Metric::ReportedBandwidth => None,
     };
     value.filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// Whether the measured window contains only operations. The window of a memory footprint also contains the release of the
+/// tensor and the readings of the page tables, and its CPU time does not include the consumers.
+fn has_window_of_operations(workload: &Workload) -> bool {
+    !matches!(workload, Workload::MemoryFootprint(_))
+}
+
+/// Whether `metric` depends on the length or the CPU time of the measured window.
+fn has_window(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
+    )
+}
+
+fn rate<'a>(posters: impl Iterator<Item = &'a SidePosts>, amount: fn(&SidePosts) -> u64) -> Option<f64> {
+    let (mut simultaneous, mut completed, mut longest) = (0.0, 0, 0);
+    for posted in posters {
+        let (_, _, elapsed_nanos) = posted.timed();
+        if elapsed_nanos == 0 {
+            return None;
+        }
+        if posted.simultaneous.is_some() {
+            simultaneous += amount(posted) as f64 / (elapsed_nanos as f64 / 1e9);
+        } else {
+            completed += amount(posted);
+            longest = longest.max(elapsed_nanos);
+        }
+    }
+    let others = if longest > 0 {
+        completed as f64 / (longest as f64 / 1e9)
+    } else {
+        0.0
+    };
+    Some(simultaneous + others)
+}
+
+/// Value that a command reported. No other values of a command are measured: it is not known when its operations start
+/// and end, and its CPU time includes its setup.
+fn reported_value(cases: &[&Measured], metric: Metric) -> Option<f64> {
+    // Flows have no commands.
+    let [case] = cases else {
+        return None;
+    };
+    let report = case.initiator.posted.as_ref()?.command.as_ref()?;
+    let value = match metric {
+        Metric::ReportedLatency => report.latency_nanos,
+        Metric::ReportedBandwidth => report.bytes_per_second,
+        Metric::LatencyP50
+        | Metric::LatencyP95
+        | Metric::LatencyP99
+        | Metric::LatencyP999
+        | Metric::Throughput
+        | Metric::CompletionRate
+        | Metric::CpuSecondsPerGib
+        | Metric::MemoryPerConsumer => None,
+    };
+    value.filter(|value| value.is_finite() && *value > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::{Extent, FootprintWorkload, RpcWorkload};
+    use crds::histogram::Histogram;
+    use crds::record::FootprintReport;
+    use crds::v1alpha1::{RpcChannel, RpcPattern};
+
+    use super::*;
+
+    /// One operation of 1 GiB in 1 ms.
+    fn measured() -> Measured {
+        let mut latency = Histogram::new();
+        latency.record(1_000_000);
+        let posted = SidePosts {
+            operations: 1,
+            payload_bytes: 1 << 30,
+            elapsed_nanos: 1_000_000,
+            latency: Distribution::from(&latency),
+            footprint: Some(FootprintReport {
+                consumers: 1,
+                consumers_pss_bytes: 7,
+                ..FootprintReport::default()
+            }),
+            ..SidePosts::default()
+        };
+        let side = |posted| Side {
+            window_nanos: 1_000_000,
+            cpu_nanos: 1_000_000,
+            posted,
+            ..Side::default()
+        };
+        Measured {
+            initiator: side(Some(posted)),
+            target: side(None),
+        }
+    }
+
+    fn rpc() -> Workload {
+        Workload::Rpc(RpcWorkload {
+            pattern: RpcPattern::Call,
+            hops: 1,
+            message_bytes: 0,
+            timeout_seconds: 30,
+            measured: Extent::Iterations(1),
+            warmup: Extent::Iterations(1),
+        })
+    }
+
+    fn footprint() -> Workload {
+        Workload::MemoryFootprint(FootprintWorkload {
+            consumers: 1,
+            distributions: 1,
+            timeout_seconds: 30,
+            measured: Extent::Iterations(1),
+        })
+    }
+
+    fn existing(workload: &Workload, channel: RpcChannel, size_bytes: u64) -> Vec<Metric> {
+        let measured = measured();
+        let moves_payload = workload.moves_payload(channel, size_bytes);
+        let has_value = |metric: &Metric| statistic(workload, moves_payload, &[&measured], *metric).is_some();
+        METRICS.into_iter().filter(has_value).collect()
+    }
+
+    #[test]
+    fn calls_by_reference_have_no_values_per_byte() {
+        let per_byte = [Metric::Throughput, Metric::CpuSecondsPerGib];
+        let has_values = |channel, size_bytes| {
+            let found = existing(&rpc(), channel, size_bytes);
+            assert!(found.contains(&Metric::CompletionRate) && found.contains(&Metric::LatencyP50));
+            per_byte.map(|metric| found.contains(&metric))
+        };
+        for copying in [RpcChannel::Transport, RpcChannel::UnixSocket, RpcChannel::Tcp] {
+            assert_eq!(has_values(copying, 8_000_000), [true, true], "{copying:?}");
+        }
+        assert_eq!(has_values(RpcChannel::Local, 8_000_000), [false, false]);
+        assert_eq!(has_values(RpcChannel::SharedMemory, 8_000_000), [false, false]);
+        // An echoed payload is in the message, and a local call has it by reference.
+        assert_eq!(has_values(RpcChannel::SharedMemory, 8), [true, true]);
+        assert_eq!(has_values(RpcChannel::Local, 8), [false, false]);
+    }
+
+    #[test]
+    fn a_footprint_has_latencies_and_memory_but_no_rate_and_no_cpu_time() {
+        for channel in [RpcChannel::UnixSocket, RpcChannel::SharedMemory] {
+            let found = existing(&footprint(), channel, 8_000_000);
+            assert_eq!(
+                found,
+                [
+                    Metric::LatencyP50,
+                    Metric::LatencyP95,
+                    Metric::LatencyP99,
+                    Metric::LatencyP999,
+                    Metric::MemoryPerConsumer
+                ]
+            );
+        }
+        assert_eq!(cpu_percent(&footprint(), &[&measured()]), None);
+        assert_eq!(cpu_percent(&rpc(), &[&measured()]), Some(200.0));
+    }
 }

@@ -6,15 +6,14 @@ use crds::assignment::Extent;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
+use super::load::falls_behind;
 use super::{CellSummary, Spread};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
-/// Minimum fraction of the intended rate at which the transfers of a sustained rate complete.
-pub const MIN_COMPLETED_SHARE: f64 = 0.95;
-/// Maximum of the 99th percentile of latency at a sustained rate, relative to that at the lowest rate.
+/// Maximum of the 99th percentile of latency at a sustained rate, relative to the value at the lowest rate.
 pub const MAX_LATENCY_RATIO: f64 = 10.0;
-/// Minimum length of a window relative to the 99th percentile of latency at the lowest rate, below which single
+/// Minimum length of a window relative to the 99th percentile of latency at the lowest rate, below which individual
 /// transfers decide whether a rate is sustained.
 const MIN_WINDOW_RATIO: f64 = 100.0;
 
@@ -30,10 +29,11 @@ pub struct SweepSummary {
     pub arm: usize,
     /// The rates, lowest first.
     pub points: Vec<RatePoint>,
-    /// Highest sustained rate; `None` if measurements are missing that would decide it.
+    /// Highest sustained rate; `None` if the measurements needed to determine it are missing.
     pub knee: Option<Knee>,
-    /// Completed transfers per second and thread at the saturated rate at which their median is highest; `None` if no
-    /// rate is saturated. A rate is saturated if transfers complete at less than [`MIN_COMPLETED_SHARE`] of it.
+    /// Capacity: completed transfers per second per thread at the saturated rate at which their median is highest; `None`
+    /// if no rate is saturated. A rate is saturated if transfers complete at less than [`super::MIN_COMPLETED_SHARE`] of
+    /// it.
     pub capacity: Option<Spread>,
 }
 
@@ -43,9 +43,9 @@ pub struct SweepSummary {
 pub struct RatePoint {
     /// Index of the scenario in the plan.
     pub scenario: usize,
-    /// Intended transfers per second and thread.
+    /// Intended transfers per second per thread.
     pub rate: u32,
-    /// Completed transfers per second and thread.
+    /// Completed transfers per second per thread.
     pub completed_rate: Option<Spread>,
     /// Completed rate as a fraction of the intended rate: the median over the rounds.
     pub completed_share: Option<f64>,
@@ -81,7 +81,7 @@ impl SweepSummary {
         self.points.iter().filter(|point| point.p50_nanos.is_some())
     }
 
-    /// The knee in words, with the range of the sweep where the knee is outside.
+    /// Describes the knee, with the range of the sweep if the knee is outside.
     pub fn describe(&self) -> String {
         let (first, last) = (self.points.first(), self.points.last());
         let rate = |point: Option<&RatePoint>| point.map_or(0, |point| point.rate);
@@ -127,7 +127,7 @@ pub(super) fn sweeps(plan: &Plan, cells: &[CellSummary]) -> Vec<SweepSummary> {
     summaries
 }
 
-/// Values of `cell`, without a judgement whether the rate is sustained.
+/// Values of `cell`, without the decision whether the rate is sustained.
 fn point(scenario: usize, planned: &PlannedScenario, cell: &CellSummary) -> Option<RatePoint> {
     let posters = planned.assignment.workload.posters();
     let median = |metric| cell.metric(metric).map(|spread: &Spread| spread.median);
@@ -159,13 +159,9 @@ fn summarize(sweep: &str, size_bytes: u64, arm: usize, mut points: Vec<RatePoint
     }
 }
 
-/// The completed rate at the saturated rate at which its median is highest. Of several, the lowest rate counts.
+/// The completed rate at the saturated rate at which its median is highest. If several are equal, the lowest rate counts.
 fn capacity(points: &[RatePoint]) -> Option<&Spread> {
-    let is_saturated = |point: &&RatePoint| {
-        point
-            .completed_share
-            .is_some_and(|share| share < MIN_COMPLETED_SHARE)
-    };
+    let is_saturated = |point: &&RatePoint| point.completed_share.is_some_and(falls_behind);
     let completed = points
         .iter()
         .filter(is_saturated)
@@ -176,7 +172,7 @@ fn capacity(points: &[RatePoint]) -> Option<&Spread> {
 /// Whether a rate is sustained. `reference` is the 99th percentile of latency at the lowest rate.
 fn is_sustained(share: Option<f64>, p99: Option<f64>, reference: Option<f64>) -> Option<bool> {
     let (share, p99, reference) = (share?, p99?, reference?);
-    Some(share >= MIN_COMPLETED_SHARE && p99 <= MAX_LATENCY_RATIO * reference)
+    Some(!falls_behind(share) && p99 <= MAX_LATENCY_RATIO * reference)
 }
 
 fn knee(points: &[RatePoint]) -> Option<Knee> {
@@ -209,7 +205,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         (window < MIN_WINDOW_RATIO * p99).then(|| {
             format!(
                 "sweep {}: the windows of arm \"{}\" at {} transfers/s last {}, less than {MIN_WINDOW_RATIO} times its \
-                 LatencyP99 of {}, so that single transfers decide whether a rate is sustained: use a longer \
+                 LatencyP99 of {}, so that individual transfers decide whether a rate is sustained: use a longer \
                  transfer.duration or sampling.minWindow",
                 sweep.sweep,
                 plan.arms.get(sweep.arm).map_or("", |arm| arm.name.as_str()),

@@ -8,9 +8,9 @@ use crds::assignment::Pass;
 use crds::record::IntegrityReport;
 use crds::v1alpha1::FabricProof;
 
-use super::endpoints::identity;
+use super::endpoints::{configuration, first_difference, identity};
 use super::fabric::Proofs;
-use super::{CaseCheck, EndpointIndex, Invalid, limits};
+use super::{CaseCheck, EndpointIndex, Invalid, flow_limits, limits, reported_rate, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 
@@ -21,10 +21,10 @@ pub(super) fn check_cases(
     endpoints: &EndpointIndex<'_>,
     proofs: &Proofs,
 ) -> Vec<CaseCheck> {
-    let corrupt = integrity_failures(reports);
+    let corrupt = integrity_failures(plan, reports);
     let check_case = |(index, case): (usize, &Case)| {
         let proof = proofs.cases.get(index).cloned().flatten();
-        let mut invalid = case_reasons(plan, case, endpoints);
+        let mut invalid = case_reasons(plan, reports, case, endpoints);
         if let Some(contradicted) = proof
             .iter()
             .find(|proof| proof.proof == FabricProof::Contradicted)
@@ -34,19 +34,19 @@ pub(super) fn check_cases(
             });
         }
         if case.pass == Pass::Measure {
-            let message = corrupt.get(&(case.scenario, case.size_bytes, case.arm)).cloned();
-            invalid.extend(message.map(|message| Invalid::Integrity { message }));
+            invalid.extend(corrupt.get(&(case.scenario, case.size_bytes, case.arm)).cloned());
         }
         CaseCheck { invalid, proof }
     };
     let mut checks: Vec<CaseCheck> = reports.cases.iter().enumerate().map(check_case).collect();
     if plan.many_to_many.is_some() {
+        flow_limits::check(reports, endpoints, &mut checks);
         invalidate_other_flows(reports, &mut checks);
     }
     checks
 }
 
-/// Makes all flows that ran at the same time invalid if one of them is, because they have a value only together.
+/// Makes all flows that ran at the same time invalid if one of them is, because they share one value.
 fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
     let key = |case: &Case| (case.leg, case.attempt, case.block, case.arm);
     let mut invalid = BTreeMap::new();
@@ -65,7 +65,7 @@ fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
     }
 }
 
-fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
+fn case_reasons(plan: &Plan, reports: &Reports, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
     let measured = match &case.outcome {
         CaseOutcome::Measured(measured) => measured,
         CaseOutcome::Checked(_) => return Vec::new(),
@@ -95,23 +95,17 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
     if sides.iter().any(|side| side.governor_changed) {
         invalid.push(Invalid::GovernorChanged);
     }
-    invalid.extend([case.initiator, case.target].iter().find_map(|rank| {
-        let (now, first) = (
-            endpoints.facts_of_case(case, *rank)?,
-            endpoints.first(*rank, case.arm)?,
-        );
-        (identity(now) != identity(first)).then(|| Invalid::Changed {
-            rank: *rank,
-            found: identity(now),
-            first: identity(first),
-        })
-    }));
+    invalid.extend(changed_facts(case, endpoints));
+    invalid.extend(different_configurations(case, endpoints));
     if !plan.is_off_fabric(scenario, case.arm) {
         invalid.extend(limits::check_line_rate(
             &scenario.assignment.workload,
             case,
             measured,
             endpoints,
+        ));
+        invalid.extend(reported_rate::check(
+            plan, reports, scenario, case, measured, endpoints,
         ));
     }
     if plan.many_to_many.is_some() && case.pass == Pass::Measure {
@@ -122,7 +116,56 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
     invalid
 }
 
+/// Detects a worker whose facts differ from those of the first round.
+fn changed_facts(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> {
+    [case.initiator, case.target].iter().find_map(|rank| {
+        let (now, first) = (
+            endpoints.facts_of_case(case, *rank)?,
+            endpoints.first(*rank, case.arm)?,
+        );
+        let (mut found, mut before) = (identity(now), identity(first));
+        if found == before {
+            return None;
+        }
+        if let Some((own, other)) = first_difference(now, first) {
+            found = format!("{found}, {own}");
+            before = format!("{before}, {other}");
+        }
+        Some(Invalid::Changed {
+            rank: *rank,
+            found,
+            first: before,
+        })
+    })
+}
+
+/// Detects a case whose two workers have different configurations of the library.
+fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> {
+    let of = |rank| {
+        let facts = endpoints.facts_of_case(case, rank)?;
+        Some((facts.configuration_sha256.as_ref()?, configuration(facts)?))
+    };
+    let ((initiator_hash, mut initiator), (target_hash, mut target)) =
+        (of(case.initiator)?, of(case.target)?);
+    let facts = |rank| endpoints.facts_of_case(case, rank);
+    let difference = facts(case.initiator).zip(facts(case.target));
+    if let Some((own, other)) = difference.and_then(|(one, other)| first_difference(one, other)) {
+        initiator = format!("{initiator}, {own}");
+        target = format!("{target}, {other}");
+    }
+    (initiator_hash != target_hash).then_some(Invalid::ConfigurationsDiffer {
+        initiator_rank: case.initiator,
+        target_rank: case.target,
+        initiator,
+        target,
+    })
+}
+
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
+    if scenario.assignment.workload.command().is_some() {
+        // The metric of the verdicts must have a value; others may be missing.
+        return statistic(&scenario.assignment.workload, true, &[measured], scenario.primary).is_some();
+    }
     let complete = |side: &crate::collect::SidePosts| {
         let (operations, payload_bytes, elapsed_nanos) = side.timed();
         operations > 0
@@ -134,27 +177,41 @@ fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured
     sides.peek().is_some() && sides.all(complete)
 }
 
-/// Description of each failed integrity pass, by scenario, size and arm.
-fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String> {
+/// The reason [`Invalid::Integrity`] of each failed integrity pass, by scenario, size and arm.
+fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, usize), Invalid> {
+    let is_command = |case: &Case| {
+        let scenario = plan.scenarios.get(case.scenario);
+        scenario.is_some_and(|scenario| scenario.assignment.workload.command().is_some())
+    };
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {
-        let found = match &case.outcome {
-            CaseOutcome::Checked(report) => describe_integrity_failure(report)?,
+        let (failure, found) = match &case.outcome {
+            CaseOutcome::Checked(report) => (None, describe_integrity_failure(report)?),
             CaseOutcome::Failed(failure) => {
-                format!(
+                if is_command(case) {
+                    // A command is checked in each measured case instead.
+                    return None;
+                }
+                let message = format!(
                     "the bytes were not verified ({:?}): {}",
                     failure.reason, failure.message
-                )
+                );
+                (Some(failure.reason), message)
             }
             CaseOutcome::Measured(_) => return None,
         };
         let message = format!("ranks {} to {}: {found}", case.initiator, case.target);
-        Some(((case.scenario, case.size_bytes, case.arm), message))
+        let reason = Invalid::Integrity { failure, message };
+        Some(((case.scenario, case.size_bytes, case.arm), reason))
     });
     failures.collect()
 }
 
 fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
+    if report.command.is_some() {
+        // Only the tool itself can verify the data of a command.
+        return None;
+    }
     if let Some(bad) = &report.first_mismatch {
         let batch = bad
             .batch
@@ -181,7 +238,7 @@ fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crds::record::{CaseFailure, FailureReason};
+    use crds::record::{CaseFailure, FabricFacts, FailureReason};
 
     use super::*;
 
@@ -204,6 +261,110 @@ mod tests {
                 message: String::new(),
             }),
         }
+    }
+
+    /// Facts with the hash of a configuration, and the file that it may come from.
+    fn configured_facts(hash: Option<&str>, file: Option<&str>) -> FabricFacts {
+        FabricFacts {
+            provider: "tcp".to_owned(),
+            configuration_sha256: hash.map(str::to_owned),
+            configuration_files: file.map(str::to_owned).into_iter().collect(),
+            ..FabricFacts::default()
+        }
+    }
+
+    #[test]
+    fn the_configuration_must_not_change_between_rounds() {
+        let (first, same) = (
+            configured_facts(Some("a1"), None),
+            configured_facts(Some("a1"), None),
+        );
+        let (hash, file) = (
+            configured_facts(Some("b2"), None),
+            configured_facts(Some("a1"), Some("/root/ucx.conf")),
+        );
+        let rounds = [&first, &same, &hash, &file];
+        let endpoints = EndpointIndex::of_arm_0((1..).zip(rounds).map(|(round, facts)| (2, round, facts)));
+        let found = |round| changed_facts(&case(round, 0, 0), &endpoints).map(|invalid| invalid.to_string());
+        assert_eq!((found(1), found(2)), (None, None));
+        let changed = |now: &str| {
+            format!(
+                "rank 2 changed: provider tcp, fabric , 0 rails, configuration {now}; in the first round it was provider tcp, \
+                 fabric , 0 rails, configuration a1"
+            )
+        };
+        assert_eq!(found(3), Some(changed("b2")));
+        assert_eq!(found(4), Some(changed("a1 (with /root/ucx.conf)")));
+    }
+
+    #[test]
+    fn the_configurations_of_the_two_workers_must_be_equal() {
+        let check = |initiator: &FabricFacts, target: &FabricFacts| {
+            let endpoints = EndpointIndex::of_arm_0([(0, 1, initiator), (2, 1, target)]);
+            different_configurations(&case(1, 0, 0), &endpoints)
+        };
+        let (one, unknown) = (configured_facts(Some("a1"), None), configured_facts(None, None));
+        assert_eq!(check(&one, &one), None);
+        assert_eq!(check(&one, &unknown), None);
+        // The hash covers the contents of the files.
+        assert_eq!(
+            check(&one, &configured_facts(Some("a1"), Some("/home/u/ucx.conf"))),
+            None
+        );
+        let differ = Invalid::ConfigurationsDiffer {
+            initiator_rank: 0,
+            target_rank: 2,
+            initiator: "configuration a1".to_owned(),
+            target: "configuration b2 (with /root/ucx.conf)".to_owned(),
+        };
+        let other = configured_facts(Some("b2"), Some("/root/ucx.conf"));
+        assert_eq!(check(&one, &other), Some(differ));
+    }
+
+    #[test]
+    fn the_reason_names_the_first_setting_that_differs() {
+        let with = |hash, settings: &[(&str, &str)], variables: &[(&str, &str)]| {
+            let owned = |pairs: &[(&str, &str)]| {
+                let pairs = pairs
+                    .iter()
+                    .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+                pairs.collect::<BTreeMap<_, _>>()
+            };
+            FabricFacts {
+                settings: owned(settings),
+                variables: owned(variables),
+                ..configured_facts(Some(hash), None)
+            }
+        };
+        let one = with(
+            "a1",
+            &[("NET_DEVICES", "eth0"), ("TLS", "tcp,self")],
+            &[("FI_X", "1")],
+        );
+        let long = "8".repeat(200);
+        let other = with(
+            "b2",
+            &[("NET_DEVICES", "eth1"), ("TLS", "tcp,self")],
+            &[("UCX_RNDV_THRESH", &long), ("UCX_ZCOPY_THRESH", "1")],
+        );
+        let endpoints = EndpointIndex::of_arm_0([(0, 1, &one), (2, 1, &other), (2, 2, &one)]);
+        let differ = different_configurations(&case(1, 0, 0), &endpoints)
+            .unwrap()
+            .to_string();
+        assert!(
+            differ.contains("configuration a1, UCX_RNDV_THRESH=(not set) on rank 0"),
+            "{differ}"
+        );
+        assert!(
+            differ.contains("configuration b2, UCX_RNDV_THRESH=888"),
+            "{differ}"
+        );
+        assert!(!differ.contains(&long), "{differ}");
+        let changed = changed_facts(&case(2, 0, 0), &endpoints).unwrap().to_string();
+        assert!(
+            changed.contains("configuration a1, UCX_RNDV_THRESH=(not set); in the first"),
+            "{changed}"
+        );
     }
 
     #[test]

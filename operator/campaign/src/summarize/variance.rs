@@ -1,6 +1,6 @@
 //! Splits the variance of the baseline into components: windows of one process, processes, and pairs of workers. The
-//! split shows what would narrow the intervals. It does not affect verdicts. All flows of the many-to-many pattern have one
-//! value together, like a single pair.
+//! split shows what would narrow the intervals. It does not affect verdicts. All flows of the many-to-many pattern share
+//! one value, like a single pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,10 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
             continue;
         };
         for (round, cases) in rounds {
-            let value = statistic(&scenario.assignment.workload, &cases, scenario.primary);
+            // The control posts what the baseline posts, over the same channel.
+            let moves_payload = plan.moves_payload(scenario, plan.baseline, cell.1);
+            let workload = &scenario.assignment.workload;
+            let value = statistic(workload, moves_payload, &cases, scenario.primary);
             if let Some(value) = value {
                 let of_pair = values.entry(cell).or_default().entry(pair).or_default();
                 of_pair.insert(round, value.ln());

@@ -40,7 +40,11 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             continue;
         };
         let at = format!("{} at {}", planned.assignment.name, format::size(size_bytes));
-        warnings.extend(cases.failed_pilot().map(|failed| format!("{at}: {failed}")));
+        warnings.extend(
+            cases
+                .pilot_failure_message()
+                .map(|failed| format!("{at}: {failed}")),
+        );
         if let Some((arm, nanos)) = cases.shortest_window(plan)
             && nanos < min_window_nanos as f64
         {
@@ -101,7 +105,7 @@ impl<'a> Cases<'a> {
         })
     }
 
-    fn failed_pilot(&self) -> Option<String> {
+    fn pilot_failure_message(&self) -> Option<String> {
         let all = self.of_pass(Pass::Pilot).count();
         let mut failures = self.of_pass(Pass::Pilot).filter_map(|case| match &case.outcome {
             CaseOutcome::Failed(failure) => Some(failure),
@@ -130,8 +134,8 @@ impl<'a> Cases<'a> {
         Some((plan.arms.get(arm)?.name.as_str(), nanos))
     }
 
-    /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after the other, each
-    /// at the speed of its slowest pair in the pilot.
+    /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after another, each at
+    /// the speed of its slowest pair in the pilot.
     fn seconds_per_operation(&self, workload: &Workload) -> f64 {
         let threads = f64::from(memory::threads(workload));
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
@@ -208,7 +212,7 @@ mod tests {
         }))
     }
 
-    fn failed() -> CaseOutcome {
+    fn failed_outcome() -> CaseOutcome {
         CaseOutcome::Failed(CaseFailure {
             reason: FailureReason::PeerLost,
             message: "rank 1 exited".to_owned(),
@@ -242,8 +246,8 @@ mod tests {
     #[test]
     fn failed_pilot_cases_and_short_windows_are_reported() {
         let cases = vec![
-            case(Pass::Pilot, 0, failed()),
-            case(Pass::Pilot, 1, failed()),
+            case(Pass::Pilot, 0, failed_outcome()),
+            case(Pass::Pilot, 1, failed_outcome()),
             case(Pass::Measure, 0, measured(100, 100_000)),
         ];
         assert_eq!(
@@ -256,7 +260,7 @@ mod tests {
         );
         let cases = vec![
             case(Pass::Pilot, 0, measured(20_000, 20_000_000)),
-            case(Pass::Pilot, 1, failed()),
+            case(Pass::Pilot, 1, failed_outcome()),
             case(Pass::Measure, 0, measured(25_000, 10_000_000)),
         ];
         let found = warnings_of(cases);

@@ -30,7 +30,10 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         };
         if !metric_fits(expectation.metric, &scenario.assignment.workload) {
             let metric = expectation.metric;
-            report.add(format!("{path}.metric"), ProblemKind::metric_does_not_fit(metric));
+            report.add(
+                format!("{path}.metric"),
+                ProblemKind::metric_does_not_fit(metric, &scenario.assignment.workload),
+            );
         }
         check_decrease(&path, expectation, report);
         let range = expectation.sizes.unwrap_or_default();

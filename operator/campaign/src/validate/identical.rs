@@ -7,6 +7,7 @@ use crds::striping::{StripingPolicy, StripingRule};
 use crds::units::Size;
 use crds::v1alpha1::BenchmarkRunSpec;
 
+use super::factors;
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
@@ -26,12 +27,18 @@ pub(super) fn check(
         scenarios,
         rails: spec.transport.rails(),
     };
-    for (second, variant) in variants.iter().enumerate() {
-        for (first, earlier) in variants[..second].iter().enumerate() {
+    // A factor without effect would make every pair of combinations that differ only in this factor identical, so only
+    // the combinations with a single factor are compared.
+    let compared = |index: &usize| spec.factors.is_none() || factors::has_at_most_one_factor(*index);
+    for (second, variant) in variants.iter().enumerate().filter(|(index, _)| compared(index)) {
+        let earlier = variants.iter().enumerate().take(second);
+        for (first, earlier) in earlier.filter(|(index, _)| compared(index)) {
             let (a, b) = (earlier.tuning, variant.tuning);
             let channels_differ = variant.channel != earlier.channel && comparison.use_channels();
+            let arguments_differ = variant.arguments != earlier.arguments;
             let is_identical = variant.shares_process(earlier)
                 && !channels_differ
+                && !arguments_differ
                 && comparison.post_identically(a, b, comparison.rails)
                 && !comparison.differs_with_more_rails(a, b);
             if is_identical {
@@ -59,7 +66,7 @@ pub(super) fn check(
     }
 }
 
-/// The value that makes two variants identical.
+/// Value that makes two variants identical.
 struct Cause {
     path: String,
     reason: String,
@@ -74,7 +81,12 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn post_identically(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
-        self.scenarios.iter().all(|scenario| {
+        // The tuning of a variant has no effect on a command.
+        let mut posting = self
+            .scenarios
+            .iter()
+            .filter(|scenario| scenario.assignment.workload.command().is_none());
+        posting.all(|scenario| {
             let posting = |tuning, size| Posting::new(tuning, scenario.burst(), size, rails);
             scenario
                 .sizes
@@ -99,7 +111,7 @@ impl Comparison<'_> {
         let variant = format!("spec.variants[{subject}]");
         let mut causes = Vec::new();
         if a.striping != b.striping {
-            causes.push(self.striping(a.striping, b.striping, subject));
+            causes.push(self.striping_cause(a.striping, b.striping, subject));
         }
         if a.doorbell_max_batch != b.doorbell_max_batch {
             causes.push(self.doorbell(a.doorbell_max_batch, b.doorbell_max_batch, &variant));
@@ -117,7 +129,7 @@ impl Comparison<'_> {
         causes
     }
 
-    fn striping(&self, a: StripingRule, b: StripingRule, subject: usize) -> Cause {
+    fn striping_cause(&self, a: StripingRule, b: StripingRule, subject: usize) -> Cause {
         let (smallest, largest) = self.size_range();
         let striped_from = [a, b]
             .into_iter()
@@ -217,7 +229,7 @@ impl Comparison<'_> {
                 path: format!("{variant}.doorbell"),
                 reason: "no scenario posts more than one message or write in a burst".to_owned(),
                 advice: format!(
-                    "Add a transfer with operation Write and batch {}, or remove doorbell",
+                    "Add a transfer with operation: Write and batch: {}, or remove doorbell",
                     2 * self.rails
                 ),
             },
@@ -241,7 +253,7 @@ impl Comparison<'_> {
         if let Some(obstacle) = self.first_injection_obstacle() {
             let reason = format!("no scenario can inject: {obstacle}");
             let advice =
-                "Add a ping-pong, or a transfer with operation WriteImmediate or Send, or remove inject"
+                "Add a ping-pong, or a transfer with operation: WriteImmediate or Send, or remove inject"
                     .to_owned();
             return Cause { path, reason, advice };
         }

@@ -25,10 +25,20 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
 }
 
 fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMany, report: &mut Reporter) {
-    let ScenarioWorkload::Transfer(transfer) = workload else {
-        let path = format!("{path}.{}", workload.field());
-        report.add(path, ProblemKind::WorkloadOfFlows);
-        return;
+    let transfer = match workload {
+        ScenarioWorkload::Transfer(transfer) => transfer,
+        ScenarioWorkload::ParameterServing(serving) => {
+            for (index, workers) in serving.workers_in_pod(true).iter().enumerate() {
+                let path = format!("{path}.parameterServing.workersPerNode[{index}]");
+                check_threads(path, *workers, pattern, report);
+            }
+            return;
+        }
+        _ => {
+            let path = format!("{path}.{}", workload.field());
+            report.add(path, ProblemKind::WorkloadOfFlows);
+            return;
+        }
     };
     let mut add = |field: &str, kind| report.add(format!("{path}.transfer.{field}"), kind);
     if transfer.direction != Direction::Unidirectional {
@@ -40,13 +50,19 @@ fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMan
     if transfer.iterations.is_some() {
         add("iterations", ProblemKind::IterationsOfFlows);
     }
+    check_threads(
+        format!("{path}.transfer.threads"),
+        transfer.threads,
+        pattern,
+        report,
+    );
+}
+
+/// Reports at `path` that the flows of a worker have too many threads in total.
+fn check_threads(path: String, threads: u32, pattern: ManyToMany, report: &mut Reporter) {
     let flows = pattern.max_flows_of_a_worker();
-    if transfer.threads.saturating_mul(flows) > MAX_THREADS {
-        let kind = ProblemKind::ThreadsOfFlows {
-            threads: transfer.threads,
-            flows,
-            max: MAX_THREADS,
-        };
-        add("threads", kind);
+    if threads.saturating_mul(flows) > MAX_THREADS {
+        let max = MAX_THREADS;
+        report.add(path, ProblemKind::ThreadsOfFlows { threads, flows, max });
     }
 }

@@ -1,9 +1,9 @@
-//! Validates parameter serving, and replaces a scenario with several numbers of workers by one scenario for each.
+//! Validates parameter serving, and replaces a scenario with several numbers of workers with one scenario for each number.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use crds::assignment::{Delivery, MulticastDelivery, ServingWorkload, Workload};
+use crds::assignment::{Delivery, ManyToMany, MulticastDelivery, ServingWorkload, Workload};
 use crds::units;
 use crds::v1alpha1::{Multicast, ParameterServing, Scenario, ServingMode};
 
@@ -17,25 +17,36 @@ pub(super) const MIN_SIZE_BYTES: u64 = 4096;
 const MIN_STEP: Duration = Duration::from_micros(100);
 /// Minimum of all other periods.
 const MIN_PERIOD: Duration = Duration::from_millis(1);
-/// Maximum number of steps of one worker. Their lags are in memory when they are evaluated.
+/// Maximum number of steps of one worker. Their lags are kept in memory for the evaluation.
 const MAX_STEPS: u128 = 500_000;
-/// Maximum number of posts of one worker, which is sent in 15 bits.
+/// Maximum number of posts of one worker. The number is transmitted in 15 bits.
 const MAX_POSTS: u32 = 30_000;
 /// Bounds of the payload of a datagram, in bytes. The upper bound leaves room for headers in a UDP datagram.
 const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 512..=60_000;
 /// Maximum number of datagrams in a case. A worker has one bit for each.
 const MAX_DATAGRAMS: u64 = 1 << 26;
 
-/// Reports a problem of a field below `parameterServing`.
+/// Reports a problem with a field in `parameterServing`.
 pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
 
-/// The workload with the first number of workers.
+/// The workload with the first number of workers in a pod.
 pub(super) fn workload(
     given: &ParameterServing,
     case_deadline: Duration,
+    many_to_many: Option<ManyToMany>,
     report: &mut Report<'_>,
 ) -> Workload {
     check_times(given, case_deadline, report);
+    match many_to_many {
+        Some(pattern) if given.workers.is_some() => {
+            let receivers = pattern.receivers;
+            report("workers", ProblemKind::WorkersOfReceivers { receivers });
+        }
+        None if given.workers_per_node.is_some() => {
+            report("workersPerNode", ProblemKind::WorkersPerNodeOfPairs);
+        }
+        Some(_) | None => {}
+    }
     for (index, size) in given.sizes.iter().enumerate() {
         if (1..MIN_SIZE_BYTES).contains(&size.bytes()) {
             let min = units::Size(MIN_SIZE_BYTES);
@@ -63,7 +74,11 @@ pub(super) fn workload(
     };
     Workload::ParameterServing(ServingWorkload {
         delivery,
-        workers: given.workers.first().copied().unwrap_or(1),
+        workers: given
+            .workers_in_pod(many_to_many.is_some())
+            .first()
+            .copied()
+            .unwrap_or(1),
         push_nanos: nanos(given.push_period),
         pull_nanos: nanos(given.pull_period),
         post_nanos: nanos(given.post_period),
@@ -80,7 +95,7 @@ fn nanos(period: units::Duration) -> u64 {
 
 fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut Report<'_>) {
     let max_time = given.max_time.0;
-    // Half of the deadline remains for the exchanges before and after the measurement.
+    // Half of the deadline is reserved for the exchanges before and after the measurement.
     let longest = case_deadline / 2;
     let fields = [
         ("maxTime", given.max_time, MIN_PERIOD, longest),
@@ -95,7 +110,7 @@ fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut R
         ("stepPeriod", given.step_period, MIN_STEP, max_time),
     ];
     for (field, period, min, max) in fields {
-        // A maximum time outside its bounds has no meaning as a bound of the periods.
+        // A maximum time that is out of bounds cannot serve as a bound for the periods.
         let max = max.max(min);
         if !(min..=max).contains(&period.0) {
             let (given, is_total) = (period, max == longest);
@@ -176,10 +191,18 @@ pub(super) fn name_with(name: &str, workers: u32) -> String {
     format!("{name}-{workers}")
 }
 
-/// Reports a name that is too long for the suffix of the largest number of workers of `given`.
-pub(super) fn check_length(path: &str, name: &str, given: &ParameterServing, report: &mut Reporter) {
-    let largest = given.workers.iter().max().filter(|_| given.workers.len() > 1);
-    let Some(longest) = largest.map(|workers| name_with(name, *workers)) else {
+/// Reports a name that is too long for the suffix of the largest number of workers in `given`.
+pub(super) fn check_length(
+    path: &str,
+    name: &str,
+    given: &ParameterServing,
+    many_to_many: Option<ManyToMany>,
+    report: &mut Reporter,
+) {
+    let numbers = given.workers_in_pod(many_to_many.is_some());
+    let largest = numbers.iter().max().filter(|_| numbers.len() > 1);
+    let total = largest.map(|workers| total_workers(*workers, many_to_many));
+    let Some(longest) = total.map(|workers| name_with(name, workers)) else {
         return;
     };
     if !is_label(&longest, MAX_SCENARIO_NAME) {
@@ -189,7 +212,7 @@ pub(super) fn check_length(path: &str, name: &str, given: &ParameterServing, rep
     }
 }
 
-/// Reports two scenarios with the same name, one of which has it because of its number of workers.
+/// Reports two scenarios with the same name, if one of them has this name because of its number of workers.
 pub(super) fn check_name(
     one: &ValidatedScenario,
     other: &ValidatedScenario,
@@ -215,19 +238,31 @@ pub(super) fn check_name(
     );
 }
 
-/// The scenarios for each number of workers of `given`, in the order of the spec.
-pub(super) fn lower(scenario: ValidatedScenario, given: &ParameterServing) -> Vec<ValidatedScenario> {
-    if given.workers.len() < 2 {
+/// Number of workers of a trainer, given the number in one pod.
+fn total_workers(in_pod: u32, many_to_many: Option<ManyToMany>) -> u32 {
+    let pods = many_to_many.map_or(1, |pattern| pattern.receivers);
+    in_pod.saturating_mul(pods)
+}
+
+/// The scenarios for each number of workers in `given`, in the order of the spec.
+pub(super) fn lower(
+    scenario: ValidatedScenario,
+    given: &ParameterServing,
+    many_to_many: Option<ManyToMany>,
+) -> Vec<ValidatedScenario> {
+    let numbers = given.workers_in_pod(many_to_many.is_some());
+    if numbers.len() < 2 {
         return vec![scenario];
     }
     let with = |workers: &u32| {
         let mut lowered = scenario.clone();
         lowered.several_workers = Some(scenario.assignment.name.clone());
-        lowered.assignment.name = name_with(&scenario.assignment.name, *workers);
+        let total = total_workers(*workers, many_to_many);
+        lowered.assignment.name = name_with(&scenario.assignment.name, total);
         if let Workload::ParameterServing(serving) = &mut lowered.assignment.workload {
             serving.workers = *workers;
         }
         lowered
     };
-    given.workers.iter().map(with).collect()
+    numbers.iter().map(with).collect()
 }

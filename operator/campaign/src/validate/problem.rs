@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crds::assignment::Workload;
 use crds::units::{Duration, Size};
-use crds::v1alpha1::{MemoryKind, Metric, RpcChannel, RpcPattern, RpcPayload};
+use crds::v1alpha1::{CommandTool, MemoryKind, Metric, NixlDescriptors, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
 
 /// A problem in the spec of a run.
@@ -57,6 +58,12 @@ pub enum ProblemKind {
         /// Names of all variants.
         known: Vec<String>,
     },
+    /// A factor must be absent from the baseline.
+    #[snafu(display(
+        "the baseline already coalesces, because its striping policy is NixlCoalesce. Use policy: Nixl in \
+         spec.striping, or remove the factor"
+    ))]
+    BaselineCoalesces,
     /// Arms are compared on the same number of rails.
     #[snafu(display(
         "{rails} rails, but spec.transport has {expected}: all arms must use the same number of rails. Set rails to \
@@ -77,26 +84,27 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
-    /// The windows of the flows are opened and closed at the same time, which only transfers support.
+    /// The windows of the flows are opened and closed at the same time, which only transfers and parameter serving support.
     #[snafu(display(
-        "spec.placement.pattern ManyToMany measures flows that are active at the same time, which only transfer supports. \
-         Use transfer, or pattern Pairwise"
+        "spec.placement.pattern: ManyToMany measures flows that are active at the same time, which only transfer and \
+         parameterServing support. Use one of them, or pattern: Pairwise"
     ))]
     WorkloadOfFlows,
     /// The flows of the many-to-many pattern have one direction.
     #[snafu(display(
-        "with spec.placement.pattern ManyToMany, only senders post transfers. Use Unidirectional, or pattern Pairwise"
+        "with spec.placement.pattern: ManyToMany, only senders post transfers. Use direction: Unidirectional, or \
+         pattern: Pairwise"
     ))]
     DirectionOfFlows,
     /// The flows of the many-to-many pattern are closed loops.
     #[snafu(display(
-        "with spec.placement.pattern ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
-         Remove load, or use pattern Pairwise"
+        "with spec.placement.pattern: ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
+         Remove load, or use pattern: Pairwise"
     ))]
     LoadOfFlows,
-    /// The flows of the many-to-many pattern last equally long.
+    /// The flows of the many-to-many pattern have the same duration.
     #[snafu(display(
-        "with spec.placement.pattern ManyToMany, all flows must be active for the same time, but a fast flow would \
+        "with spec.placement.pattern: ManyToMany, all flows must be active for the same time, but a fast flow would \
          complete this number of transfers before the others. Use duration"
     ))]
     IterationsOfFlows,
@@ -114,9 +122,24 @@ pub enum ProblemKind {
         /// Maximum number of threads of a worker.
         max: u32,
     },
+    /// The workers of a trainer run in the pods of all receivers.
+    #[snafu(display(
+        "with spec.placement.pattern: ManyToMany, the workers of a trainer run in the pods of all {receivers} \
+         receivers. Use workersPerNode, or pattern: Pairwise"
+    ))]
+    WorkersOfReceivers {
+        /// Number of receivers.
+        receivers: u32,
+    },
+    /// The workers of a trainer run in one pod.
+    #[snafu(display(
+        "all workers of a trainer run in one pod, because spec.placement.pattern is not ManyToMany. Use workers, or pattern \
+         ManyToMany with senders: 1 and one receiver for each node"
+    ))]
+    WorkersPerNodeOfPairs,
     /// The threads of a flow use the same GPU.
     #[snafu(display(
-        "spec.placement.pattern ManyToMany supports one GPU per worker. Keep one GPU, or use pattern Pairwise"
+        "spec.placement.pattern: ManyToMany supports one GPU per worker. Keep one GPU, or use pattern: Pairwise"
     ))]
     GpusOfFlows,
     /// Every transfer of an open loop has its own intended start.
@@ -191,7 +214,7 @@ pub enum ProblemKind {
         /// Maximum size.
         max: Size,
     },
-    /// There are too many datagrams to account for each of them.
+    /// There are too many datagrams to count each of them.
     #[snafu(display("{datagrams} datagrams are more than {max}. Use fewer versions or larger datagrams"))]
     TooManyDatagrams {
         /// Number of datagrams.
@@ -215,8 +238,8 @@ pub enum ProblemKind {
     },
     /// The name with a number of workers is also the name of another scenario.
     #[snafu(display(
-        "a number of workers has the name `{name}`, like {other}: each is a scenario with the name NAME-WORKERS. Use \
-         another name"
+        "a number of workers has the name `{name}`, like {other}: each number is a scenario with the name \
+         NAME-WORKERS. Use another name"
     ))]
     ServingNameTaken {
         /// Name that occurs twice.
@@ -284,7 +307,7 @@ pub enum ProblemKind {
         /// Name of the variable.
         name: String,
     },
-    /// The setting of UCX has a field of its own.
+    /// The setting of UCX has a separate field.
     #[snafu(display(
         "`{name}` is determined by another field or by the runner: use spec.transport.ucx.transports, \
          spec.transport.ucx.emulation or spec.devices.nics, or remove it"
@@ -293,10 +316,47 @@ pub enum ProblemKind {
         /// Name of the setting.
         name: String,
     },
+    /// The name of a UCX setting has the prefix of the environment variables.
+    #[snafu(display("`{name}` has the prefix of the environment variables. Write {}", name.trim_start_matches("UCX_")))]
+    PrefixedSetting {
+        /// Name of the setting.
+        name: String,
+    },
+    /// The parameter of NIXL's backend is determined by the devices of the rails, or by fabricbench.
+    #[snafu(display("`{name}` is determined by spec.devices.nics or by the runner. Remove it"))]
+    ReservedParameter {
+        /// Name of the parameter.
+        name: String,
+    },
+    /// NIXL transfers data only between registered memory of both sides.
+    #[snafu(display(
+        "{path} has no messages with a payload: an agent reads and writes registered memory, and its notifications carry no \
+         payload. Use operation: Write, WriteImmediate or Read, or another transport"
+    ))]
+    MessagesOverNixl {
+        /// Path of the transport.
+        path: String,
+    },
+    /// NIXL merges descriptors only when it creates a request from prepared lists.
+    #[snafu(display(
+        "requires requests: Prepared, because NIXL does not merge descriptors of requests that it creates"
+    ))]
+    MergeOfCreatedRequests,
+    /// A transfer would have too many descriptors.
+    #[snafu(display(
+        "a transfer of {size} would have {count} descriptors, more than {max}. Increase maxBytes",
+        max = NixlDescriptors::MAX_COUNT
+    ))]
+    TooManyDescriptors {
+        /// Largest size of a scenario.
+        size: Size,
+        /// Number of its descriptors.
+        count: u64,
+    },
     /// The runner copies short active messages itself.
     #[snafu(display(
-        "memory Cuda cannot be used with {path}.messages ActiveMessage, because the runner copies short active messages to \
-         host memory. Use messages Tag"
+        "memory: Cuda cannot be used with {path}.messages: ActiveMessage, because the runner copies short active \
+         messages to host memory. Use messages: Tag"
     ))]
     ActiveMessagesToGpu {
         /// Path of the transport.
@@ -304,8 +364,8 @@ pub enum ProblemKind {
     },
     /// UCX allocates memory for one rail only.
     #[snafu(display(
-        "allocation Library needs one rail, but there are {rails}: UCX allocates the memory of each rail separately. Set \
-         rails to 1, or remove allocation"
+        "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the memory of each rail \
+         separately. Set rails to 1, or remove allocation"
     ))]
     RailsOfLibraryMemory {
         /// Number of rails.
@@ -313,7 +373,8 @@ pub enum ProblemKind {
     },
     /// UCX allocates only ordinary host memory.
     #[snafu(display(
-        "memory {kind:?} cannot be allocated by UCX, as {path}.allocation requires. Use memory Heap, or remove allocation"
+        "memory: {kind:?} cannot be allocated by UCX, as {path}.allocation requires. Use memory: Heap, or remove \
+         allocation"
     ))]
     KindOfLibraryMemory {
         /// Memory kind of the scenario.
@@ -357,12 +418,14 @@ pub enum ProblemKind {
         max: Size,
     },
     /// Only recursive calls have a depth.
-    #[snafu(display("calls with pattern {pattern:?} have no depth. Remove depth, or use pattern Recursive"))]
+    #[snafu(display(
+        "calls with pattern: {pattern:?} have no depth. Remove depth, or use pattern: Recursive"
+    ))]
     DepthWithoutRecursion {
         /// Pattern of the calls.
         pattern: RpcPattern,
     },
-    /// The time limit of a scenario exceeds that of every case.
+    /// The time limit of a scenario exceeds the deadline of every case.
     #[snafu(display(
         "{given} s is longer than spec.runPolicy.caseDeadlineSeconds, {deadline} s. Reduce it, or raise the deadline"
     ))]
@@ -379,7 +442,7 @@ pub enum ProblemKind {
     ChannelWithoutCalls,
     /// The tuning of a variant applies only to messages over a transport.
     #[snafu(display(
-        "calls over channel {channel:?} post no messages that {field} could apply to. Remove {field}, or use channel \
+        "calls over channel {channel:?} post no messages to which {field} could apply. Remove {field}, or use channel \
          Transport"
     ))]
     TuningOffFabric {
@@ -390,8 +453,8 @@ pub enum ProblemKind {
     },
     /// Only a transport can send GPU memory.
     #[snafu(display(
-        "variant \"{variant}\" calls over channel {channel:?}, which passes memory of the host only. Use memory Heap, or \
-         channel Transport for every variant"
+        "variant \"{variant}\" calls over channel {channel:?}, which can pass only host memory. Use memory: Heap, or \
+         channel: Transport for every variant"
     ))]
     GpuOffFabric {
         /// Name of the variant.
@@ -486,8 +549,8 @@ pub enum ProblemKind {
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong, a call or a footprint is the inverse of its latency, since only one message is in flight. Use \
-         LatencyP50, or a transfer scenario"
+        "{metric} of a ping-pong, a call or a footprint is the inverse of its latency, since only one message is in flight, and \
+         the CPU time of the consumers of a footprint is not measured. Use LatencyP50, or a transfer scenario"
     ))]
     MetricDoesNotFit {
         /// The metric.
@@ -496,10 +559,94 @@ pub enum ProblemKind {
     /// Only consumers of a tensor have this metric.
     #[snafu(display("MemoryPerConsumer exists only in scenarios with memoryFootprint. Use another metric"))]
     MemoryMetric,
+    /// Only commands report values.
+    #[snafu(display("{metric} exists only in scenarios with command. Use another metric"))]
+    ReportedMetric {
+        /// The metric.
+        metric: Metric,
+    },
+    /// A command has no metrics other than the reported ones.
+    #[snafu(display(
+        "the only values of a command are those that its tool reports. Use ReportedLatency or ReportedBandwidth"
+    ))]
+    NoMetricOfCommand,
+    /// The tool does not report the metric.
+    #[snafu(display("the output of {tool:?} contains no {metric}. Use the other reported metric"))]
+    MetricOfTool {
+        /// The tool.
+        tool: CommandTool,
+        /// The metric.
+        metric: Metric,
+    },
+    /// The arguments of a variant are not used.
+    #[snafu(display(
+        "no command has the argument {{arguments}}, which these arguments replace. Add it to server or client, or remove \
+         arguments"
+    ))]
+    ArgumentsWithoutCommand,
+    /// The directory in the image of a library is not set.
+    #[snafu(display(
+        "library must be set to the directory of this image that contains the library, such as /opt/amazon/efa/lib"
+    ))]
+    LibraryImageWithoutLibrary,
+    /// An argument of a command cannot be used.
+    #[snafu(display("{problem}"))]
+    Placeholder {
+        /// Cause and remedy.
+        problem: String,
+    },
+    /// The program of a command contains a placeholder.
+    #[snafu(display(
+        "the program must be a name or a path without placeholders, so that all arms execute the same one"
+    ))]
+    ProgramOfCommand,
+    /// A command has several sizes, but no placeholder for the size.
+    #[snafu(display(
+        "each size is measured in a separate execution, so the client must contain {{size}}. Add it, or use one size"
+    ))]
+    SizesWithoutPlaceholder,
+    /// A command has a pattern for the readiness of the server, but no server.
+    #[snafu(display("there is no server. Remove ready, or set server"))]
+    ReadyWithoutServer,
+    /// The readiness of a server cannot be observed.
+    #[snafu(display(
+        "the client is started when the server is ready, so the server must listen on {{port}} or print a line. Add \
+         {{port}} to server, or set ready"
+    ))]
+    NoReadiness,
+    /// A regular expression of a command is invalid.
+    #[snafu(display("{problem}"))]
+    CommandPattern {
+        /// Cause and remedy.
+        problem: String,
+    },
+    /// The tool Regex has no pattern.
+    #[snafu(display("the tool Regex needs a pattern that describes the lines with results"))]
+    RegexWithoutPattern,
+    /// A pattern is given for a tool whose output is known.
+    #[snafu(display("the output of {tool:?} is known. Remove pattern, or use the tool Regex"))]
+    PatternWithoutRegex {
+        /// The tool.
+        tool: CommandTool,
+    },
+    /// The memory of a scenario has no effect on a command.
+    #[snafu(display("a command allocates its own memory. Use memory: Heap, or remove memory"))]
+    MemoryOfCommand,
+    /// The time limit of a command does not fit into the deadline of a case.
+    #[snafu(display(
+        "{given} s and 10 s to start and stop the processes exceed runPolicy.caseDeadlineSeconds. Use at most {max}, or raise \
+         the deadline"
+    ))]
+    TimeoutOfCommand {
+        /// The time limit, in seconds.
+        given: u32,
+        /// Maximum, in seconds.
+        max: u32,
+    },
     /// A variant names a channel over which no process can receive a tensor.
     #[snafu(display(
-        "a tensor can be passed to other processes over channel UnixSocket, Tcp or SharedMemory, but variant \"{variant}\" uses \
-         {channel:?}. Set its channel"
+        "a tensor can be passed to other processes over channel: UnixSocket, Tcp or SharedMemory, but variant \
+         \"{variant}\" uses {channel:?}. Set its channel"
     ))]
     ChannelOfFootprint {
         /// Name of the variant.
@@ -508,7 +655,7 @@ pub enum ProblemKind {
         channel: RpcChannel,
     },
     /// The consumers have host memory only.
-    #[snafu(display("the consumers measure host memory. Use memory Heap, or remove memory"))]
+    #[snafu(display("the consumers measure host memory. Use memory: Heap, or remove memory"))]
     MemoryOfFootprint,
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
@@ -533,13 +680,13 @@ pub enum ProblemKind {
     },
     /// A scenario uses GPU memory, but the run requests no GPU.
     #[snafu(display(
-        "memory Cuda needs a GPU, but spec.resources.gpus is 0. Request one, or use memory Heap"
+        "memory: Cuda needs a GPU, but spec.resources.gpus is 0. Request one, or use memory: Heap"
     ))]
     NoGpu,
     /// A variant injects messages from device memory.
     #[snafu(display(
-        "messages in memory Cuda cannot be injected, but variant \"{variant}\" injects messages of {size}. Use memory Heap \
-         or sizes above {max}, or remove the variant's inject"
+        "messages with memory: Cuda cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \
+         memory: Heap or sizes above {max}, or remove the variant's inject"
     ))]
     InjectOnDevice {
         /// Name of the variant.
@@ -551,8 +698,8 @@ pub enum ProblemKind {
     },
     /// The list contains more GPUs than the scenarios use.
     #[snafu(display(
-        "the list has more GPUs than the scenarios with memory Cuda have threads ({threads}), and each thread uses one GPU. \
-         Remove GPUs, or raise threads in a transfer scenario"
+        "the list has more GPUs than the scenarios with memory: Cuda have threads ({threads}), and each thread uses \
+         one GPU. Remove GPUs, or raise threads in a transfer scenario"
     ))]
     UnusedGpus {
         /// Maximum number of threads of the scenarios with GPU memory; 0 without such a scenario.
@@ -668,6 +815,15 @@ impl Reporter {
         }
     }
 
+    /// Replaces the path of every problem. Problems that are then identical are reported once.
+    pub(super) fn with_paths(self, path: impl Fn(&str) -> String) -> Self {
+        let mut renamed = Self::default();
+        for problem in self.0 {
+            renamed.add(path(&problem.path), problem.kind);
+        }
+        renamed
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -695,9 +851,11 @@ impl Reporter {
 }
 
 impl ProblemKind {
-    /// Problem of a metric that a scenario does not have.
-    pub(super) fn metric_does_not_fit(metric: Metric) -> Self {
+    /// Problem for a metric that a scenario does not have.
+    pub(super) fn metric_does_not_fit(metric: Metric, workload: &Workload) -> Self {
         match metric {
+            _ if workload.command().is_some() => Self::NoMetricOfCommand,
+            Metric::ReportedLatency | Metric::ReportedBandwidth => Self::ReportedMetric { metric },
             Metric::MemoryPerConsumer => Self::MemoryMetric,
             metric => Self::MetricDoesNotFit { metric },
         }

@@ -15,11 +15,11 @@ use crds::v1alpha1::{
 };
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, parameter_serving, sweep};
+use super::{ProblemKind, ValidatedScenario, command, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Maximum size of a tensor, which no fabric transfers.
+/// Maximum size of a tensor, which is not transferred over a fabric.
 const MAX_TENSOR_BYTES: u64 = 64 << 30;
 /// Maximum memory of a scenario in one instrument process. Each environment has its own process, so even below this
 /// limit, a run may require a large node.
@@ -92,8 +92,9 @@ impl Scope<'_> {
         };
         let validated = self.apply_defaults(scenario, given);
         if let ScenarioWorkload::ParameterServing(given) = given {
-            parameter_serving::check_length(&self.path, &scenario.name, given, self.report);
-            return parameter_serving::lower(validated, given);
+            let (path, pattern) = (&self.path, self.many_to_many);
+            parameter_serving::check_length(path, &scenario.name, given, pattern, self.report);
+            return parameter_serving::lower(validated, given, pattern);
         }
         let Some(sweep) = sweep::of(scenario) else {
             return vec![validated];
@@ -107,25 +108,27 @@ impl Scope<'_> {
         let workload = match given {
             ScenarioWorkload::PingPong(given) => self.ping_pong(given),
             ScenarioWorkload::Transfer(given) => self.transfer(given),
-            ScenarioWorkload::LargeArray(given) => self.counted(given),
-            ScenarioWorkload::SmallMessages(given) => self.counted(given),
-            ScenarioWorkload::PingpongFlag(given) => self.counted(given),
-            ScenarioWorkload::StreamingDuplex(given) => self.counted(given),
+            ScenarioWorkload::LargeArray(given) => self.counted_workload(given),
+            ScenarioWorkload::SmallMessages(given) => self.counted_workload(given),
+            ScenarioWorkload::PingpongFlag(given) => self.counted_workload(given),
+            ScenarioWorkload::StreamingDuplex(given) => self.counted_workload(given),
             ScenarioWorkload::SegmentTransfer(given) => {
-                given.workload(self.measured(field, None, Some(given.duration)))
+                given.workload(self.checked_extent(field, None, Some(given.duration)))
             }
             ScenarioWorkload::Rpc(given) => self.rpc(given),
             ScenarioWorkload::MemoryFootprint(given) => footprint(given),
+            ScenarioWorkload::Command(given) => command::workload(given),
             ScenarioWorkload::ParameterServing(given) => {
-                let deadline = self.case_deadline;
-                parameter_serving::workload(given, deadline, &mut |name, kind| {
+                let (deadline, pattern) = (self.case_deadline, self.many_to_many);
+                parameter_serving::workload(given, deadline, pattern, &mut |name, kind| {
                     self.add(&format!("{field}.{name}"), kind);
                 })
             }
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
-            self.add("primaryMetric", ProblemKind::metric_does_not_fit(primary));
+            let kind = ProblemKind::metric_does_not_fit(primary, &workload);
+            self.add("primaryMetric", kind);
         }
         let sizes = match given {
             ScenarioWorkload::Rpc(rpc) => self.payloads(rpc),
@@ -167,13 +170,14 @@ impl Scope<'_> {
         if let (Workload::ParameterServing(serving), ScenarioWorkload::ParameterServing(given)) =
             (&mut largest.workload, given)
         {
-            serving.workers = given.workers.iter().copied().max().unwrap_or(serving.workers);
+            let numbers = given.workers_in_pod(self.many_to_many.is_some());
+            serving.workers = numbers.iter().copied().max().unwrap_or(serving.workers);
         }
         bytes_per_process(&largest, self.rails, self.many_to_many)
     }
 
-    /// The numbers of operations that the spec gives. They replace those of the pilot, so there must be one for every
-    /// size, or for every rate of a sweep.
+    /// Numbers of operations in the spec. They replace the numbers from the pilot, so there must be one for every size,
+    /// or for every rate of a sweep.
     fn operation_counts(
         &mut self,
         scenario: &Scenario,
@@ -225,7 +229,7 @@ impl Scope<'_> {
     fn ping_pong(&mut self, given: &PingPong) -> Workload {
         Workload::PingPong(PingPongWorkload {
             operation: given.operation,
-            measured: self.measured("pingPong", given.iterations, given.duration),
+            measured: self.checked_extent("pingPong", given.iterations, given.duration),
             warmup: self.warmup("pingPong", given.warmup, given.warmup_duration),
         })
     }
@@ -263,10 +267,10 @@ impl Scope<'_> {
             }
             None => (given.iterations, given.duration),
         };
-        self.measured("transfer", iterations, duration)
+        self.checked_extent("transfer", iterations, duration)
     }
 
-    fn counted(&self, given: &impl CountedWorkload) -> Workload {
+    fn counted_workload(&self, given: &impl CountedWorkload) -> Workload {
         given.workload(self.at_least(given.iterations()))
     }
 
@@ -300,7 +304,7 @@ impl Scope<'_> {
         sizes
     }
 
-    fn measured(
+    fn checked_extent(
         &mut self,
         field: &str,
         iterations: Option<u32>,
@@ -318,7 +322,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The given number of operations, or more if they would take less time than the minimum window.
+    /// The number of operations in the spec, or more if they would take less time than the minimum window.
     fn at_least(&self, iterations: u32) -> Extent {
         if self.min_window.is_zero() {
             return Extent::Iterations(iterations);
@@ -402,12 +406,17 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse
-/// of its latency. The rates of an open loop are given. Only
-/// consumers of a tensor have memory.
+/// of its latency. The rates of an open loop are fixed. Only consumers of a tensor have memory, and their CPU time is not
+/// measured. Only commands report values.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
+    let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
+    if is_reported || workload.command().is_some() {
+        return is_reported && workload.command().is_some();
+    }
     let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
     let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
     let is_memory = metric == Metric::MemoryPerConsumer;
     let has_memory = matches!(workload, Workload::MemoryFootprint(_));
-    (!rate || has_rate) && (!is_memory || has_memory)
+    let is_cpu = metric == Metric::CpuSecondsPerGib;
+    (!rate || has_rate) && (!is_memory || has_memory) && !(is_cpu && has_memory)
 }

@@ -1,4 +1,4 @@
-//! Replaces a scenario with a load sweep by one scenario for each rate.
+//! Replaces a scenario with a load sweep with one scenario for each rate.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
@@ -51,7 +51,7 @@ pub(super) fn check(
     }
 }
 
-/// A rate that follows itself after rounding.
+/// A rate that occurs twice after rounding.
 fn repeated_rate(sweep: Sweep) -> Option<u32> {
     let rates: Vec<u32> = sweep.rates().collect();
     rates
@@ -65,7 +65,7 @@ fn name_at(name: &str, rate: u32) -> String {
     format!("{name}-{rate}")
 }
 
-/// The scenarios that measure the rates of `sweep`, in ascending order. `operation_counts` are those of the spec.
+/// The scenarios that measure the rates of `sweep`, in ascending order. `operation_counts` are the counts in the spec.
 pub(super) fn lower(
     scenario: &ValidatedScenario,
     sweep: Sweep,

@@ -252,7 +252,7 @@ fn rejects_device_memory_only_if_a_message_would_be_injected() {
     assert_eq!(problems(&spec("128Ki")), [""; 0]);
     assert!(
         problems(&spec("64, 128Ki"))[0]
-            .starts_with("spec.scenarios[0].memory: messages in memory Cuda cannot be injected")
+            .starts_with("spec.scenarios[0].memory: messages with memory: Cuda cannot be injected")
     );
 }
 
@@ -289,7 +289,7 @@ fn devices_must_exist_and_be_used() {
             efa,
             "gpus: [0, 1, 2]",
             "",
-            "spec.devices.gpus: the list has more GPUs than the scenarios with memory Cuda have threads (2)",
+            "spec.devices.gpus: the list has more GPUs than the scenarios with memory: Cuda have threads (2)",
         ),
         (
             efa,
@@ -392,10 +392,10 @@ fn memory_of_ucx_is_host_memory_of_one_rail() {
     assert_eq!(
         problems(&format!("{variants}{transport}{scenarios}")),
         [
-            "spec.transport.ucx.rails: allocation Library needs one rail, but there are 2: UCX allocates the memory of \
+            "spec.transport.ucx.rails: `allocation: Library` supports only one rail, but there are 2, and UCX allocates the memory of \
              each rail separately. Set rails to 1, or remove allocation",
-            "spec.scenarios[1].memory: memory SharedMemory cannot be allocated by UCX, as spec.transport.ucx.allocation \
-             requires. Use memory Heap, or remove allocation",
+            "spec.scenarios[1].memory: memory: SharedMemory cannot be allocated by UCX, as spec.transport.ucx.allocation \
+             requires. Use memory: Heap, or remove allocation",
         ]
     );
 }
@@ -406,8 +406,9 @@ fn active_messages_need_host_memory() {
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
     let transport = "transport: {ucx: {transports: [tcp, cuda_copy], messages: ActiveMessage}}\n";
     let found = problems(&format!("{variants}{transport}{scenarios}"));
-    let expected = "spec.scenarios[0].memory: memory Cuda cannot be used with spec.transport.ucx.messages ActiveMessage, \
-                    because the runner copies short active messages to host memory. Use messages Tag";
+    let expected = "spec.scenarios[0].memory: memory: Cuda cannot be used with spec.transport.ucx.messages: \
+                    ActiveMessage, because the runner copies short active messages to host memory. Use messages: \
+                    Tag";
     assert!(found.contains(&expected.to_owned()), "{found:?}");
 }
 
@@ -505,4 +506,21 @@ fn numbers_of_workers_become_scenarios_without_a_pilot_or_an_integrity_pass() {
     let periods = [pull.push_nanos, pull.pull_nanos, pull.post_nanos, pull.step_nanos];
     assert_eq!(periods, [200_000_000, 200_000_000, 2_000_000_000, 5_000_000]);
     assert_eq!((pull.max_version, valid.scenarios[2].sizes[0]), (500, 10_000_000));
+}
+
+#[test]
+fn total_workers_are_the_workers_per_node_times_the_receivers() {
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}]\n{TCP}placement: {{pattern: ManyToMany, senders: 1, receivers: 4}}\n\
+         scenarios: [{{name: push, parameterServing: {{mode: Push, workersPerNode: [1, 10], maxTime: 20s}}}}, \
+         {{name: pull, parameterServing: {{mode: Pull, maxTime: 20s}}}}]"
+    )))
+    .unwrap();
+    let described = valid.scenarios.iter().map(|scenario| {
+        let serving = scenario.assignment.workload.serving().unwrap();
+        (scenario.assignment.name.as_str(), serving.workers)
+    });
+    // By default, the workers do not share nodes.
+    let expected = [("push-4", 1), ("push-40", 10), ("pull", 1)];
+    assert_eq!(described.collect::<Vec<_>>(), expected);
 }

@@ -5,7 +5,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario};
+use super::{ProblemKind, ValidatedScenario, nixl, once_each};
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
@@ -13,6 +13,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     check_settings("spec.transport", &spec.transport, report);
     check_allocation("spec.transport", &spec.transport, scenarios, report);
     check_messages("spec.transport", &spec.transport, scenarios, report);
+    nixl::check("spec.transport", &spec.transport, scenarios, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
         let Some(transport) = &variant.transport else {
@@ -22,6 +23,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         check_settings(&path, transport, report);
         check_allocation(&path, transport, scenarios, report);
         check_messages(&path, transport, scenarios, report);
+        nixl::check(&path, transport, scenarios, report);
         let rails = transport.rails();
         if rails != expected {
             report.add(
@@ -50,21 +52,40 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     }
 }
 
-/// Reports duplicate settings, and settings that fabricbench itself makes.
+/// Reports duplicate settings, and settings that fabricbench itself sets.
 fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) {
-    let TransportSpec::Ucx(ucx) = transport else {
-        return;
+    let (path, settings): (_, Vec<_>) = match transport {
+        TransportSpec::Ucx(ucx) => (
+            format!("{path}.ucx.settings"),
+            ucx.settings
+                .iter()
+                .map(|setting| (setting.name.as_str(), setting.is_reserved()))
+                .collect(),
+        ),
+        TransportSpec::Nixl(nixl) => (
+            format!("{path}.nixl.parameters"),
+            nixl.parameters
+                .iter()
+                .map(|parameter| (parameter.name.as_str(), parameter.is_reserved()))
+                .collect(),
+        ),
+        TransportSpec::Loopback(_) | TransportSpec::Libfabric(_) | TransportSpec::Verbs(_) => return,
     };
-    let path = format!("{path}.ucx.settings");
-    report.unique_names(&path, ucx.settings.iter().map(|setting| setting.name.as_str()));
-    for (index, setting) in ucx.settings.iter().enumerate() {
-        if setting.is_reserved() {
+    report.unique_names(&path, settings.iter().map(|(name, _)| *name));
+    for (index, (name, is_reserved)) in settings.into_iter().enumerate() {
+        if matches!(transport, TransportSpec::Ucx(_)) && name.starts_with("UCX_") {
+            let name = name.to_owned();
             report.add(
                 format!("{path}[{index}].name"),
-                ProblemKind::ReservedSetting {
-                    name: setting.name.clone(),
-                },
+                ProblemKind::PrefixedSetting { name },
             );
+        } else if is_reserved {
+            let name = name.to_owned();
+            let problem = match transport {
+                TransportSpec::Nixl(_) => ProblemKind::ReservedParameter { name },
+                _ => ProblemKind::ReservedSetting { name },
+            };
+            report.add(format!("{path}[{index}].name"), problem);
         }
     }
 }
@@ -123,12 +144,4 @@ fn check_allocation(
             );
         }
     }
-}
-
-/// The scenarios without the additional ones of a sweep, which differ only in the rate.
-fn once_each(scenarios: &[ValidatedScenario]) -> impl Iterator<Item = &ValidatedScenario> {
-    let mut last = None;
-    scenarios
-        .iter()
-        .filter(move |scenario| last.replace(scenario.index) != Some(scenario.index))
 }

@@ -28,8 +28,8 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 .iter()
                 .map(|env| (env.name.clone(), env.value.clone()))
                 .collect(),
-            library: variant.library.clone(),
-            // Variants that spell out the transport of the run share a process with those that do not.
+            library: variant.library_directory(),
+            // A variant that repeats the transport of the run shares a process with variants that do not set it.
             transport: variant.transport.clone().filter(|own| *own != spec.transport),
         },
         tuning: Tuning {
@@ -38,6 +38,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
             striping: striping_rule(variant.striping, spec.striping),
         },
         channel: variant.channel.unwrap_or_default(),
+        arguments: variant.arguments.clone(),
     });
     expanded.collect()
 }
@@ -48,6 +49,12 @@ fn check(path: &str, variant: &Variant, report: &mut Reporter) {
         report.add(format!("{path}.inject.maxBytes"), ProblemKind::NoBytes { advice });
     }
     check_striping(&format!("{path}.striping"), variant.striping.as_ref(), report);
+    if variant.library_image.is_some() && variant.library.is_none() {
+        report.add(
+            format!("{path}.libraryImage"),
+            ProblemKind::LibraryImageWithoutLibrary,
+        );
+    }
     let names = variant.env.iter().map(|env| env.name.as_str());
     report.unique_names(&format!("{path}.env"), names.clone());
     for (index, name) in names.enumerate() {
@@ -69,8 +76,8 @@ fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter
     }
 }
 
-/// Takes each value from the variant, or from the run if the variant does not set it. The default policy and the
-/// default threshold are those of NIXL.
+/// Takes each value from the variant, or from the run if the variant does not set it. The default policy and threshold
+/// are the defaults of NIXL.
 fn striping_rule(variant: Option<Striping>, run: Option<Striping>) -> StripingRule {
     let policy = variant
         .or(run)

@@ -24,12 +24,12 @@ pub(super) enum Step {
 
 /// Version of the Lease, and the time at which this replica first saw it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenLease {
     version: Option<String>,
     since: Instant,
 }
 
-impl Seen {
+impl SeenLease {
     /// Updates the version after `lease` was read at `now`.
     pub(super) fn update(before: Option<Self>, lease: &Lease, now: Instant) -> Self {
         let version = lease.metadata.resource_version.clone();
@@ -40,7 +40,7 @@ impl Seen {
     }
 }
 
-pub(super) fn step(lease: Option<&Lease>, seen: Option<&Seen>, identity: &str, now: Instant) -> Step {
+pub(super) fn step(lease: Option<&Lease>, seen: Option<&SeenLease>, identity: &str, now: Instant) -> Step {
     let Some(lease) = lease else {
         return Step::Create;
     };
@@ -97,13 +97,13 @@ mod tests {
             holder: "other".to_owned(),
         };
         let first = lease("1", Some("other"));
-        let seen = Seen::update(None, &first, begin);
+        let seen = SeenLease::update(None, &first, begin);
         assert_eq!(step(Some(&first), Some(&seen), "me", at(15)), waits);
         let renewed = lease("2", Some("other"));
-        let seen_later = Seen::update(Some(seen.clone()), &renewed, at(14));
+        let seen_later = SeenLease::update(Some(seen.clone()), &renewed, at(14));
         assert_eq!(step(Some(&renewed), Some(&seen_later), "me", at(29)), waits);
         assert_eq!(step(Some(&renewed), Some(&seen_later), "me", at(30)), Step::Take);
-        let same = Seen::update(Some(seen), &first, at(14));
+        let same = SeenLease::update(Some(seen), &first, at(14));
         assert_eq!(step(Some(&first), Some(&same), "me", at(16)), Step::Take);
     }
 

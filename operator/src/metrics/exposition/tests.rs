@@ -11,7 +11,7 @@ use reader::{Labels, Metrics, read};
 #[path = "../../../tests/exposition/reader.rs"]
 mod reader;
 
-fn written(runs: Vec<RunValues>) -> String {
+fn write_exposition(runs: Vec<RunValues>) -> String {
     let runs = runs.into_iter().map(SelectedRun::whole).collect();
     open_metrics(Selection {
         runs,
@@ -26,7 +26,7 @@ fn samples(metrics: &Metrics) -> usize {
 
 #[test]
 fn finished_run_with_every_kind_of_value() {
-    let text = written(vec![fixture::values("nixl-1", 0)]);
+    let text = write_exposition(vec![fixture::values("nixl-1", 0)]);
     let metrics = read(&text);
     assert_eq!(metrics.len(), results::all().count());
     insta::assert_snapshot!(text);
@@ -34,7 +34,7 @@ fn finished_run_with_every_kind_of_value() {
 
 #[test]
 fn samples_have_the_documented_labels() {
-    let metrics = read(&written(vec![fixture::values("nixl-1", 0)]));
+    let metrics = read(&write_exposition(vec![fixture::values("nixl-1", 0)]));
     for metric in results::all() {
         let Definition { name, labels, .. } = metric.definition;
         let mut documented: Vec<&str> = labels.iter().map(|label| label.name).collect();
@@ -49,7 +49,7 @@ fn samples_have_the_documented_labels() {
 #[test]
 fn new_run_has_a_creation_time_and_no_results() {
     let run = fixture::with_status("new", 0, json!({}));
-    let metrics = read(&written(vec![RunValues::from_run(&run, ALL)]));
+    let metrics = read(&write_exposition(vec![RunValues::from_run(&run, ALL)]));
     assert_eq!(
         metrics["fabricbench_run_created_timestamp_seconds"]
             .values()
@@ -84,7 +84,7 @@ proptest! {
         status["comparisons"][0]["effectPpm"] = change.into();
         status["environment"]["libraries"] = json!(names);
         let run = fixture::with_status("r", 0, status);
-        let metrics = read(&written(vec![RunValues::from_run(&run, ALL)]));
+        let metrics = read(&write_exposition(vec![RunValues::from_run(&run, ALL)]));
         let of_arm = |metric: &str, name: &str, size: u64| {
             let mut series = metrics[metric].iter();
             let wanted = |labels: &Labels| labels["arm"] == name && labels["size_bytes"] == size.to_string();
@@ -98,7 +98,7 @@ proptest! {
             Some(1.0 + change as f64 / 1e6)
         );
         let whole = samples(&metrics);
-        let bounded = read(&written(vec![RunValues::from_run(&run, max_series)]));
+        let bounded = read(&write_exposition(vec![RunValues::from_run(&run, max_series)]));
         let omitted = bounded["fabricbench_run_series_dropped"].values().sum::<f64>() as usize;
         prop_assert_eq!(samples(&bounded) + omitted, whole);
         // One series, the number of omitted runs, does not belong to the run.

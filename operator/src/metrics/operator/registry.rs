@@ -55,7 +55,7 @@ impl Metrics {
     }
 
     /// Records a finished reconciliation. `category` is set if the reconciliation failed.
-    pub fn reconciled(&self, duration: Duration, category: Option<Category>) {
+    pub fn record_reconciliation(&self, duration: Duration, category: Option<Category>) {
         self.0.reconcile_duration.observe(duration.as_secs_f64());
         if let Some(category) = category {
             self.0
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn formatted_metrics_contain_recorded_values() {
         let metrics = Metrics::new().unwrap();
-        metrics.reconciled(Duration::from_millis(3), Some(Category::RequestFailed));
+        metrics.record_reconciliation(Duration::from_millis(3), Some(Category::RequestFailed));
         metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
         metrics.api_request("get", None, Duration::from_secs(1));
         metrics.set_queue_depth(7);
@@ -198,10 +198,10 @@ mod tests {
             let (name, help) = (definition.name.to_owned(), definition.help.to_owned());
             (name, definition.kind.as_str().to_owned(), help, labels.collect())
         });
-        type Described = BTreeSet<(String, String, String, BTreeSet<String>)>;
+        type MetricDescriptions = BTreeSet<(String, String, String, BTreeSet<String>)>;
         assert_eq!(
-            registered.collect::<Described>(),
-            documented.collect::<Described>()
+            registered.collect::<MetricDescriptions>(),
+            documented.collect::<MetricDescriptions>()
         );
     }
 }

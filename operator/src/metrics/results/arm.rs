@@ -1,12 +1,12 @@
 //! Metrics of an arm at one size.
 
-use crds::v1alpha1::{Engagement, ServingResult};
+use crds::v1alpha1::Engagement;
 
 use super::metric::{
     ARM, ARM_LABELS, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
     metric, single,
 };
-use crate::metrics::values::{ArmValues, OPTIMIZATIONS, QUANTILES};
+use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
 
 const NANOS: f64 = 1e9;
 const PPM: f64 = 1e6;
@@ -18,16 +18,14 @@ const ENGAGEMENTS: [Engagement; 4] = [
     Engagement::NotApplicable,
 ];
 
-fn serving(arm: &ArmValues) -> Option<ServingResult> {
-    arm.observed.as_ref().and_then(|observed| observed.serving)
-}
-
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 24] = [
+pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
-        "Latency over all rounds and pairs: one-way for ping-pong, from post to completion for transfers",
+        "Latency over all rounds and pairs: one-way for ping-pong, from post to completion for transfers, from the first call of \
+         a sample to its reply for calls, from the message to its confirmation for a memory footprint, and from the \
+         publication of a version to its use for parameter serving",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -47,7 +45,7 @@ pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_throughput_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second, median of the rounds",
+        "Payload bytes per second, median of the rounds; absent if no bytes are moved, as in local calls and shared memory",
         ARM_LABELS,
         Samples::Arm(|arm, emit| single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
     ),
@@ -106,7 +104,7 @@ pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_ping_p99_seconds",
         "seconds",
-        "99th percentile of the round-trip time of pings on the idle fabric and beside the messages, over all rounds",
+        "99th percentile of the round-trip time of pings on the idle fabric and during the messages, over all rounds",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -148,7 +146,7 @@ pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_receiver_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second at the slowest and the fastest receiver of the pattern ManyToMany",
+        "Payload bytes per second of the slowest and the fastest receiver of the pattern ManyToMany",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -198,7 +196,7 @@ pub(super) const METRICS: [ResultMetric; 24] = [
     metric(
         "fabricbench_arm_first_batch_seconds",
         "seconds",
-        "Duration of the first batch of the warm-up of a case: median over the rounds",
+        "Duration of the first warm-up batch of a case: median over the rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let nanos = arm
@@ -206,6 +204,28 @@ pub(super) const METRICS: [ResultMetric; 24] = [
                 .as_ref()
                 .and_then(|observed| observed.first_batch_nanos);
             single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_reported_latency_seconds",
+        "seconds",
+        "Latency that a command reports, as defined by its tool: median over the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let observed = arm.observed.as_ref();
+            let nanos = observed.and_then(|observed| observed.reported_latency_nanos);
+            single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+        }),
+    ),
+    metric(
+        "fabricbench_arm_reported_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth that a command reports, as defined by its tool: median over the rounds",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let observed = arm.observed.as_ref();
+            let rate = observed.and_then(|observed| observed.reported_bytes_per_second);
+            single(rate.map(|rate| rate as f64), emit);
         }),
     ),
     metric(
@@ -251,7 +271,7 @@ pub(super) const METRICS: [ResultMetric; 24] = [
         "fabricbench_arm_footprint_bytes",
         "bytes",
         "Memory of a host and its consumers, median of the rounds: Pss of the host alone, Pss of a consumer without and with \
-         the tensor, its Rss, Pss of the tensor in all processes, and what sharing saves",
+         the tensor, its Rss, Pss of the tensor in all processes, and memory saved by sharing",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -327,76 +347,6 @@ pub(super) const METRICS: [ResultMetric; 24] = [
             for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
                 emit_enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
             }
-        }),
-    ),
-    metric(
-        "fabricbench_arm_version_lag_mean",
-        "",
-        "Mean version lag over all steps of the workers of parameter serving: the number of newer versions",
-        ARM_LABELS,
-        Samples::Arm(|arm, emit| {
-            let lag = serving(arm).map(|serving| serving.version_lag_mean_ppm as f64 / PPM);
-            single(lag, emit);
-        }),
-    ),
-    metric(
-        "fabricbench_arm_time_lag_seconds",
-        "seconds",
-        "Time lag at the steps of the workers of parameter serving, over all rounds",
-        &[
-            RUN_NAMESPACE,
-            RUN,
-            SCENARIO,
-            SIZE,
-            ARM,
-            label("quantile", "0.5, 0.99, 1"),
-        ],
-        Samples::Arm(|arm, emit| {
-            if let Some(serving) = serving(arm) {
-                emit(&["0.5"], serving.time_lag_p50_nanos as f64 / NANOS);
-                if let Some(nanos) = serving.time_lag_p99_nanos {
-                    emit(&["0.99"], nanos as f64 / NANOS);
-                }
-                emit(&["1"], serving.time_lag_max_nanos as f64 / NANOS);
-            }
-        }),
-    ),
-    metric(
-        "fabricbench_arm_push_seconds",
-        "seconds",
-        "Time from the publication of a version of parameter serving to its delivery by the trainer, over all rounds",
-        &[
-            RUN_NAMESPACE,
-            RUN,
-            SCENARIO,
-            SIZE,
-            ARM,
-            label("quantile", "0.5, 1"),
-        ],
-        Samples::Arm(|arm, emit| {
-            let push = serving(arm).map(|serving| [serving.push_p50_nanos, serving.push_max_nanos]);
-            for (quantile, nanos) in ["0.5", "1"].into_iter().zip(push.into_iter().flatten()) {
-                if let Some(nanos) = nanos {
-                    emit(&[quantile], nanos as f64 / NANOS);
-                }
-            }
-        }),
-    ),
-    metric(
-        "fabricbench_arm_torn_versions",
-        "versions",
-        "Number of torn versions that the workers of parameter serving detected and did not use, over all rounds",
-        ARM_LABELS,
-        Samples::Arm(|arm, emit| single(serving(arm).map(|serving| serving.torn as f64), emit)),
-    ),
-    metric(
-        "fabricbench_arm_lost_datagrams",
-        "datagrams",
-        "Number of datagrams that did not reach a worker of parameter serving, over all rounds and workers",
-        ARM_LABELS,
-        Samples::Arm(|arm, emit| {
-            let lost = serving(arm).and_then(|serving| serving.datagrams_lost);
-            single(lost.map(|lost| lost as f64), emit);
         }),
     ),
 ];

@@ -19,7 +19,7 @@ pub enum Row {
     Pair(PairValues),
 }
 
-/// Results of an arm. Units are those of [`ArmResult`].
+/// Results of an arm, in the units of [`ArmResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ArmValues {
@@ -35,11 +35,12 @@ pub struct ArmValues {
     pub valid: bool,
     /// Engagement of each optimization in [`OPTIMIZATIONS`].
     pub engagements: [Option<Engagement>; 3],
-    /// What was observed besides the operations. Boxed, because most arms have none.
+    /// Additional observations. Boxed, because most arms have none.
     pub observed: Option<Box<ObservedValues>>,
 }
 
-/// Directions, flushes, pings, flows, calls, footprint and staleness of an arm. Units are those of [`ArmResult`].
+/// Directions, flushes, pings, flows, calls, footprint, reported values and staleness of an arm. The units are the same
+/// as in [`ArmResult`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ObservedValues {
@@ -51,6 +52,8 @@ pub struct ObservedValues {
     pub flows: Option<FlowsResult>,
     pub read_back: Option<ReadBackResult>,
     pub first_batch_nanos: Option<u64>,
+    pub reported_latency_nanos: Option<u64>,
+    pub reported_bytes_per_second: Option<u64>,
     pub serving: Option<ServingResult>,
 }
 
@@ -64,7 +67,7 @@ pub const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Coalesce,
 ];
 
-/// Comparison of an arm with the baseline. Units are those of [`ComparisonResult`].
+/// Comparison of an arm with the baseline, in the units of [`ComparisonResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ComparisonValues {
@@ -81,7 +84,7 @@ pub struct ComparisonValues {
     pub withheld: Option<WithheldReason>,
 }
 
-/// Deviation of a pair of nodes. Units are those of [`PairResult`].
+/// Deviation of a pair of nodes, in the units of [`PairResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct PairValues {
@@ -153,7 +156,7 @@ impl<'a> NamedRow<'a> {
     }
 }
 
-fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
+fn observed_values(result: &ArmResult) -> Option<Box<ObservedValues>> {
     let observed = ObservedValues {
         directions: result.directions,
         flush: result.flush,
@@ -163,6 +166,8 @@ fn observed(result: &ArmResult) -> Option<Box<ObservedValues>> {
         flows: result.flows,
         read_back: result.read_back,
         first_batch_nanos: result.first_batch_nanos,
+        reported_latency_nanos: result.reported_latency_nanos,
+        reported_bytes_per_second: result.reported_bytes_per_second,
         serving: result.serving,
     };
     (observed != ObservedValues::default()).then(|| Box::new(observed))
@@ -192,7 +197,7 @@ fn arm(result: &ArmResult) -> NamedRow<'_> {
             bytes_per_second: result.bytes_per_second,
             completions_per_second: result.completions_per_second,
             cpu_nanos_per_gib: result.cpu_nanos_per_gib,
-            observed: observed(result),
+            observed: observed_values(result),
             valid_rounds: result.valid_rounds,
             valid: result.validity == CaseValidity::Valid,
             engagements: OPTIMIZATIONS.map(engagement),

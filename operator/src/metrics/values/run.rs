@@ -25,7 +25,7 @@ pub(in crate::metrics) fn values(run: &BenchmarkRun, status: &BenchmarkRunStatus
         namespace: text(metadata.namespace.as_deref().unwrap_or_default()),
         name: text(metadata.name.as_deref().unwrap_or_default()),
         created: created.map(|created| created.0.as_second()),
-        finished: finished(status),
+        finished: finish_time(status),
         state: status.state,
         outcome: status.outcome,
         conditions: conditions(status),
@@ -65,7 +65,7 @@ fn node_deviations(status: &BenchmarkRunStatus) -> Box<[(Box<str>, i64)]> {
 }
 
 /// Returns the finish time from the controller state, or from the conditions of a local run.
-fn finished(status: &BenchmarkRunStatus) -> Option<i64> {
+fn finish_time(status: &BenchmarkRunStatus) -> Option<i64> {
     let recorded = status
         .execution
         .as_ref()

@@ -4,7 +4,7 @@
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
 
-use super::{AttemptInputs, resources, security};
+use super::{AttemptInputs, library, resources, security};
 
 /// Directory of the volume to which the runner is copied.
 const INSTALL_DIRECTORY: &str = "/fabricbench";
@@ -17,6 +17,11 @@ pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
     attempt.image() != attempt.config.runner_image
 }
 
+/// Whether the pod has a volume with the runner: for the worker, or for the init containers of other images.
+pub(super) fn has_runner_volume(attempt: &AttemptInputs<'_>) -> bool {
+    needs_installer(attempt) || !library::copies(attempt).is_empty()
+}
+
 /// Init container that copies the runner to the volume.
 pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
     Container {
@@ -25,7 +30,7 @@ pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
         image_pull_policy: attempt.config.image_pull_policy.clone(),
         args: Some(vec!["install".to_owned(), INSTALL_DIRECTORY.to_owned()]),
         resources: Some(resources::installer()),
-        security_context: Some(security::restricted()),
+        security_context: Some(security::restricted_context()),
         volume_mounts: Some(vec![mount(false)]),
         ..Container::default()
     }

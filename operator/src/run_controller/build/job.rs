@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule
 
 use super::{AttemptInputs, labels, pod};
 
-/// Time beyond the deadlines of the run after which the Job ends by itself, in case no controller enforces the
+/// Time beyond the deadlines of the run after which the Job ends on its own, in case no controller enforces the
 /// deadlines.
 const BACKSTOP_SECONDS: i64 = 3600;
 

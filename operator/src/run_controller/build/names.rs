@@ -15,12 +15,12 @@ const DIGITS: usize = 10;
 /// run.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;
-    format!("fb-{}-l{leg}-a{attempt}", short(uid))
+    format!("fb-{}-l{leg}-a{attempt}", short_uid(uid))
 }
 
 /// Name of the ConfigMap that holds part `part` (from 0) of a record chain. `uid` is the UID of the run.
 pub fn records(uid: &str, part: u32) -> String {
-    format!("fb-{}-records-{part}", short(uid))
+    format!("fb-{}-records-{part}", short_uid(uid))
 }
 
 /// DNS name of worker 0 of an attempt, within the namespace.
@@ -29,7 +29,7 @@ pub fn coordinator(uid: &str, id: AttemptId) -> String {
     format!("{name}-0.{name}")
 }
 
-fn short(uid: &str) -> String {
+fn short_uid(uid: &str) -> String {
     let digest = crds::record::hex(&Sha256::digest(uid.as_bytes()));
     digest.chars().take(DIGITS).collect()
 }

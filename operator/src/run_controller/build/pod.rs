@@ -1,18 +1,20 @@
 //! The pod template of a worker. Performs no I/O.
 
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference, PodSpec, PodTemplateSpec,
-    Volume, VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
+    PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config_map::ASSIGNMENT_KEY;
 use super::resources::WorkerResources;
-use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, security};
+use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, library, security};
 use crds::names;
 use crds::units::Size;
 
+/// Name of the volume of the run's PersistentVolumeClaim.
+const CLAIM_VOLUME: &str = "shared";
 /// Directory in which the assignment is mounted.
 const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
 /// File to which the runner writes the end record, which the kubelet reads as the termination message.
@@ -52,7 +54,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             // Otherwise, the kubelet would set environment variables for all Services in the namespace.
             enable_service_links: Some(false),
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
-            init_containers: image::needs_installer(attempt).then(|| vec![image::installer(attempt)]),
+            init_containers: init_containers(attempt),
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
             priority_class_name: placement.priority_class_name.clone(),
             restart_policy: Some("Never".to_owned()),
@@ -64,6 +66,20 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             ..PodSpec::default()
         }),
     }
+}
+
+/// Containers that install the runner and copy libraries of other images; `None` if none are needed.
+fn init_containers(attempt: &AttemptInputs<'_>) -> Option<Vec<Container>> {
+    if !image::has_runner_volume(attempt) {
+        return None;
+    }
+    let copies = library::copies(attempt);
+    let copying = copies.iter().map(|copy| library::container(attempt, copy));
+    Some(
+        std::iter::once(image::installer(attempt))
+            .chain(copying)
+            .collect(),
+    )
 }
 
 fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container {
@@ -79,7 +95,11 @@ fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container
         mounted("tmp", "/tmp", false),
         mounted("shm", "/dev/shm", false),
     ];
+    let claim = attempt.run.spec.resources.persistent_volume_claim.as_ref();
+    mounts.extend(claim.map(|_| mounted(CLAIM_VOLUME, names::SHARED_DIRECTORY, false)));
     mounts.extend(needs_installer.then(|| image::mount(true)));
+    let copies = library::copies(attempt);
+    mounts.extend(copies.iter().map(|copy| library::mount(copy, true)));
     let arguments = ["worker", "--assignment"].map(str::to_owned);
     let file = format!("{ASSIGNMENT_DIRECTORY}/{ASSIGNMENT_KEY}");
     Container {
@@ -120,7 +140,23 @@ fn volumes(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Vec<Volu
         empty("tmp", None, TEMPORARY_BYTES),
         empty("shm", Some("Memory"), resources.shared_memory),
     ];
-    volumes
-        .extend(image::needs_installer(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)));
+    let claim = attempt.run.spec.resources.persistent_volume_claim.as_ref();
+    volumes.extend(claim.map(|name| Volume {
+        name: CLAIM_VOLUME.to_owned(),
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+            claim_name: name.clone(),
+            read_only: None,
+        }),
+        ..Volume::default()
+    }));
+    volumes.extend(
+        image::has_runner_volume(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)),
+    );
+    let copies = library::copies(attempt);
+    volumes.extend(
+        copies
+            .iter()
+            .map(|copy| empty(&library::name(copy), None, names::MAX_LIBRARY_BYTES)),
+    );
     volumes
 }

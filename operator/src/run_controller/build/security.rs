@@ -1,8 +1,8 @@
 //! The security contexts of pods. Performs no I/O.
 //!
-//! A worker pod meets the `restricted` Pod Security Standard: it runs as a non-root user, without privileges,
-//! capabilities or host namespaces. In addition, it has no service account token, and only `/tmp` and `/dev/shm` are
-//! writable. The only exception is [`crate::options::OperatorConfig::ipc_lock`].
+//! A worker pod meets the `restricted_context` Pod Security Standard: it runs as a non-root user, without privileges,
+//! capabilities or host namespaces. In addition, it has no service account token, and only `/tmp`, `/dev/shm` and the
+//! PersistentVolumeClaim of the run are writable. The only exception is [`crate::options::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 
@@ -26,7 +26,7 @@ pub(super) fn pod(root: bool) -> PodSecurityContext {
 
 /// Security context of the worker container. `ipc_lock` adds the `IPC_LOCK` capability, which permits locking memory.
 pub(super) fn worker(ipc_lock: bool) -> SecurityContext {
-    let mut context = restricted();
+    let mut context = restricted_context();
     if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {
         capabilities.add = Some(vec!["IPC_LOCK".to_owned()]);
     }
@@ -34,7 +34,7 @@ pub(super) fn worker(ipc_lock: bool) -> SecurityContext {
 }
 
 /// Security context without privileges and with a read-only root file system.
-pub(super) fn restricted() -> SecurityContext {
+pub(super) fn restricted_context() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
         capabilities: Some(Capabilities {

@@ -11,13 +11,13 @@ use crate::run_controller::observed::{JobState, PodState};
 
 /// Delay after the end of a deleted pod's grace period before the pod is considered stuck.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// Time after the end of the run for which a Job whose worker 0 has ended may continue, so that it can finish by itself
+/// Time after the end of the run for which a Job whose worker 0 has ended may continue, so that it can finish on its own
 /// and the logs of its pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone or
 /// abandoned.
-pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
+pub(super) fn decide_deleting(inputs: &Inputs<'_>) -> Decision {
     let observed = inputs.observed;
     let wait = |until| inputs.decision(Action::Wait { until }, None);
     if let Some(job) = observed.jobs.iter().find(|job| !job.deleting) {
@@ -27,13 +27,13 @@ pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
         return wait(None);
     }
     let cached: Vec<_> = observed.pods.iter().collect();
-    if !remaining(inputs, &cached).is_empty() {
+    if !remaining_pods(inputs, &cached).is_empty() {
         return wait(next_overdue(inputs, &cached));
     }
     let Some(live) = &observed.live_pods else {
         return inputs.decision(Action::ListPods, None);
     };
-    match remaining(inputs, &live.iter().collect::<Vec<_>>()).is_empty() {
+    match remaining_pods(inputs, &live.iter().collect::<Vec<_>>()).is_empty() {
         true => inputs.decision(Action::RemoveFinalizer, None),
         false => wait(inputs.after(POD_LIST_INTERVAL)),
     }
@@ -82,13 +82,13 @@ pub(super) fn delete(job: &JobState) -> Action {
 }
 
 /// The pods for which the run has to wait, which are all pods except abandoned ones.
-pub(super) fn remaining<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
+pub(super) fn remaining_pods<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
     let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(pod, inputs.now);
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
 /// Message about the pods that are stuck terminating; `None` if no pod is stuck.
-pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
+pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
     let overdue: Vec<_> = inputs
         .observed
         .pods

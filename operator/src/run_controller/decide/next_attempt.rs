@@ -20,7 +20,7 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
         return inputs.decision(cleanup::delete(job), None);
     }
     if observed.suspend {
-        return suspended(inputs);
+        return decide_suspended(inputs);
     }
     if persisted.suspended {
         let phase = Phase::Pending {
@@ -86,7 +86,7 @@ enum Obstacle {
 fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     let observed = inputs.observed;
     let pods: Vec<&PodState> = observed.pods.iter().collect();
-    let pods = cleanup::remaining(inputs, &pods);
+    let pods = cleanup::remaining_pods(inputs, &pods);
     let terminating = |message: String, until| {
         Obstacle::Waiting(Waiting {
             until,
@@ -129,7 +129,7 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
         None => Obstacle::Unknown,
         Some(live) => {
             let live: Vec<_> = live.iter().collect();
-            match cleanup::remaining(inputs, &live).len() {
+            match cleanup::remaining_pods(inputs, &live).len() {
                 0 => Obstacle::None,
                 count => terminating(
                     format!(
@@ -151,7 +151,7 @@ fn pod_count(count: usize) -> String {
     }
 }
 
-fn suspended(inputs: &Inputs<'_>) -> Decision {
+fn decide_suspended(inputs: &Inputs<'_>) -> Decision {
     if !inputs.observed.persisted.suspended {
         return inputs.record(transitions::suspended(inputs), Phase::Suspended);
     }

@@ -24,9 +24,9 @@ const NO_LIBC: &str =
 /// end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     ended_by_kubelet(pod)
-        .or_else(|| disrupted(pod))
-        .or_else(|| terminated(pod))
-        .or_else(|| waiting(pod, now))
+        .or_else(|| disruption_outcome(pod))
+        .or_else(|| termination_outcome(pod))
+        .or_else(|| waiting_outcome(pod, now))
         .or_else(|| {
             pod.deletion_deadline.map(|_| {
                 AttemptOutcome::Disrupted(Reason::PodDeleted, format!("pod {} was deleted", pod.name))
@@ -48,7 +48,7 @@ fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
 }
 
 /// Outcome if the `DisruptionTarget` condition shows that the cluster is terminating the pod.
-fn disrupted(pod: &PodState) -> Option<AttemptOutcome> {
+fn disruption_outcome(pod: &PodState) -> Option<AttemptOutcome> {
     let disruption = pod.disruption.as_ref()?;
     let reason = match disruption.reason.as_str() {
         "PreemptionByScheduler" | "PreemptionByKubeScheduler" => Reason::Preempted,
@@ -58,11 +58,11 @@ fn disrupted(pod: &PodState) -> Option<AttemptOutcome> {
     Some(AttemptOutcome::Disrupted(reason, describe(pod, disruption)))
 }
 
-fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
+fn termination_outcome(pod: &PodState) -> Option<AttemptOutcome> {
     if let Some(install) = &pod.install_failure {
-        return Some(killed(pod, install).unwrap_or_else(|| {
+        return Some(kill_outcome(pod, install).unwrap_or_else(|| {
             let message = format!(
-                "pod {}: the runner could not be installed: {}",
+                "pod {}: the runner or a library could not be copied into the pod: {}",
                 pod.name,
                 describe_termination(install)
             );
@@ -84,7 +84,7 @@ fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
         "StartError" | "ContainerCannotRun" => {
             Some(AttemptOutcome::Failed(Reason::WorkerStartFailed, message()))
         }
-        _ => killed(pod, termination),
+        _ => kill_outcome(pod, termination),
     }
 }
 
@@ -95,7 +95,7 @@ fn lacks_libc(termination: &ContainerTermination) -> bool {
     message.contains("fabricbench-runner") && message.contains("no such file or directory")
 }
 
-fn killed(pod: &PodState, termination: &ContainerTermination) -> Option<AttemptOutcome> {
+fn kill_outcome(pod: &PodState, termination: &ContainerTermination) -> Option<AttemptOutcome> {
     let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
     match termination.reason.as_str() {
         "OOMKilled" => None,
@@ -108,7 +108,7 @@ fn killed(pod: &PodState, termination: &ContainerTermination) -> Option<AttemptO
     }
 }
 
-fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
+fn waiting_outcome(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     let waiting = pod.waiting.as_ref()?;
     match waiting.reason.as_str() {
         "InvalidImageName" | "ErrImageNeverPull" => Some(AttemptOutcome::Failed(

@@ -97,10 +97,10 @@ fn end(
                     state.disruptions,
                     reason.as_str()
                 );
-                failed(Reason::BackoffLimitExceeded, message)
+                failed_phase(Reason::BackoffLimitExceeded, message)
             })
         }
-        AttemptOutcome::Failed(reason, message) => Some(failed(*reason, message.clone())),
+        AttemptOutcome::Failed(reason, message) => Some(failed_phase(*reason, message.clone())),
     };
     match final_phase {
         Some(phase) => (mark_finished(state, inputs.now), phase),
@@ -148,7 +148,7 @@ pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (
     let message = message.to_owned();
     let explanation = Some((reason, &message));
     close_attempt(&mut state, inputs, AttemptState::Failed, explanation, inputs.now);
-    (mark_finished(state, inputs.now), failed(reason, message))
+    (mark_finished(state, inputs.now), failed_phase(reason, message))
 }
 
 /// `state` after the run has finished at `now`.
@@ -160,7 +160,7 @@ pub(super) fn mark_finished(state: ExecutionState, now: Timestamp) -> ExecutionS
     }
 }
 
-fn failed(reason: Reason, message: String) -> Phase {
+fn failed_phase(reason: Reason, message: String) -> Phase {
     Phase::Failed { reason, message }
 }
 

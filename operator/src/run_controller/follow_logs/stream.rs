@@ -139,7 +139,7 @@ impl Stream {
     }
 
     /// Number of bytes that have not been taken yet.
-    pub(super) fn buffered(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 

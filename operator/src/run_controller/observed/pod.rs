@@ -130,7 +130,7 @@ impl PodState {
             .find(|container| container.name == crate::run_controller::build::WORKER_CONTAINER);
         let installs = status.init_container_statuses.iter().flatten();
         let state = worker.and_then(|worker| worker.state.as_ref());
-        let mut waiting = installs.clone().chain(worker).filter_map(waiting);
+        let mut waiting = installs.clone().chain(worker).filter_map(waiting_reason);
         Some(Self {
             attempt: AttemptId {
                 leg: label(names::LABEL_LEG)?,
@@ -155,9 +155,9 @@ impl PodState {
             deletion_deadline: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             waiting: waiting.next(),
             started_at: state.and_then(started_at),
-            terminated: state.and_then(terminated),
+            terminated: state.and_then(termination),
             install_failure: installs
-                .filter_map(|container| terminated(container.state.as_ref()?))
+                .filter_map(|container| termination(container.state.as_ref()?))
                 .find(|terminated| terminated.exit_code != 0),
             disruption: condition(status, "DisruptionTarget", "True").map(|(reason, _)| reason),
             status_reason: status.reason.as_ref().map(|reason| ContainerReason {
@@ -189,7 +189,7 @@ fn condition(
     Some((reason, condition.last_transition_time.as_ref().map(|time| time.0)))
 }
 
-fn waiting(container: &ContainerStatus) -> Option<ContainerReason> {
+fn waiting_reason(container: &ContainerStatus) -> Option<ContainerReason> {
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     Some(ContainerReason {
         reason: text(&waiting.reason),
@@ -206,7 +206,7 @@ fn started_at(state: &ContainerState) -> Option<Timestamp> {
     running.or_else(terminated).map(|time| time.0)
 }
 
-fn terminated(state: &ContainerState) -> Option<ContainerTermination> {
+fn termination(state: &ContainerState) -> Option<ContainerTermination> {
     let terminated = state.terminated.as_ref()?;
     Some(ContainerTermination {
         exit_code: terminated.exit_code,

@@ -85,12 +85,12 @@ impl Schedule {
     }
 
     /// Number of runs that are waiting for a slot.
-    pub(super) fn queued(&self) -> usize {
+    pub(super) fn queued_count(&self) -> usize {
         self.queued.len()
     }
 
     /// Number of runs whose last reconciliation failed.
-    pub(super) fn failing(&self) -> usize {
+    pub(super) fn failing_count(&self) -> usize {
         self.failing
     }
 

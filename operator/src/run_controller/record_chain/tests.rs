@@ -13,7 +13,7 @@ fn run() -> BenchmarkRun {
 }
 
 /// Appends each text, and writes the parts in the same order as the controller.
-fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
+fn write_chain(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
     let run = run();
     let mut chain = RecordChain::default();
     let mut objects: Vec<ConfigMap> = Vec::new();
@@ -62,7 +62,7 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
 #[test]
 fn reads_back_what_was_appended() {
     let texts = vec![b"one\n".to_vec(), b"two\nthree\n".to_vec()];
-    let (chain, objects) = written(&texts);
+    let (chain, objects) = write_chain(&texts);
     let head = chain.reference("uid").unwrap();
     let (again, lines) = read(&objects, Some(&head.sha256)).unwrap();
     assert_eq!((again, lines), (chain, texts.concat()));
@@ -72,7 +72,7 @@ fn reads_back_what_was_appended() {
 #[test]
 fn limits_the_size_of_parts_and_makes_full_parts_immutable() {
     let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
-    let (chain, objects) = written(&texts);
+    let (chain, objects) = write_chain(&texts);
     assert_eq!((chain.parts(), objects.len()), (3, 3));
     for object in &objects {
         let size: usize = object
@@ -91,16 +91,16 @@ fn limits_the_size_of_parts_and_makes_full_parts_immutable() {
 
 #[test]
 fn accepts_a_chain_that_continues_after_the_digest_in_the_status() {
-    let (first, _) = written(&[b"one\n".to_vec()]);
+    let (first, _) = write_chain(&[b"one\n".to_vec()]);
     let expected = first.reference("uid").unwrap().sha256;
-    let (_, objects) = written(&[b"one\n".to_vec(), b"two\n".to_vec()]);
+    let (_, objects) = write_chain(&[b"one\n".to_vec(), b"two\n".to_vec()]);
     assert_eq!(read(&objects, Some(&expected)).unwrap().1, b"one\ntwo\n");
 }
 
 #[test]
 fn rejects_missing_reordered_and_changed_parts() {
     let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
-    let (chain, objects) = written(&texts);
+    let (chain, objects) = write_chain(&texts);
     let head = chain.reference("uid").unwrap().sha256;
     let error = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();
 
@@ -125,7 +125,7 @@ fn rejects_missing_reordered_and_changed_parts() {
 
 #[test]
 fn rejects_a_member_that_expands_beyond_the_limit() {
-    let (_, mut objects) = written(&[b"one\n".to_vec()]);
+    let (_, mut objects) = write_chain(&[b"one\n".to_vec()]);
     *bytes(&mut objects[0]) = compress(&vec![b'x'; MAX_APPEND_BYTES + 1]).unwrap();
     let error = read(&objects, None).unwrap_err().to_string();
     assert!(error.contains("expands to more than"), "{error}");
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn reads_back_any_sequence_of_appends(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..12)) {
-        let (chain, objects) = written(&texts);
+        let (chain, objects) = write_chain(&texts);
         let (again, lines) = read(&objects, None).unwrap();
         prop_assert_eq!(again, chain);
         prop_assert_eq!(lines, texts.concat());

@@ -191,7 +191,7 @@ mod tests {
     use crate::metrics::fixture;
 
     /// The run after a round trip through the cache.
-    fn cached(run: &BenchmarkRun) -> BenchmarkRun {
+    fn cache_round_trip(run: &BenchmarkRun) -> BenchmarkRun {
         match cached_run(json(run)) {
             CachedRun::Run(packed, _) => packed.unpack().unwrap(),
             CachedRun::Unreadable(unreadable) => panic!("{}", unreadable.reason),
@@ -219,7 +219,12 @@ mod tests {
                 run.metadata.annotations = Some([(LAST_APPLIED.to_owned(), "{}".to_owned())].into());
                 let mut expected = run.clone();
                 expected.metadata.annotations = Some([].into());
-                assert_eq!(json(&cached(&run)), json(&expected), "{}", path.display());
+                assert_eq!(
+                    json(&cache_round_trip(&run)),
+                    json(&expected),
+                    "{}",
+                    path.display()
+                );
                 seen += 1;
             }
         }
@@ -234,7 +239,7 @@ mod tests {
         let conditions = status.conditions.clone();
         let execution = status.execution.get_or_insert_default();
         execution.finished_at = Some("2026-03-01T10:00:00Z".to_owned());
-        let cached = cached(&run);
+        let cached = cache_round_trip(&run);
         let status = cached.status.unwrap();
         assert_eq!((status.results, status.conditions), (Vec::new(), conditions));
         assert_eq!(

@@ -140,7 +140,7 @@ pub(super) fn error(status: StatusCode, reason: &str) -> Response {
 }
 
 /// Response to a watch whose resource version is too old.
-pub(super) fn expired() -> Response {
+pub(super) fn expired_response() -> Response {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": "Expired", "code": 410,
         "message": "too old resource version",

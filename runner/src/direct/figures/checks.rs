@@ -1,4 +1,4 @@
-//! Conditions under which a measurement is wrong, or was disturbed. Performs no I/O.
+//! Checks whether a measurement is incorrect or was disturbed. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::direct::request::RequestedScenario;
 /// Tolerance of times and rates: clocks and nominal link rates are not exact.
 const TOLERANCE: f64 = 1.02;
 
-/// Number of samples that run at the same time. A sample of a ping-pong is half of a round trip.
+/// Number of samples that are in progress at the same time. A sample of a ping-pong is half of a round trip.
 pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     match scenario {
         RequestedScenario::LargeArray(_) => 1.0,
@@ -34,11 +34,12 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
         return Ok(());
     };
     let samples = posted.latency.count();
-    if posted.operations == 0 || posted.elapsed_nanos == 0 || posted.min_nanos == 0 || samples == 0 {
+    let (operations, payload_bytes, elapsed_nanos) = posted.timed();
+    if operations == 0 || elapsed_nanos == 0 || posted.min_nanos == 0 || samples == 0 {
         return Err("nothing was measured".into());
     }
-    if samples != posted.operations {
-        return Err(format!("{} operations have {samples} samples", posted.operations));
+    if samples != operations {
+        return Err(format!("{operations} operations have {samples} samples"));
     }
     if posted.elapsed_nanos > side.window_nanos {
         return Err("the operations took longer than the window that contains them".into());
@@ -49,8 +50,7 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
     }
     match line_rate(posted, fabric) {
         Some(bits)
-            if 8e9 * posted.payload_bytes as f64 / directions(posted) / posted.elapsed_nanos as f64
-                > 1.01 * bits =>
+            if 8e9 * payload_bytes as f64 / directions(posted) / elapsed_nanos as f64 > 1.01 * bits =>
         {
             Err(format!(
                 "the throughput is above the line rate of {:.0} Gbit/s",

@@ -1,4 +1,4 @@
-use crds::record::{LibraryFacts, PingReport, PostingCounters, RailFacts, SideReport};
+use crds::record::{LibraryFacts, PingReport, PostingCounters, RailFacts, SideReport, Simultaneous};
 use crds::v1alpha1::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 
 use super::*;
@@ -17,7 +17,7 @@ fn durations(samples: &[u64]) -> Durations {
     }
 }
 
-/// Side that posted one operation of `size` bytes for each sample.
+/// Report of a side that posted one operation of `size` bytes for each sample.
 fn side(size: u64, elapsed_nanos: u64, samples: &[u64]) -> SideReport {
     let distribution = durations(samples);
     SideReport {
@@ -43,7 +43,7 @@ fn measurement(initiator: SideReport, target: SideReport) -> Measurement {
     Measurement { initiator, target }
 }
 
-fn large() -> RequestedScenario {
+fn large_array_scenario() -> RequestedScenario {
     RequestedScenario::LargeArray(LargeArray {
         sizes: vec![crds::units::Size(8_000_000)],
         ..LargeArray::default()
@@ -54,7 +54,12 @@ fn large() -> RequestedScenario {
 fn large_array_divides_the_size_by_the_median_the_shortest_and_the_longest_time() {
     let mut client = side(8_000_000, 7_000_000, &[1_000_000, 4_000_000, 2_000_000]);
     client.posted.as_mut().unwrap().flush = Some(durations(&[1000, 3000, 2000]));
-    let found = compute(&large(), &measurement(client, SideReport::default()), [None; 2]).unwrap();
+    let found = compute(
+        &large_array_scenario(),
+        &measurement(client, SideReport::default()),
+        [None; 2],
+    )
+    .unwrap();
     let Figures::LargeArray(figures) = found.figures else {
         panic!("figures of another scenario");
     };
@@ -80,7 +85,7 @@ fn a_missing_flush_is_omitted_with_the_reason() {
         ..FabricFacts::default()
     };
     let found = compute(
-        &large(),
+        &large_array_scenario(),
         &measurement(client, SideReport::default()),
         [Some(&fabric), None],
     )
@@ -136,16 +141,35 @@ fn a_round_trip_is_twice_its_sample() {
 }
 
 #[test]
-fn directions_have_their_own_clocks_and_fairness_is_their_ratio() {
-    let mut client = side(4000, 4000, &[1000; 4]);
+fn rates_of_directions_are_those_of_the_windows_in_which_both_sides_send() {
+    let with_window = |mut side: SideReport, elapsed_nanos: u64| {
+        let posted = side.posted.as_mut().unwrap();
+        posted.simultaneous = Some(Simultaneous {
+            operations: posted.operations,
+            payload_bytes: posted.payload_bytes,
+            elapsed_nanos,
+            ..Simultaneous::default()
+        });
+        // Transfers before and after the window.
+        posted.operations += 10;
+        posted.payload_bytes *= 3;
+        side
+    };
+    let mut client = with_window(side(4000, 20_000, &[1000; 4]), 4000);
     let idle: Vec<u64> = (1..=200).map(|sample| sample * 10).collect();
     let loaded: Vec<u64> = idle.iter().map(|sample| sample * 5).collect();
     client.posted.as_mut().unwrap().ping = Some(PingReport {
         idle: durations(&idle),
         loaded: durations(&loaded),
     });
-    let server = side(4000, 16_000, &[4000; 4]);
+    let server = with_window(side(4000, 20_000, &[4000; 4]), 16_000);
     let scenario = RequestedScenario::StreamingDuplex(StreamingDuplex::default());
+    let alone = measurement(client.clone(), side(4000, 16_000, &[4000; 4]));
+    assert!(
+        compute(&scenario, &alone, [None; 2])
+            .unwrap_err()
+            .contains("both sides")
+    );
     let found = compute(&scenario, &measurement(client, server), [None; 2]).unwrap();
     let Figures::StreamingDuplex(figures) = found.figures else {
         panic!("figures of another scenario");
@@ -153,15 +177,15 @@ fn directions_have_their_own_clocks_and_fairness_is_their_ratio() {
     assert_eq!(figures.client_to_server.gigabytes_per_second, 4.0);
     assert_eq!(figures.server_to_client.gigabytes_per_second, 1.0);
     assert_eq!(
-        (figures.combined_gigabytes_per_second, figures.fairness),
+        (figures.combined_gigabytes_per_second, figures.balance),
         (5.0, 0.25)
     );
     assert!((figures.ping_p99_ratio.unwrap() - 5.0).abs() < 0.02);
 }
 
 #[test]
-fn a_measurement_that_cannot_be_correct_has_no_figures() {
-    let scenario = large();
+fn an_incorrect_measurement_has_no_figures() {
+    let scenario = large_array_scenario();
     let reason = |client: SideReport, fabric: Option<&FabricFacts>| {
         compute(
             &scenario,

@@ -6,12 +6,14 @@ use crds::units::{Duration, Size};
 use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload};
 
 use crate::direct::flags::{LocalFlags, TransportFlags};
-use crate::direct::request::{Request, RequestError, RequestedScenario, RequestedTransport};
+use crate::direct::request::{
+    MAX_CASE_SECONDS, Request, RequestError, RequestedScenario, RequestedTransport,
+};
 
-/// Time of a case beside its duration: for the warm-up and for the verification of all bytes.
+/// Additional time of a case for the warm-up and for the verification of all bytes.
 const CASE_ALLOWANCE_SECONDS: u64 = 120;
 
-/// Flags of both roles. Both sides must have the same values of those that describe the segment.
+/// Flags of both roles. The flags that describe the segment must have the same values on both sides.
 #[derive(Clone, Debug, Args)]
 pub struct SegmentFlags {
     /// Library and transports, on both sides.
@@ -20,10 +22,10 @@ pub struct SegmentFlags {
     /// Library and devices of this machine.
     #[command(flatten)]
     pub local: LocalFlags,
-    /// Number of rails on both sides, each with a device of its own.
+    /// Number of rails on both sides, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub rails: u32,
-    /// Measure UCX even where it emulates reads and writes with messages, as over tcp.
+    /// Measure UCX even if it emulates reads and writes with messages, as over tcp.
     #[arg(long, alias = "allow_emulation")]
     pub allow_emulation: bool,
     /// Operations: reads from the remote segment, writes to it, or each batch of writes followed by reads of the same
@@ -46,7 +48,7 @@ pub struct SegmentFlags {
     #[arg(long, alias = "use_vram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = false, default_missing_value = "true")]
     pub use_vram: bool,
-    /// Requests of a batch, all in flight together.
+    /// Requests in a batch, all in flight together.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     pub batch: u32,
     /// Size of a request.
@@ -58,7 +60,7 @@ pub struct SegmentFlags {
     /// Threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes.
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub threads: u32,
-    /// Warm-up batches of each thread before the measurement. The first one is timed by itself.
+    /// Warm-up batches of each thread before the measurement. The first one is timed separately.
     #[arg(long, alias = "warmup_batches", value_name = "COUNT", default_value_t = 10)]
     pub warmup_batches: u32,
     /// Unit of the throughput.
@@ -69,7 +71,7 @@ pub struct SegmentFlags {
     pub report_precision: u32,
 }
 
-/// Operations of a batch.
+/// Operations in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WorkloadName {
     /// Reads.
@@ -154,13 +156,14 @@ impl SegmentFlags {
             memory: self.memory()?,
             scenarios: vec![RequestedScenario::SegmentTransfer(self.scenario())],
             integrity: self.integrity_check,
-            case_timeout_seconds: u32::try_from(case_timeout).unwrap_or(u32::MAX),
+            case_timeout_seconds: u32::try_from(case_timeout)
+                .map_or(MAX_CASE_SECONDS, |seconds| seconds.min(MAX_CASE_SECONDS)),
             segment: None,
             allow_emulation: self.allow_emulation,
         })
     }
 
-    /// Command that starts an initiator with these flags and those of the metadata service.
+    /// Command that starts an initiator with these flags and the flags of the metadata service.
     pub fn initiator_command(
         &self,
         segment: &str,
@@ -170,7 +173,7 @@ impl SegmentFlags {
         let mut command = format!(
             "fabricbench-runner initiator --remote-segment {} {} --workload {} --batch {} --size {} --threads {} \
              --duration {} --warmup-batches {} --report-unit {} --report-precision {}",
-            quoted(segment),
+            quote(segment),
             quoted_flag(&transport.flag()),
             self.workload.name(),
             self.batch,
@@ -197,14 +200,14 @@ impl SegmentFlags {
         }
         for word in metadata {
             command.push(' ');
-            command.push_str(&quoted(word));
+            command.push_str(&quote(word));
         }
         command
     }
 }
 
-/// `text` as one word of a shell.
-fn quoted(text: &str) -> String {
+/// Quotes `text` as one word for a shell.
+fn quote(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:/,[]".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
         return text.to_owned();
@@ -212,10 +215,10 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A flag and its value, which is quoted.
+/// Formats a flag with its quoted value.
 fn quoted_flag(text: &str) -> String {
     match text.split_once(' ') {
-        Some((flag, value)) => format!("{flag} {}", quoted(value)),
+        Some((flag, value)) => format!("{flag} {}", quote(value)),
         None => text.to_owned(),
     }
 }
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_scenario() {
+    fn defaults_match_the_scenario() {
         let flags = parse(&[]).unwrap();
         assert_eq!(flags.scenario(), SegmentTransfer::default());
         assert_eq!(flags.memory(), Ok(MemoryKind::Heap));
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_the_spelling_of_the_benchmark() {
+    fn accepts_the_names_of_the_benchmark() {
         let flags = parse(&[
             "--workload=mix",
             "--integrity_check",

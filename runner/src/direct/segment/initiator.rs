@@ -42,6 +42,7 @@ pub struct InitiatorFlags {
 pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let segment = &flags.segment;
+    segment.local.check_devices(segment.rails)?;
     let transport = segment.transport.required_transport(segment.rails, variable)?;
     let mut request = segment.request(run_id()?, transport)?;
     check_segment_transfer(&segment.scenario(), request.case_timeout_seconds)?;
@@ -60,7 +61,7 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     };
     let results = Results::new(&flags.output)?;
     let mut variables = segment.transport.replaced_variables(variable);
-    variables.extend(results.variable());
+    variables.extend(results.trace_variable());
     let target = Destination {
         host: &host,
         port,

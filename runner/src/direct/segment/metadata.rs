@@ -1,8 +1,8 @@
 //! Metadata services, in which a target publishes the address of its segment under a name.
 //!
 //! An entry contains the run of the target, its version and the time at which it expires. The target renews its entry
-//! while it runs and removes it at the end. An entry of a target that was killed expires. An entry is never replaced by
-//! the target of another run before it has expired.
+//! while it runs and removes it at the end. If a target is killed, its entry expires. The target of another run cannot
+//! replace an entry before it has expired.
 //!
 //! The modules of the services perform I/O. Every operation has a timeout.
 
@@ -24,7 +24,7 @@ pub use publication::Publication;
 
 use crate::direct::request::RequestError;
 
-/// Variable with the password of the user of the metadata service.
+/// Environment variable with the password for the metadata service.
 pub const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
 
 /// Flags that select the metadata service.
@@ -33,8 +33,8 @@ pub struct MetadataFlags {
     /// How the initiator finds the segment: by its address (p2p), or by its name in a metadata service.
     #[arg(long, alias = "metadata_type", value_enum, default_value_t = MetadataType::P2p)]
     pub metadata_type: MetadataType,
-    /// Servers of the metadata service, separated by commas: HOST:PORT, or for http also a URL such as
-    /// http://HOST:PORT/metadata. The first one that answers is used.
+    /// Server of the metadata service: HOST:PORT, or for http also a URL such as http://HOST:PORT/metadata. For etcd, members
+    /// of the same cluster, separated by commas, of which the first one that answers is used.
     #[arg(long, alias = "metadata_servers", value_delimiter = ',', value_name = "LIST")]
     pub metadata_servers: Vec<String>,
     /// User of the metadata service. The variable FABRICBENCH_METADATA_PASSWORD contains the password.
@@ -45,7 +45,7 @@ pub struct MetadataFlags {
 /// Metadata service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MetadataType {
-    /// None: the name of the segment is its address.
+    /// No metadata service: the name of the segment is its address.
     P2p,
     /// etcd, over its JSON interface.
     Etcd,
@@ -86,10 +86,10 @@ trait Store {
     /// The entry of the segment `name`; `None` if there is none.
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError>;
 
-    /// Stores `entry` for `ttl_seconds`, unless there is an entry of another run, which is returned.
+    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry, which is then returned.
     fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<Option<Entry>, MetadataError>;
 
-    /// Removes the entry of the segment `name` if it is of `run`.
+    /// Removes the entry of the segment `name` if `run` published it.
     fn withdraw(&self, name: &str, run: &str) -> Result<(), MetadataError>;
 }
 
@@ -111,7 +111,16 @@ impl MetadataFlags {
         }
         if self.metadata_servers.iter().all(String::is_empty) {
             return Err(servers(format!(
-                "is missing: name a server for --metadata-type {}, such as 127.0.0.1:2379",
+                "is missing: specify a server for --metadata-type {}, such as 127.0.0.1:2379",
+                self.metadata_type.name()
+            )));
+        }
+        // The members of an etcd cluster have the same entries. Several servers of the other kinds would each have their own.
+        if self.metadata_type != MetadataType::Etcd && self.metadata_servers.len() > 1 {
+            return Err(servers(format!(
+                "contains {} servers: specify one for --metadata-type {}, because its servers do not share their entries; only \
+                 etcd can have several",
+                self.metadata_servers.len(),
                 self.metadata_type.name()
             )));
         }
@@ -163,7 +172,7 @@ impl Metadata {
     /// The entry of the segment `name`.
     ///
     /// # Errors
-    /// If no server answers, there is no entry, or the entry has expired or is of another version.
+    /// If no server answers, there is no entry, or the entry has expired or has a different version.
     pub fn find(&self, name: &str) -> Result<Entry, MetadataError> {
         let found = self.with_store(|store| store.find(name))?;
         let entry = found.ok_or_else(|| MetadataError::NoEntry {
@@ -244,15 +253,20 @@ mod tests {
         assert_eq!(problem(MetadataType::Http, &["http://node:8080/metadata"]), "");
         assert!(problem(MetadataType::P2p, &["node:1"]).contains("need --metadata-type"));
         assert!(
-            problem(MetadataType::Redis, &[]).contains("is missing: name a server for --metadata-type redis")
+            problem(MetadataType::Redis, &[])
+                .contains("is missing: specify a server for --metadata-type redis")
         );
+        for kind in [MetadataType::Redis, MetadataType::Http] {
+            let several = problem(kind, &["127.0.0.1:1", "127.0.0.1:2"]);
+            assert!(several.contains("contains 2 servers: specify one"), "{several}");
+        }
         assert!(problem(MetadataType::Redis, &["user:secret@node:1"]).contains(ENV_PASSWORD));
         assert!(problem(MetadataType::Etcd, &["https://node:1"]).contains("https"));
         assert!(problem(MetadataType::Etcd, &["node"]).contains("HOST:PORT"));
     }
 
     #[test]
-    fn the_initiator_gets_the_same_service() {
+    fn the_command_of_the_initiator_names_the_same_service() {
         assert!(flags(MetadataType::P2p, &[]).arguments().is_empty());
         assert_eq!(
             flags(MetadataType::Etcd, &["a:1", "b:2"]).arguments(),

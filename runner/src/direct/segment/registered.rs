@@ -27,7 +27,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 const ARM: u32 = 0;
 
 /// Registered segment.
-pub(super) struct Registered {
+pub(super) struct RegisteredSegment {
     instrument: Instrument,
     events: Receiver<WorkerEvent>,
     /// Facts that the library reports.
@@ -36,7 +36,7 @@ pub(super) struct Registered {
     pub(super) cold: ColdRecord,
 }
 
-impl Registered {
+impl RegisteredSegment {
     /// Opens the endpoints of the only arm of `assignment` and registers the memory of its scenario.
     ///
     /// # Errors
@@ -61,19 +61,20 @@ impl Registered {
                 cpus: facts::hello(assignment, SERVER).cpus,
                 overlapping_workers: 1,
             },
+            host: assignment.rendezvous.host.clone(),
         }));
         let mut ask = |request: &Request| ask(&mut instrument, &events, request, stop);
         match ask(&begin)? {
             Reply::Begun(begun) => begun?,
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_reply(&other)),
         }
         let opened = match ask(&Request::Open { arm: ARM })? {
             Reply::Opened(opened) => opened?,
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_reply(&other)),
         };
         let cold = match ask(&Request::Cold { round: 0 })? {
             Reply::Cold(records) => records.into_iter().next().unwrap_or_default(),
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_reply(&other)),
         };
         if opened.facts.memory.is_empty() {
             return Err(memory_failure(assignment));
@@ -86,15 +87,17 @@ impl Registered {
         })
     }
 
-    /// Why the segment is lost; `None` while the process runs.
-    pub(super) fn lost(&self) -> Option<CaseFailure> {
+    /// Reason why the segment is lost; `None` while the process is running.
+    pub(super) fn loss_reason(&self) -> Option<CaseFailure> {
         match self.events.try_recv() {
             Ok(WorkerEvent::InstrumentLost { error, .. }) => Some(CaseFailure {
                 reason: FailureReason::Interrupted,
                 message: format!("the process that holds the segment has exited: {error}"),
             }),
             Ok(_) | Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(internal("the events of the segment ended".into())),
+            Err(TryRecvError::Disconnected) => {
+                Some(internal("the event channel of the segment was closed".into()))
+            }
         }
     }
 
@@ -116,7 +119,7 @@ impl Registered {
                 "the process {} after it had closed the endpoints: {}",
                 exit.status, exit.output
             ))),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 }
@@ -159,8 +162,8 @@ fn ask(
     }
 }
 
-/// Why the memory of the scenario is not available. The instrument reports the reason only to a case, so the memory is
-/// allocated once more.
+/// Reason why the memory of the scenario is not available. The instrument reports it only in a case, so the memory is
+/// allocated once more to obtain the error.
 fn memory_failure(assignment: &Assignment) -> CaseFailure {
     let kind = assignment
         .scenarios
@@ -172,7 +175,7 @@ fn memory_failure(assignment: &Assignment) -> CaseFailure {
     let message = match Memory::allocate(kind, usize::try_from(bytes).unwrap_or(usize::MAX)) {
         Err(error) => error.to_string(),
         Ok(_) => format!(
-            "{bytes} bytes of {kind:?} memory for each thread cannot be registered, or are on other NUMA nodes"
+            "{bytes} bytes of {kind:?} memory for each thread cannot be registered, or are not on the required NUMA nodes"
         ),
     };
     CaseFailure {
@@ -181,7 +184,7 @@ fn memory_failure(assignment: &Assignment) -> CaseFailure {
     }
 }
 
-fn unexpected(reply: &Reply) -> CaseFailure {
+fn unexpected_reply(reply: &Reply) -> CaseFailure {
     internal(format!("the instrument sent an unexpected reply: {reply:?}"))
 }
 

@@ -1,4 +1,4 @@
-//! Target: registers a segment, waits for initiators, and serves one after the other until a signal arrives. Uses TCP,
+//! Target: registers a segment, waits for initiators, and serves one after another until a signal arrives. Uses TCP,
 //! processes and standard output.
 
 use std::collections::BTreeMap;
@@ -17,10 +17,11 @@ use rustix::system::uname;
 use super::flags::SegmentFlags;
 use super::initiator::host_and_port;
 use super::metadata::{Metadata, MetadataFlags, Publication, check_name};
-use super::registered::Registered;
+use super::registered::RegisteredSegment;
 use crate::direct::assignment::{LocalChoices, assignment};
 use crate::direct::request::{
-    Accepted, Limits, Request, RequestError, SegmentLimits, check_segment_transfer, segment_bytes,
+    AcceptedScenarios, Limits, Request, RequestError, SegmentLimits, check_segment_transfer,
+    check_time_limit, segment_bytes,
 };
 use crate::direct::session::{Client, listen, wait_for_client};
 use crate::direct::{DirectError, connection_rails, run_id};
@@ -76,19 +77,21 @@ struct Offer<'a> {
     variables: BTreeMap<String, String>,
 }
 
-/// Offers a segment until a signal arrives. Connections with anything other than a valid request are refused and do not
-/// end the target; neither does a session that fails.
+/// Offers a segment until a signal arrives. Connections without a valid request are rejected. Neither they nor failed
+/// sessions end the target.
 ///
 /// # Errors
 /// If the flags are invalid, the address cannot be used, or the segment cannot be registered. A signal is not an error.
 pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
+    flags.segment.local.check_devices(flags.segment.rails)?;
     let transport = flags
         .segment
         .transport
         .required_transport(flags.segment.rails, variable)?;
     let request = flags.segment.request(run_id()?, transport)?;
     check_segment_transfer(&flags.segment.scenario(), request.case_timeout_seconds)?;
+    check_time_limit(&flags.segment.scenario(), flags.time_limit)?;
     let metadata = flags.metadata.service()?;
     let session = CurrentSession::default();
     let stop = watch_signals(Arc::clone(&session))?;
@@ -109,6 +112,7 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
             threads: flags.segment.threads,
             batch_bytes: segment_bytes(&flags.segment.scenario()),
             memory: request.memory,
+            time_limit_seconds: flags.time_limit,
         },
         variables: flags.segment.transport.replaced_variables(variable),
         flags,
@@ -128,7 +132,7 @@ impl Offer<'_> {
         session: &CurrentSession,
     ) -> Result<(), DirectError> {
         let limits = Limits {
-            accepted: Accepted::Segment(self.limits.clone()),
+            accepted: AcceptedScenarios::Segment(self.limits.clone()),
             transport: Some(self.request.transport.clone()),
         };
         let mut publication = None;
@@ -146,7 +150,7 @@ impl Offer<'_> {
             print("ready; Ctrl-C to stop")?;
             let mut lost = None;
             let client = wait_for_client(listener, &limits, || {
-                lost = registered.lost();
+                lost = registered.loss_reason();
                 !stop.is_set() && lost.is_none()
             });
             if let Some(failure) = lost {
@@ -162,7 +166,7 @@ impl Offer<'_> {
             // If standard error is closed, the failure cannot be reported.
             let _ = writeln!(
                 io::stderr(),
-                "the entry of segment {} is not removed, and expires within {} s: {error}",
+                "the entry of segment {} cannot be removed, and expires within {} s: {error}",
                 self.limits.name,
                 self.flags.metadata_ttl
             );
@@ -183,7 +187,7 @@ impl Offer<'_> {
     }
 
     /// Registers the segment with the settings of the target.
-    fn register(&self, stop: &StopFlag) -> Result<Registered, DirectError> {
+    fn register(&self, stop: &StopFlag) -> Result<RegisteredSegment, DirectError> {
         let spec = self.request.transport_spec();
         // A transport over IP uses the interface of the address on which the target listens, if there is one.
         let rails = match self.address.ip() {
@@ -199,7 +203,7 @@ impl Offer<'_> {
             timeout_seconds: 1,
         };
         let assignment = assignment(&self.request, rendezvous, &self.choices(rails));
-        Registered::new(&assignment, stop).map_err(segment)
+        RegisteredSegment::new(&assignment, stop).map_err(segment)
     }
 
     fn choices(&self, rails: Vec<String>) -> LocalChoices {
@@ -207,7 +211,7 @@ impl Offer<'_> {
     }
 
     /// Prints the segment and the command of the initiator.
-    fn announce(&self, registered: &Registered) -> Result<(), DirectError> {
+    fn announce(&self, registered: &RegisteredSegment) -> Result<(), DirectError> {
         let library = registered.facts.library.as_ref();
         let library = library.map_or_else(String::new, |library| {
             format!("{} {}, ", library.name, library.version)
@@ -249,6 +253,11 @@ impl Offer<'_> {
         );
         let (sender, events) = sync_channel(EVENT_CAPACITY);
         *lock(session) = Some(sender.clone());
+        // A signal that arrived before could not notify this session.
+        if stop.is_set() {
+            *lock(session) = None;
+            return Ok(());
+        }
         let limit = Duration::from_secs(self.flags.time_limit);
         let served = client.serve(&assignment, limit, (sender, events), stop);
         *lock(session) = None;
@@ -291,7 +300,7 @@ fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), Re
     Ok((flags.addr.clone(), flags.port))
 }
 
-/// Address at which initiators reach the target. It is the name of the segment if it has no other.
+/// Address at which initiators reach the target, which is also the default name of the segment.
 fn reachable_address(host: &str, address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         return format!("{}:{}", uname().nodename().to_string_lossy(), address.port());

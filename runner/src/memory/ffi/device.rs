@@ -21,7 +21,7 @@ pub(crate) struct DriverFailure {
 }
 
 /// Adds the name of the call to a driver error.
-fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DriverFailure> {
+fn name_call<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DriverFailure> {
     result.map_err(|error| DriverFailure { call, error })
 }
 
@@ -59,16 +59,16 @@ unsafe impl Sync for PrimaryContext {}
 
 impl PrimaryContext {
     fn retain(ordinal: c_int) -> Result<Self, DriverFailure> {
-        named("cuInit", result::init())?;
-        let device = named("cuDeviceGet", device::get(ordinal))?;
+        name_call("cuInit", result::init())?;
+        let device = name_call("cuDeviceGet", device::get(ordinal))?;
         // SAFETY: The driver is initialized and `device` is one of its devices.
-        let context = named("cuDevicePrimaryCtxRetain", unsafe { primary_ctx::retain(device) })?;
+        let context = name_call("cuDevicePrimaryCtxRetain", unsafe { primary_ctx::retain(device) })?;
         Ok(Self { device, context })
     }
 
     fn make_current(&self) -> Result<(), DriverFailure> {
         // SAFETY: The context stays retained while `self` exists.
-        named("cuCtxSetCurrent", unsafe { ctx::set_current(self.context) })
+        name_call("cuCtxSetCurrent", unsafe { ctx::set_current(self.context) })
     }
 
     fn pci(&self) -> Result<String, DriverFailure> {
@@ -82,7 +82,7 @@ impl PrimaryContext {
                 self.device,
             )
         };
-        named("cuDeviceGetPCIBusId", code.result())?;
+        name_call("cuDeviceGetPCIBusId", code.result())?;
         Ok(CStr::from_bytes_until_nul(&name)
             .unwrap_or_default()
             .to_string_lossy()
@@ -110,9 +110,9 @@ impl DeviceMemory {
             .checked_next_multiple_of(GPU_PAGE_BYTES)
             .and_then(|whole| whole.checked_add(GPU_PAGE_BYTES));
         let too_large = DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        let bytes = named("cuMemAlloc", whole.ok_or(too_large))?;
+        let bytes = name_call("cuMemAlloc", whole.ok_or(too_large))?;
         // SAFETY: The context is current on this thread.
-        let allocation = named("cuMemAlloc", unsafe { result::malloc_sync(bytes) })?;
+        let allocation = name_call("cuMemAlloc", unsafe { result::malloc_sync(bytes) })?;
         let memory = Self {
             context,
             allocation,
@@ -140,14 +140,19 @@ impl DeviceMemory {
         self.ordinal
     }
 
+    /// Makes the context of the memory current on the calling thread.
+    pub(crate) fn make_current(&self) -> Result<(), DriverFailure> {
+        self.context.make_current()
+    }
+
     /// Sets every byte. Returns after all bytes are set.
     pub(crate) fn fill(&self, value: u8) -> Result<(), DriverFailure> {
         self.context.make_current()?;
         // SAFETY: `start..start + length` is inside the allocation, and the context is current.
         let filled = unsafe { result::memset_d8_sync(self.start, value, self.length) };
-        named("cuMemsetD8", filled)?;
+        name_call("cuMemsetD8", filled)?;
         // A memset may return before it is complete.
-        named("cuCtxSynchronize", ctx::synchronize())
+        name_call("cuCtxSynchronize", ctx::synchronize())
     }
 
     /// Copies `bytes` to `offset`. Fails without copying if the range extends beyond the memory.
@@ -155,7 +160,7 @@ impl DeviceMemory {
         let target = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
         // SAFETY: `checked_address` has checked that the range is inside the allocation, and the context is current.
-        named("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(target, bytes) })
+        name_call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(target, bytes) })
     }
 
     /// Copies the bytes at `offset` into `bytes`. Fails without copying if the range extends beyond the memory.
@@ -163,13 +168,13 @@ impl DeviceMemory {
         let source = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
         // SAFETY: `checked_address` has checked that the range is inside the allocation, and the context is current.
-        named("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(bytes, source) })
+        name_call("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(bytes, source) })
     }
 
     fn checked_address(&self, offset: usize, count: usize) -> Result<sys::CUdeviceptr, DriverFailure> {
         let inside = offset.checked_add(count).is_some_and(|end| end <= self.length);
         let outside = DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE);
-        named(
+        name_call(
             "copy",
             inside.then_some(self.start + offset as u64).ok_or(outside),
         )
@@ -187,7 +192,7 @@ impl DeviceMemory {
                 self.allocation,
             )
         };
-        named("cuPointerSetAttribute", code.result())
+        name_call("cuPointerSetAttribute", code.result())
     }
 }
 

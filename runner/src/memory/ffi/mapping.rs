@@ -36,7 +36,7 @@ pub(crate) enum Pages<'a> {
 /// adjacent range, so that the kernel's maps show exactly this range.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    _reserved: Reserved,
+    _reserved: ReservedRange,
     address: NonNull<u8>,
     length: usize,
 }
@@ -59,7 +59,7 @@ impl Mapping {
         let length = bytes
             .checked_next_multiple_of(page)
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let reserved = Reserved::new(
+        let reserved = ReservedRange::new(
             length
                 .checked_add(2 * page_size() + page)
                 .ok_or(io::ErrorKind::OutOfMemory)?,
@@ -183,12 +183,12 @@ impl Mapping {
 
 /// A reserved range of addresses. Dropping it unmaps the range and everything that was mapped over it.
 #[derive(Debug)]
-struct Reserved {
+struct ReservedRange {
     start: NonNull<u8>,
     length: usize,
 }
 
-impl Reserved {
+impl ReservedRange {
     fn new(length: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: Without MAP_FIXED the kernel selects addresses that are not in use.
@@ -213,7 +213,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedRange {
     fn drop(&mut self) {
         // SAFETY: This value owns the range, and no `Span` or word outlives the `Mapping` that owns this value.
         let _unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };

@@ -100,6 +100,8 @@ fn merge_group(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
         rails: group.iter().flat_map(|delta| delta.rails.clone()).collect(),
         tx_bytes: sum(|delta| delta.tx_bytes),
         rx_bytes: sum(|delta| delta.rx_bytes),
+        // The packets of several devices cannot be compared with their interfaces.
+        software: None,
         retransmits: group.iter().map(|delta| delta.retransmits).sum(),
         interval_nanos: group
             .iter()

@@ -1,5 +1,5 @@
-//! Checks writes and the reads that follow them, burst by burst: the target checks what was written, and the initiator
-//! checks what it reads back from the same memory.
+//! Checks writes and the reads that follow them, burst by burst: the target checks the written data, and the initiator
+//! checks the data that it reads back from the same memory.
 
 use crds::assignment::Extent;
 use crds::record::CaseFailure;

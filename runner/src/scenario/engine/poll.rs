@@ -12,7 +12,7 @@ use crate::transport::{Completion, CompletionKind, Rail, Transport};
 
 /// A message that arrived in a posted receive.
 #[derive(Clone, Copy)]
-struct Received {
+struct ReceivedMessage {
     location: ReceiveLocation,
     length: u64,
 }
@@ -75,7 +75,7 @@ impl<T: Transport> Engine<'_, T> {
                 length,
             } => {
                 let location = self.thread.receives.location(rail, token);
-                let received = location.map(|location| Received { location, length });
+                let received = location.map(|location| ReceivedMessage { location, length });
                 let handled = self.handle_message(rail, immediate, received, now);
                 self.thread.receives.release(rail, token);
                 handled
@@ -110,7 +110,7 @@ impl<T: Transport> Engine<'_, T> {
         &mut self,
         rail: Rail,
         immediate: Option<u64>,
-        received: Option<Received>,
+        received: Option<ReceivedMessage>,
         now: u64,
     ) -> Result<(), CaseFailure> {
         let Some(immediate) = immediate.and_then(Immediate::decode) else {
@@ -153,7 +153,7 @@ impl<T: Transport> Engine<'_, T> {
         rail: Rail,
         chunk: u32,
         transfer: u64,
-        received: Option<Received>,
+        received: Option<ReceivedMessage>,
     ) -> Result<(), CaseFailure> {
         match (self.incoming.record_chunk(chunk, transfer), &mut self.inspector) {
             (Ok(_), None) => Ok(()),

@@ -9,7 +9,7 @@ use crate::immediate::{Immediate, Message};
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::outgoing::AssignedSlot;
-use crate::transport::{Operation, Post, PostError, Rail, Transport};
+use crate::transport::{Operation, Post, PostError, Rail, Transport, failed_post_reason};
 
 /// Offsets of a transfer in the memory of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer, whose sample begins at `start`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// Those of [`Engine::post_burst`].
+    /// The errors of [`Engine::post_burst`].
     pub fn post_transfer(&mut self, start: u64) -> Result<(), CaseFailure> {
         self.post_from(1, || start)
     }
@@ -45,7 +45,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer of the case's size at `place`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// Those of [`Engine::post_burst`].
+    /// The errors of [`Engine::post_burst`].
     pub fn post_at(&mut self, place: Place) -> Result<(), CaseFailure> {
         self.burst.plan(1, self.geometry.stripes, &mut self.rotation);
         self.posting.record_burst(&self.burst);
@@ -60,7 +60,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer of `length` bytes on the first rail at `place`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// Those of [`Engine::post_burst`].
+    /// The errors of [`Engine::post_burst`].
     pub fn post_bytes(
         &mut self,
         operation: TransferOperation,
@@ -77,6 +77,79 @@ impl<T: Transport> Engine<'_, T> {
         };
         let assigned = self.assign_slot(1, 0)?;
         self.post_chunk(planned, assigned, operation, place)
+    }
+
+    /// Lets the transport prepare the transfers of the case's size in every slot, and the reads that follow them if the case
+    /// reads back, so that the samples do not contain this time.
+    ///
+    /// # Errors
+    /// Fails if the transport cannot prepare them, or would not transfer them in the way that the spec requires.
+    pub(super) fn prepare_posts(&mut self, reads_back: bool) -> Result<(), CaseFailure> {
+        self.prepare_slots()?;
+        if reads_back {
+            self.reading_back = true;
+            let prepared = self.prepare_slots();
+            self.reading_back = false;
+            prepared?;
+        }
+        Ok(())
+    }
+
+    /// Prepares a transfer in every slot. A single chunk may be posted on any rail.
+    fn prepare_slots(&mut self) -> Result<(), CaseFailure> {
+        let slots = self.geometry.source.len().min(self.geometry.landing.len()) as u32;
+        let has_memory = self.thread.data.get(self.region).is_some_and(Option::is_some);
+        if slots == 0 || !has_memory || self.remote.len() < self.thread.transport.rails() {
+            return Ok(());
+        }
+        // Transfers in flight may share a slot.
+        let at_once = self.geometry.window.div_ceil(slots);
+        for slot in 0..slots {
+            for index in 0..self.geometry.stripes.rails {
+                let (offset, length) = self.geometry.stripes.chunk(index);
+                let any_rail = self.geometry.stripes.rails == 1;
+                let rails = if any_rail {
+                    0..self.thread.transport.rails()
+                } else {
+                    index as usize..index as usize + 1
+                };
+                for rail in rails {
+                    let planned = PlannedPost {
+                        transfer: slot,
+                        chunk: index as u32,
+                        rail,
+                        offset,
+                        length,
+                        last_on_rail: true,
+                    };
+                    self.prepare_post(planned, slot, at_once)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_post(&mut self, planned: PlannedPost, slot: u32, at_once: u32) -> Result<(), CaseFailure> {
+        let assigned = AssignedSlot { slot, number: 0 };
+        let place = self.place(slot);
+        let (operation, offset) = self.operation(self.geometry.operation, planned, assigned, place);
+        let thread = &mut *self.thread;
+        let Some(Some(region)) = thread.data.get(self.region) else {
+            return Ok(());
+        };
+        let post = Post {
+            rail: planned.rail,
+            peer: self.peer,
+            operation,
+            region,
+            offset,
+            length: planned.length,
+            inject: false,
+            more: false,
+            token: 0,
+        };
+        let prepared = thread.transport.prepare(&post, at_once);
+        prepared.map_err(|error| failure(error.reason, error.to_string()))
     }
 
     fn assign_slot(&mut self, chunks: u32, start: u64) -> Result<AssignedSlot, CaseFailure> {
@@ -140,9 +213,7 @@ impl<T: Transport> Engine<'_, T> {
             if let Some(token) = self.thread.tokens[rail].take(owner) {
                 let thread = &mut *self.thread;
                 let Some(Some(region)) = thread.data.get(self.region) else {
-                    let message =
-                        "the memory of this case is missing; this is a bug in fabricbench".to_owned();
-                    return Err(failure(FailureReason::Internal, message));
+                    return Err(super::missing_memory());
                 };
                 let post = Post {
                     rail,
@@ -272,6 +343,6 @@ impl<T: Transport> Engine<'_, T> {
             "a post on rail {rail} failed (errno {errno}), with {pending} earlier posts waiting for a doorbell"
         );
         self.thread.broken = Some(message.clone());
-        failure(FailureReason::PostFailed, message)
+        failure(failed_post_reason(errno), message)
     }
 }

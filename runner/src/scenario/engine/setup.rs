@@ -23,7 +23,7 @@ use crate::scenario::outgoing::Outgoing;
 use crate::scenario::parameter_serving::Publication;
 use crate::scenario::ping::Pings;
 use crate::scenario::waiting::Waiting;
-use crate::transport::Transport;
+use crate::transport::{Region, Transport};
 
 /// Settings that the threads of one side share in a case.
 pub struct Setup<'a> {
@@ -38,7 +38,7 @@ pub struct Setup<'a> {
     /// Facts reported by the library about the endpoints.
     pub facts: FabricFacts,
     /// The versions of a parameter serving case.
-    pub publication: Option<Publication>,
+    pub publication: Option<&'a Publication>,
 }
 
 impl<'a, T: Transport> Engine<'a, T> {
@@ -75,6 +75,10 @@ impl<'a, T: Transport> Engine<'a, T> {
             }
             None => Vec::new(),
         };
+        if let Some(Some(region)) = setup.kind.and_then(|kind| thread.data.get(kind)) {
+            let current = region.memory().make_current();
+            current.map_err(|error| failure(error.reason(), error.to_string()))?;
+        }
         let rails = thread.transport.rails();
         let stripes = case.arm.striping.stripes(case.size_bytes, rails as u64);
         let geometry = Geometry::new(
@@ -85,19 +89,20 @@ impl<'a, T: Transport> Engine<'a, T> {
             setup.layout,
             rails as u64,
         );
-        // Without parameters on the fabric, only the publication times are written, which is not measured.
+        // If the parameters do not use the fabric, only the publication times are written, and these writes are not
+        // measured.
         let serving = case.scenario.workload.serving();
         if serving.is_none_or(|serving| serving.delivery.uses_fabric()) {
             thread
                 .transport
-                .check_operation(geometry.operation)
+                .check_operation(peer.peer, geometry.operation)
                 .map_err(|error| failure(error.reason, error.to_string()))?;
         }
         let reads_back = case.scenario.workload.reads_back();
         if reads_back {
             thread
                 .transport
-                .check_operation(TransferOperation::Read)
+                .check_operation(peer.peer, TransferOperation::Read)
                 .map_err(|error| failure(error.reason, error.to_string()))?;
         }
         let posting = Posting::new(
@@ -114,13 +119,13 @@ impl<'a, T: Transport> Engine<'a, T> {
         if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
             inbox.ready = Some(drain_messages);
         }
-        // What the initiator reads back is what it has written.
+        // The initiator reads back the data that it has written.
         let source = if reads_back {
             Role::Initiator
         } else {
             case.role.other()
         };
-        Ok(Self {
+        let mut engine = Self {
             gate,
             number: case.number,
             tag,
@@ -153,7 +158,9 @@ impl<'a, T: Transport> Engine<'a, T> {
             inspector: Inspector::for_pass(case.pass, data_seed(case.seed, source, thread.number)),
             geometry,
             thread,
-        })
+        };
+        engine.prepare_posts(case.scenario.workload.reads_back())?;
+        Ok(engine)
     }
 }
 

@@ -1,9 +1,9 @@
-//! The offset between the clocks of the trainer and a worker, with its bound. Performs no I/O except for reading the boot
-//! ID.
+//! Offset between the clocks of the trainer and a worker, with its error bound. Performs no I/O except for reading the
+//! boot ID.
 //!
-//! The trainer's clock is read between two readings of the worker's clock, so that the offset is known up to half of the
-//! time between them. The offset is estimated before and after the measurement; in between, it is interpolated, because
-//! the frequencies of two clocks differ.
+//! The trainer's clock is read between two readings of the worker's clock, so that the error of the offset is at most
+//! half of the time between them. The offset is estimated before and after the measurement; in between, it is
+//! interpolated, because the frequencies of two clocks differ.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Determines the relation from an exchange before and one after the measurement. `same_boot` tells whether both
+    /// Determines the relation from one exchange before and one after the measurement. `same_boot` states whether both
     /// sides run on the same kernel.
     pub fn new(same_boot: bool, first: Exchange, last: Exchange) -> Self {
         if same_boot && first.is_ordered() && last.is_ordered() {
@@ -91,7 +91,7 @@ pub fn best(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Exchange> {
 }
 
 /// Number that is the same for all processes on this kernel until the machine restarts; 0 if the kernel has no boot ID.
-pub fn boot() -> u64 {
+pub fn boot_number() -> u64 {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
     u64::from_str_radix(&digits, 16).unwrap_or(0)
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// An exchange at worker time `at`, with a trainer clock that is `offset` ahead and gains `drift_ppm`.
+    /// Creates an exchange at worker time `at`, with a trainer clock that is `offset` ahead and gains `drift_ppm`.
     fn exchange(at: u64, there: u64, back: u64, offset: i64, drift_ppm: i64) -> Exchange {
         Exchange {
             before: at,
@@ -123,7 +123,7 @@ mod tests {
         assert_ne!(Relation::new(false, first, last), Relation::Same);
         let moved = exchange(9000, 5, 5, 100, 0);
         assert_ne!(Relation::new(true, first, moved), Relation::Same);
-        assert_eq!(boot(), boot());
+        assert_eq!(boot_number(), boot_number());
     }
 
     #[test]

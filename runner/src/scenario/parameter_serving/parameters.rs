@@ -4,8 +4,8 @@
 //! 0 version   8 key of the case   16 size   24 CRC32C   32 body …   size - 8 version
 //! ```
 //!
-//! The body depends on the version, and the checksum covers the version and the body. Bytes of several versions therefore
-//! never pass the verification, whether they were mixed while they were written, read or transferred.
+//! The body depends on the version, and the checksum covers the version and the body. Mixed bytes of several versions
+//! therefore never pass the verification, whether they were mixed while being written, read or transferred.
 
 use crc32c::crc32c_append;
 
@@ -28,10 +28,10 @@ pub struct Parameters {
 
 /// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verified {
+pub enum Verification {
     /// All bytes belong to this version.
     Whole(u64),
-    /// The bytes do not belong to one version.
+    /// The bytes do not all belong to one version.
     Torn,
 }
 
@@ -53,7 +53,7 @@ impl Parameters {
     /// Passes the bytes of `version` to `write`, piece by piece, each with its offset.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// The errors of `write`.
     pub fn create<E>(
         &mut self,
         version: u64,
@@ -63,7 +63,7 @@ impl Parameters {
         pattern::fill(key, version, 0, &mut self.piece);
         let mut crc = crc32c_append(0, &version.to_le_bytes());
         for (number, (_, length)) in pieces(size).enumerate() {
-            crc = crc32c_append(crc, self.numbered(number, length));
+            crc = crc32c_append(crc, self.number_piece(number, length));
         }
         let mut header = [0; HEADER_BYTES];
         for (field, value) in header
@@ -74,13 +74,13 @@ impl Parameters {
         }
         write(0, &header)?;
         for (number, (offset, length)) in pieces(size).enumerate() {
-            write(offset, self.numbered(number, length))?;
+            write(offset, self.number_piece(number, length))?;
         }
         write(size - TRAILER_BYTES, &version.to_le_bytes())
     }
 
-    /// The piece with this number, so that pieces of one version differ.
-    fn numbered(&mut self, number: usize, length: usize) -> &[u8] {
+    /// Writes the number into the piece, so that the pieces of one version differ, and returns its first `length` bytes.
+    fn number_piece(&mut self, number: usize, length: usize) -> &[u8] {
         let piece = &mut self.piece[..length];
         let stamp = (number as u64).to_le_bytes();
         let stamped = length.min(stamp.len());
@@ -92,11 +92,11 @@ impl Parameters {
     /// the version after it, and once more the version before it, which must still be the same.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// The errors of `read`.
     pub fn verify<E>(
         &mut self,
         mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
-    ) -> Result<Verified, E> {
+    ) -> Result<Verification, E> {
         let mut before = [0; HEADER_BYTES];
         read(0, &mut before)?;
         let [version, key, size, expected] = words(&before);
@@ -114,9 +114,9 @@ impl Parameters {
             && u64::from_le_bytes(trailer) == version
             && (key, size, expected) == (self.key, self.size as u64, u64::from(crc));
         Ok(if is_whole {
-            Verified::Whole(version)
+            Verification::Whole(version)
         } else {
-            Verified::Torn
+            Verification::Torn
         })
     }
 
@@ -144,7 +144,7 @@ fn words(header: &[u8; HEADER_BYTES]) -> [u64; 4] {
     words
 }
 
-/// Copies of bytes in a slice, for [`Parameters::create`] and [`Parameters::verify`].
+/// Copies bytes into a slice, for [`Parameters::create`].
 pub fn store_in(bytes: &mut [u8]) -> impl FnMut(usize, &[u8]) -> Result<(), std::convert::Infallible> + '_ {
     |offset, piece| {
         bytes[offset..offset + piece.len()].copy_from_slice(piece);
@@ -152,7 +152,7 @@ pub fn store_in(bytes: &mut [u8]) -> impl FnMut(usize, &[u8]) -> Result<(), std:
     }
 }
 
-/// The counterpart of [`store_in`].
+/// Copies bytes out of a slice, for [`Parameters::verify`].
 pub fn load_from(bytes: &[u8]) -> impl FnMut(usize, &mut [u8]) -> Result<(), std::convert::Infallible> + '_ {
     |offset, piece| {
         piece.copy_from_slice(&bytes[offset..offset + piece.len()]);
@@ -174,17 +174,17 @@ mod tests {
         bytes
     }
 
-    fn verify(bytes: &[u8]) -> Verified {
+    fn verify(bytes: &[u8]) -> Verification {
         let Ok(found) = Parameters::new(KEY, bytes.len() as u64).verify(load_from(bytes));
         found
     }
 
     #[test]
-    fn another_case_is_not_a_version_of_this_one() {
+    fn rejects_parameters_of_another_case() {
         let bytes = version(3, 4096);
         let mut other = Parameters::new(KEY + 1, 4096);
         let Ok(found) = other.verify(load_from(&bytes));
-        assert_eq!(found, Verified::Torn);
+        assert_eq!(found, Verification::Torn);
         let header: [u8; HEADER_BYTES] = bytes[..HEADER_BYTES].try_into().unwrap();
         assert_eq!(other.version_of(&header), None);
         assert_eq!(Parameters::new(KEY, 4096).version_of(&header), Some(3));
@@ -197,7 +197,7 @@ mod tests {
         let piece = bytes[first..second].to_vec();
         bytes.copy_within(second..second + PIECE_BYTES, first);
         bytes[second..second + PIECE_BYTES].copy_from_slice(&piece);
-        assert_eq!(verify(&bytes), Verified::Torn);
+        assert_eq!(verify(&bytes), Verification::Torn);
     }
 
     #[test]
@@ -209,13 +209,13 @@ mod tests {
             let bytes = if reads > 2 { &new } else { &old };
             load_from(bytes)(offset, piece)
         });
-        assert_eq!(found, Verified::Torn);
+        assert_eq!(found, Verification::Torn);
     }
 
     proptest! {
         #[test]
         fn whole_versions_are_recognized(number: u64, size in 64usize..200_000) {
-            prop_assert_eq!(verify(&version(number, size)), Verified::Whole(number));
+            prop_assert_eq!(verify(&version(number, size)), Verification::Whole(number));
         }
 
         #[test]
@@ -225,14 +225,14 @@ mod tests {
                 std::mem::swap(&mut one, &mut two);
             }
             one[..cut].copy_from_slice(&two[..cut]);
-            prop_assert_eq!(verify(&one), Verified::Torn);
+            prop_assert_eq!(verify(&one), Verification::Torn);
         }
 
         #[test]
         fn changed_byte_is_found(at in 0usize..100_000, bit in 0u32..8) {
             let mut bytes = version(1, 100_000);
             bytes[at] ^= 1 << bit;
-            prop_assert_eq!(verify(&bytes), Verified::Torn);
+            prop_assert_eq!(verify(&bytes), Verification::Torn);
         }
     }
 }

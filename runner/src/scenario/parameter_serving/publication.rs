@@ -1,4 +1,5 @@
-//! The versions that the trainer has published and delivered, shared by the threads of the initiator. Uses only atomics.
+//! Versions that the trainer has published and delivered. The threads of all flows of the initiator share this state.
+//! Uses only atomics.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -9,10 +10,12 @@ use crate::measure::clock;
 /// The versions of one case.
 #[derive(Debug)]
 pub struct Publication {
-    /// Key that distinguishes the versions and datagrams of this case from those of all others.
+    /// Key that distinguishes the versions and datagrams of this case from the versions and datagrams of all other cases.
     key: u64,
     /// Number of threads that deliver each version.
     deliverers: u32,
+    /// Number of deliveries of each flow.
+    deliveries_of_flows: Box<[AtomicU64]>,
     is_ready: AtomicBool,
     start: AtomicU64,
     published: AtomicU64,
@@ -29,15 +32,17 @@ struct Version {
 }
 
 impl Publication {
-    /// Creates the state of a case without published versions. `key` should be different for every case.
-    pub fn new(serving: &ServingWorkload, key: u64) -> Self {
+    /// Creates the state of a case with `flows` flows and without published versions. `key` should be different for every
+    /// case.
+    pub fn new(serving: &ServingWorkload, flows: u32, key: u64) -> Self {
         Self {
             key,
             deliverers: match serving.delivery {
-                Delivery::Push => serving.workers,
+                Delivery::Push => serving.workers.saturating_mul(flows),
                 Delivery::Filesystem { .. } | Delivery::Multicast(_) => 1,
                 Delivery::Pull => 0,
             },
+            deliveries_of_flows: (0..flows).map(|_| AtomicU64::new(0)).collect(),
             is_ready: AtomicBool::new(false),
             start: AtomicU64::new(0),
             published: AtomicU64::new(0),
@@ -47,7 +52,7 @@ impl Publication {
         }
     }
 
-    /// A key that is different for every case on this machine, and very probably for every case at all.
+    /// Creates a key that is unique on this machine, and very probably globally unique.
     pub fn unique_key(seed: u64) -> u64 {
         let process = u64::from(std::process::id());
         (seed ^ clock::now().rotate_left(20)).wrapping_add(process.wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -56,11 +61,6 @@ impl Publication {
     /// Key of the case.
     pub fn key(&self) -> u64 {
         self.key
-    }
-
-    /// Number of threads that deliver each version; 0 if the workers fetch them.
-    pub fn deliverers(&self) -> u32 {
-        self.deliverers
     }
 
     /// Records that the file or the socket of the versions is open.
@@ -92,9 +92,9 @@ impl Publication {
         }
     }
 
-    /// Number of published versions. The latest has the number below.
+    /// Number of published versions. The number of the latest version is one less.
     #[inline]
-    pub fn published(&self) -> u64 {
+    pub fn published_count(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
 
@@ -108,8 +108,11 @@ impl Publication {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Records that the calling thread has delivered `version` at time `now`.
-    pub fn record_delivery(&self, version: u64, now: u64) {
+    /// Records that the calling thread, which belongs to the flow with index `flow`, has delivered `version` at time `now`.
+    pub fn record_delivery(&self, flow: usize, version: u64, now: u64) {
+        if let Some(deliveries) = self.deliveries_of_flows.get(flow) {
+            deliveries.fetch_add(1, Ordering::AcqRel);
+        }
         if let Some(version) = self.versions.get(version as usize) {
             version.delivered_at.fetch_max(now, Ordering::AcqRel);
             version.deliveries.fetch_add(1, Ordering::AcqRel);
@@ -128,14 +131,14 @@ impl Publication {
 
     /// Publication times of all published versions.
     pub fn times(&self) -> impl Iterator<Item = u64> + '_ {
-        let published = self.published() as usize;
+        let published = self.published_count() as usize;
         let versions = self.versions.iter().take(published);
         versions.map(|version| version.published_at.load(Ordering::Acquire))
     }
 
-    /// Times from the publication to the last delivery, of the versions that every thread has delivered.
+    /// Times from publication to the last delivery, for the versions that every thread has delivered.
     pub fn delivery_times(&self) -> impl Iterator<Item = u64> + '_ {
-        let published = self.published() as usize;
+        let published = self.published_count() as usize;
         let delivered = self.versions.iter().take(published).filter(|version| {
             self.deliverers > 0 && version.deliveries.load(Ordering::Acquire) == self.deliverers
         });
@@ -148,12 +151,42 @@ impl Publication {
         })
     }
 
-    /// Number of deliveries by all threads.
-    pub fn deliveries(&self) -> u64 {
-        let versions = self.versions.iter();
-        versions
-            .map(|version| u64::from(version.deliveries.load(Ordering::Acquire)))
-            .sum()
+    /// The deliveries by the flow with this index.
+    pub fn of_flow(&self, index: usize) -> FlowDeliveries<'_> {
+        FlowDeliveries {
+            publication: self,
+            index,
+        }
+    }
+}
+
+/// The deliveries by one flow of a trainer.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowDeliveries<'a> {
+    publication: &'a Publication,
+    index: usize,
+}
+
+impl FlowDeliveries<'_> {
+    /// Number of deliveries by the threads of the flow.
+    pub fn count(self) -> u64 {
+        let deliveries = self.publication.deliveries_of_flows.get(self.index);
+        deliveries.map_or(0, |deliveries| deliveries.load(Ordering::Acquire))
+    }
+
+    /// Whether the flow delivers no version, because the workers fetch them or another flow delivers them to all workers.
+    pub fn are_absent(self) -> bool {
+        match self.publication.deliverers {
+            0 => true,
+            1 => self.index > 0,
+            _ => false,
+        }
+    }
+
+    /// The times of [`Publication::delivery_times`]. They belong to all flows, so only the first flow returns them.
+    pub fn times(self) -> impl Iterator<Item = u64> {
+        let times = (self.index == 0).then(|| self.publication.delivery_times());
+        times.into_iter().flatten()
     }
 }
 
@@ -176,23 +209,54 @@ mod tests {
 
     #[test]
     fn delivery_of_a_version_ends_when_every_worker_has_it() {
-        let publication = Publication::new(&serving(Delivery::Push), 1);
+        let publication = Publication::new(&serving(Delivery::Push), 1, 1);
         for time in [100, 110, 120] {
             publication.publish(time);
         }
-        publication.record_delivery(0, 105);
-        publication.record_delivery(1, 112);
-        publication.record_delivery(0, 109);
-        assert_eq!(publication.delivery_times().collect::<Vec<_>>(), [9]);
-        assert_eq!(publication.deliveries(), 3);
+        publication.record_delivery(0, 0, 105);
+        publication.record_delivery(0, 1, 112);
+        publication.record_delivery(0, 0, 109);
+        let deliveries = publication.of_flow(0);
+        assert_eq!(deliveries.times().collect::<Vec<_>>(), [9]);
+        assert_eq!(deliveries.count(), 3);
         assert_eq!(publication.times().collect::<Vec<_>>(), [100, 110, 120]);
     }
 
     #[test]
+    fn delivery_to_several_nodes_ends_with_the_last_of_them() {
+        let publication = Publication::new(&serving(Delivery::Push), 2, 1);
+        publication.publish(100);
+        for (flow, time) in [(0, 105), (0, 106), (1, 130)] {
+            publication.record_delivery(flow, 0, time);
+        }
+        assert_eq!(publication.delivery_times().count(), 0);
+        publication.record_delivery(1, 0, 120);
+        let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));
+        assert_eq!(first.times().collect::<Vec<_>>(), [30]);
+        // The times of all flows are reported once.
+        assert_eq!(second.times().count(), 0);
+        assert_eq!((first.count(), second.count()), (2, 2));
+        assert!(!first.are_absent() && !second.are_absent());
+    }
+
+    #[test]
+    fn one_flow_delivers_what_all_nodes_share() {
+        let directory = "/tmp".to_owned();
+        let publication = Publication::new(&serving(Delivery::Filesystem { directory }), 2, 1);
+        let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));
+        assert!(!first.are_absent() && second.are_absent());
+        assert!(
+            Publication::new(&serving(Delivery::Pull), 1, 1)
+                .of_flow(0)
+                .are_absent()
+        );
+    }
+
+    #[test]
     fn no_version_is_published_beyond_the_maximum() {
-        let publication = Publication::new(&serving(Delivery::Pull), 1);
+        let publication = Publication::new(&serving(Delivery::Pull), 1, 1);
         (0..5).for_each(|time| publication.publish(time));
-        assert_eq!(publication.published(), 3);
+        assert_eq!(publication.published_count(), 3);
         assert_eq!(publication.delivery_times().count(), 0);
     }
 }

@@ -5,7 +5,7 @@ use crds::histogram::Histogram;
 use crds::record::{CaseFailure, Durations, ServingReport, SideReport};
 
 use super::clock_offset::Relation;
-use super::publication::Publication;
+use super::publication::FlowDeliveries;
 use super::staleness::Staleness;
 use crate::measure::recorder::Recorder;
 use crate::posting::counters;
@@ -14,7 +14,7 @@ use crate::scenario::case_protocol::ThreadReport;
 use crate::scenario::ping::durations;
 use crate::scenario::report;
 
-/// What one worker observed.
+/// Observations of one worker.
 #[derive(Debug)]
 pub struct ServingThread {
     /// Staleness of the worker.
@@ -31,12 +31,12 @@ pub struct ServingThread {
 /// delivered; those of the target are the versions that its workers used.
 ///
 /// # Errors
-/// Those of [`report::side_report`].
+/// The errors of [`report::side_report`].
 pub fn side_report(
     case: &Case<'_>,
     mut threads: Vec<ThreadReport>,
     groups: usize,
-    publication: &Publication,
+    deliveries: FlowDeliveries<'_>,
 ) -> Result<SideReport, CaseFailure> {
     let measurements = threads
         .iter_mut()
@@ -49,16 +49,15 @@ pub fn side_report(
         side.serving = Some(Box::new(serving_report(case, workers)));
         return Ok(side);
     }
-    if publication.deliverers() == 0 {
-        // The workers fetch the versions, so that the trainer delivers none.
+    if deliveries.are_absent() {
         side.posted = None;
     }
     if let Some(posted) = &mut side.posted {
         let mut recorder = Recorder::new(Extent::DurationNanos(0));
-        for nanos in publication.delivery_times() {
+        for nanos in deliveries.times() {
             recorder.record(nanos);
         }
-        posted.operations = publication.deliveries();
+        posted.operations = deliveries.count();
         posted.payload_bytes = posted.operations * case.size_bytes;
         let latency = Recorder::finish([recorder]);
         posted.latency = latency.histogram;

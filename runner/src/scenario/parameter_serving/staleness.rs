@@ -5,14 +5,14 @@
 //! excluded.
 
 use crds::histogram::Histogram;
-use crds::record::{PostedStaleness, WorkerReport};
+use crds::record::{OriginalStaleness, PostedStaleness, WorkerReport};
 
-/// What a worker observed, on its own clock, in nanoseconds.
+/// Observations of a worker, on its own clock, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
-    /// Time of the start. The first step is one period later.
+pub struct WorkerObservations {
+    /// Start time. The first step is one period later.
     pub start: u64,
-    /// Time of the end.
+    /// End time.
     pub end: u64,
     /// Time between two steps; above 0.
     pub step_nanos: u64,
@@ -22,9 +22,9 @@ pub struct Observed {
     pub posts: Vec<u64>,
 }
 
-/// What the trainer did.
+/// Events of the trainer.
 #[derive(Clone, Debug, Default)]
-pub struct Published {
+pub struct TrainerEvents {
     /// Publication times on the worker's clock, in nanoseconds.
     pub times: Vec<u64>,
     /// Number of published versions when each post arrived.
@@ -48,7 +48,7 @@ pub struct Staleness {
 
 /// Sums over the steps that one post covers.
 #[derive(Clone, Copy, Debug, Default)]
-struct Covered {
+struct CoveredSteps {
     steps: u64,
     cold_steps: u64,
     latest: u64,
@@ -57,7 +57,7 @@ struct Covered {
 }
 
 /// Computes the staleness.
-pub fn evaluate(observed: &Observed, published: &Published) -> Staleness {
+pub fn evaluate(observed: &WorkerObservations, published: &TrainerEvents) -> Staleness {
     let mut staleness = Staleness::default();
     let (mut version_lags, mut time_lags) = (Vec::new(), Vec::new());
     let mut posts = Posts::default();
@@ -93,6 +93,7 @@ pub fn evaluate(observed: &Observed, published: &Published) -> Staleness {
     worker.cold_nanos = first.saturating_sub(observed.start);
     worker.posts = published.receipts.len() as u64;
     worker.posted = posts.means();
+    worker.original = posts.original();
     worker.version_lag_sum = version_lags.iter().sum();
     version_lags.sort_unstable();
     time_lags.sort_unstable();
@@ -123,7 +124,8 @@ fn advance<T>(elements: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize 
     from + rest.iter().take_while(|element| holds(element)).count()
 }
 
-/// Smallest of the sorted values such that the fraction `quantile` of them is not larger; 0 without values.
+/// Smallest of the sorted values such that at least the fraction `quantile` of them is not larger; 0 if there are no
+/// values.
 fn nearest_rank(sorted: &[u64], quantile: f64) -> u64 {
     let rank = (quantile * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
@@ -132,12 +134,13 @@ fn nearest_rank(sorted: &[u64], quantile: f64) -> u64 {
 /// Means over the posts.
 #[derive(Debug, Default)]
 struct Posts {
-    current: Covered,
+    current: CoveredSteps,
     /// Index of the post that covers the next step.
     next: usize,
-    count: u64,
+    /// Number of posts that cover a step with a version, and sums of their lags.
     sums: PostedStaleness,
-    original_count: u64,
+    /// Number of posts that cover a step, and sum of the values of the original.
+    original: OriginalStaleness,
 }
 
 impl Posts {
@@ -154,7 +157,7 @@ impl Posts {
     }
 
     /// Closes the posts that were sent before `time`, which is the time of the next step.
-    fn close_before(&mut self, time: u64, observed: &Observed, published: &Published) {
+    fn close_before(&mut self, time: u64, observed: &WorkerObservations, published: &TrainerEvents) {
         while let (Some(sent_at), Some(receipt)) = (
             observed.posts.get(self.next),
             published.receipts.get(self.next).copied(),
@@ -167,12 +170,12 @@ impl Posts {
             let all = covered.steps + covered.cold_steps;
             if all > 0 {
                 // Versions are counted from 1 here, so that version -1 of the original is 0.
-                self.original_count += 1;
-                self.sums.original_versions += receipt as f64 - covered.original as f64 / all as f64;
+                self.original.posts += 1;
+                self.original.versions += receipt as f64 - covered.original as f64 / all as f64;
             }
             if covered.steps > 0 {
                 let steps = covered.steps as f64;
-                self.count += 1;
+                self.sums.posts += 1;
                 self.sums.store_versions += covered.lag as f64 / steps;
                 self.sums.post_versions += receipt as f64 - covered.latest as f64 / steps;
             }
@@ -180,11 +183,19 @@ impl Posts {
     }
 
     fn means(&self) -> Option<PostedStaleness> {
-        let mean = |sum: f64, count: u64| sum / count as f64;
-        (self.count > 0).then(|| PostedStaleness {
-            store_versions: mean(self.sums.store_versions, self.count),
-            post_versions: mean(self.sums.post_versions, self.count),
-            original_versions: mean(self.sums.original_versions, self.original_count),
+        let posts = self.sums.posts;
+        (posts > 0).then(|| PostedStaleness {
+            posts,
+            store_versions: self.sums.store_versions / posts as f64,
+            post_versions: self.sums.post_versions / posts as f64,
+        })
+    }
+
+    fn original(&self) -> Option<OriginalStaleness> {
+        let posts = self.original.posts;
+        (posts > 0).then(|| OriginalStaleness {
+            posts,
+            versions: self.original.versions / posts as f64,
         })
     }
 }
@@ -194,15 +205,15 @@ mod tests {
     use super::*;
 
     /// Versions 0 to 4 are published every 100 ns, and steps are 10 ns apart.
-    fn published() -> Published {
-        Published {
+    fn trainer_events() -> TrainerEvents {
+        TrainerEvents {
             times: vec![1000, 1100, 1200, 1300, 1400],
             receipts: Vec::new(),
         }
     }
 
-    fn observed(installs: &[(u64, u64)]) -> Observed {
-        Observed {
+    fn worker_observations(installs: &[(u64, u64)]) -> WorkerObservations {
+        WorkerObservations {
             start: 1000,
             end: 1500,
             step_nanos: 10,
@@ -212,9 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn version_that_is_used_at_once_is_never_stale() {
+    fn version_that_is_used_immediately_is_never_stale() {
         let installs: Vec<(u64, u64)> = (0..5).map(|version| (1000 + 100 * version, version)).collect();
-        let found = evaluate(&observed(&installs), &published());
+        let found = evaluate(&worker_observations(&installs), &trainer_events());
         let worker = &found.worker;
         assert_eq!((worker.steps, worker.cold_steps, worker.cold_nanos), (50, 0, 0));
         assert_eq!((worker.version_lag_sum, worker.time_lag_max_nanos), (0, 0));
@@ -224,9 +235,9 @@ mod tests {
 
     #[test]
     fn steps_before_the_first_version_are_counted_and_excluded() {
-        let found = evaluate(&observed(&[(1050, 0)]), &published()).worker;
+        let found = evaluate(&worker_observations(&[(1050, 0)]), &trainer_events()).worker;
         assert_eq!((found.cold_steps, found.steps, found.cold_nanos), (4, 46, 50));
-        let never = evaluate(&observed(&[]), &published()).worker;
+        let never = evaluate(&worker_observations(&[]), &trainer_events()).worker;
         assert_eq!((never.cold_steps, never.steps, never.cold_nanos), (50, 0, 500));
         assert_eq!((never.posted, never.version_lag_p99), (None, 0));
     }
@@ -234,7 +245,7 @@ mod tests {
     #[test]
     fn lag_counts_newer_versions_and_the_time_since_the_first_of_them() {
         // Version 0 is used until 1450, and then version 3.
-        let found = evaluate(&observed(&[(1000, 0), (1450, 3)]), &published());
+        let found = evaluate(&worker_observations(&[(1000, 0), (1450, 3)]), &trainer_events());
         let worker = &found.worker;
         // Lag 0 at 9 steps, 1, 2 and 3 at 10 steps each, 4 at 5 steps (1400 to 1440), and 1 at 6 steps (1450 to 1500).
         assert_eq!(worker.version_lag_sum, 10 + 20 + 30 + 20 + 6);
@@ -247,16 +258,18 @@ mod tests {
 
     #[test]
     fn post_lag_and_store_lag_add_up_to_the_value_of_the_original() {
-        let observed = Observed {
+        let observed = WorkerObservations {
             posts: vec![1205, 1405],
-            ..observed(&[(1000, 0), (1250, 2)])
+            ..worker_observations(&[(1000, 0), (1250, 2)])
         };
-        let published = Published {
+        let published = TrainerEvents {
             // When the second post arrives, a fifth version has been published.
             receipts: vec![3, 5],
-            ..published()
+            ..trainer_events()
         };
-        let posted = evaluate(&observed, &published).worker.posted.unwrap();
+        let worker = evaluate(&observed, &published).worker;
+        let (posted, original) = (worker.posted.unwrap(), worker.original.unwrap());
+        assert_eq!((posted.posts, original.posts), (2, 2));
         // First post: 20 steps to 1200. Latest version (from 1): 9 times 1, 10 times 2 and once 3. Lag: 10 times 1, once 2.
         let (latest, store) = (32.0 / 20.0, 12.0 / 20.0);
         // Second post: steps from 1210 to 1400. Latest: 9 times 3, 10 times 4, once 5. Version 1 until 1240, then 3.
@@ -264,27 +277,44 @@ mod tests {
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         near(posted.store_versions, (store + store_2) / 2.0);
         near(posted.post_versions, (3.0 - latest + 5.0 - latest_2) / 2.0);
-        near(
-            posted.original_versions,
-            posted.store_versions + posted.post_versions,
-        );
+        near(original.versions, posted.store_versions + posted.post_versions);
     }
 
     #[test]
     fn original_counts_cold_steps_as_version_minus_one() {
-        let observed = Observed {
+        let observed = WorkerObservations {
             posts: vec![1105],
-            ..observed(&[(1051, 0)])
+            ..worker_observations(&[(1051, 0)])
         };
-        let published = Published {
+        let published = TrainerEvents {
             receipts: vec![2],
-            ..published()
+            ..trainer_events()
         };
         let found = evaluate(&observed, &published).worker;
         let posted = found.posted.unwrap();
         // Ten steps: five without a version, five with version 0. The latest version is 1 at the last step.
-        assert!((posted.original_versions - 1.5).abs() < 1e-9, "{posted:?}");
+        let original = found.original.unwrap();
+        assert!((original.versions - 1.5).abs() < 1e-9, "{original:?}");
         assert!((posted.store_versions - 0.2).abs() < 1e-9, "{posted:?}");
         assert!((posted.post_versions - 0.8).abs() < 1e-9, "{posted:?}");
+    }
+
+    #[test]
+    fn original_has_a_value_without_any_version() {
+        let observed = WorkerObservations {
+            posts: vec![1105],
+            ..worker_observations(&[])
+        };
+        let published = TrainerEvents {
+            receipts: vec![2],
+            ..trainer_events()
+        };
+        let found = evaluate(&observed, &published).worker;
+        // Two versions were published when the post arrived, and the worker used version -1 throughout.
+        let expected = OriginalStaleness {
+            posts: 1,
+            versions: 2.0,
+        };
+        assert_eq!((found.posted, found.original), (None, Some(expected)));
     }
 }

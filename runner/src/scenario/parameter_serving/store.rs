@@ -1,13 +1,13 @@
-//! The file that holds the latest version in mode `Filesystem`. The trainer replaces it by renaming a complete file, and
-//! the workers read it.
+//! File with the latest version in mode `Filesystem`. The trainer replaces it by renaming a complete file, and the
+//! workers read it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::parameters::{HEADER_BYTES, Parameters, Verified, load_from, store_in};
+use super::parameters::{HEADER_BYTES, Parameters, Verification, load_from, store_in};
 
-/// The trainer's side of the store. Removes its files when it is dropped.
+/// Store that the trainer writes. Its files are removed when this value is dropped.
 #[derive(Debug)]
 pub struct StoreWriter {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct StoreWriter {
     prepared: Vec<u8>,
 }
 
-/// A worker's side of the store.
+/// Store that a worker reads.
 #[derive(Debug)]
 pub struct StoreReader {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub struct StoreReader {
 
 /// Result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fetched {
+pub enum FetchResult {
     /// There is no version yet, or it is not newer.
     NotNewer,
     /// A newer version, all of whose bytes were verified.
@@ -58,7 +58,7 @@ impl StoreWriter {
         let Ok(()) = parameters.create(version, store_in(&mut self.prepared));
     }
 
-    /// Writes the prepared version to a new file, and replaces the latest version by it.
+    /// Writes the prepared version to a new file, and replaces the latest version with it.
     ///
     /// # Errors
     /// If the file cannot be written or renamed.
@@ -75,7 +75,7 @@ impl Drop for StoreWriter {
         // The temporary file exists only if a publication has failed.
         let _ = fs::remove_file(&self.temporary);
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the file of the parameters was not removed");
+            tracing::warn!(path = %self.path.display(), %error, "the file with the parameters was not removed");
         }
     }
 }
@@ -98,31 +98,31 @@ impl StoreReader {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn fetch(&mut self, parameters: &mut Parameters, held: Option<u64>) -> io::Result<Fetched> {
+    pub fn fetch(&mut self, parameters: &mut Parameters, held: Option<u64>) -> io::Result<FetchResult> {
         let mut file = File::open(&self.path)?;
         if file.metadata()?.len() == 0 {
-            return Ok(Fetched::NotNewer);
+            return Ok(FetchResult::NotNewer);
         }
         let mut header = [0; HEADER_BYTES];
         match file.read_exact(&mut header) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Fetched::Torn),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(FetchResult::Torn),
             read => read?,
         }
         let Some(version) = parameters.version_of(&header) else {
-            return Ok(Fetched::Torn);
+            return Ok(FetchResult::Torn);
         };
         if held.is_some_and(|held| version <= held) {
-            return Ok(Fetched::NotNewer);
+            return Ok(FetchResult::NotNewer);
         }
         self.buffer[..HEADER_BYTES].copy_from_slice(&header);
         match file.read_exact(&mut self.buffer[HEADER_BYTES..]) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Fetched::Torn),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(FetchResult::Torn),
             read => read?,
         }
         let Ok(verified) = parameters.verify(load_from(&self.buffer));
         Ok(match verified {
-            Verified::Whole(version) => Fetched::Newer(version),
-            Verified::Torn => Fetched::Torn,
+            Verification::Whole(version) => FetchResult::Newer(version),
+            Verification::Torn => FetchResult::Torn,
         })
     }
 }
@@ -141,18 +141,21 @@ mod tests {
         assert!(StoreReader::open(dir.path(), &parameters, KEY).is_err());
         let mut writer = StoreWriter::create(dir.path(), &parameters, KEY).unwrap();
         let mut reader = StoreReader::open(dir.path(), &parameters, KEY).unwrap();
-        assert_eq!(reader.fetch(&mut parameters, None).unwrap(), Fetched::NotNewer);
+        assert_eq!(
+            reader.fetch(&mut parameters, None).unwrap(),
+            FetchResult::NotNewer
+        );
         for version in [0, 3] {
             writer.prepare(&mut parameters, version);
             writer.publish().unwrap();
             let held = version.checked_sub(1);
             assert_eq!(
                 reader.fetch(&mut parameters, held).unwrap(),
-                Fetched::Newer(version)
+                FetchResult::Newer(version)
             );
             assert_eq!(
                 reader.fetch(&mut parameters, Some(version)).unwrap(),
-                Fetched::NotNewer
+                FetchResult::NotNewer
             );
         }
         drop(writer);
@@ -175,14 +178,14 @@ mod tests {
             fs::write(&writer.path, &mixed).unwrap();
             assert_eq!(
                 reader.fetch(&mut parameters, None).unwrap(),
-                Fetched::Torn,
+                FetchResult::Torn,
                 "{length}"
             );
             // A file that has not been written to its end is torn too.
             fs::write(&writer.path, &writer.prepared[..length]).unwrap();
             assert_eq!(
                 reader.fetch(&mut parameters, None).unwrap(),
-                Fetched::Torn,
+                FetchResult::Torn,
                 "{length}"
             );
         }

@@ -32,7 +32,7 @@ pub struct ClockReading {
     pub key: u64,
 }
 
-/// What a worker needs to compute its staleness.
+/// Values from which a worker computes its staleness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinalTable {
     /// Publication times of all versions, on the trainer's clock, in nanoseconds.

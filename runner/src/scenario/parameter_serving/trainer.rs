@@ -13,30 +13,34 @@ use super::parameters::Parameters;
 use super::publication::Publication;
 use super::store::StoreWriter;
 use super::table::{self, ClockReading, FinalTable};
-use super::{memory, memory_failure};
 use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
-use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::case_protocol::{SideContext, ThreadMeasurement, Work};
 use crate::scenario::engine::{Engine, Place, failure};
+use crate::scenario::phases::Phases;
+use crate::scenario::simultaneous::ThreadWindow;
 use crate::transport::Transport;
 
-/// Time between two looks at the publications of thread 0 when the next one is overdue, in nanoseconds.
+/// Interval at which the publications of thread 0 are polled when the next one is overdue, in nanoseconds.
 const OVERDUE_NANOS: u64 = 100_000;
 
-/// The work of one thread of the trainer. The file of the versions exists until this is dropped, which is after the last
-/// step of all workers.
+/// The work of one thread of the trainer. The file with the versions exists until this value is dropped, which is after
+/// the last step of all workers.
 pub struct Trainer<'a> {
     serving: &'a ServingWorkload,
     publication: &'a Publication,
+    phases: Option<&'a Phases>,
+    /// Index of the flow of this thread.
+    flow: usize,
     is_publisher: bool,
     outlet: Outlet,
     /// Number of published versions when each post of the worker arrived.
     receipts: Vec<u64>,
 }
 
-/// How this thread delivers versions.
+/// Way in which this thread delivers versions.
 enum Outlet {
     /// Another thread delivers them.
     Other,
@@ -56,12 +60,14 @@ enum Outlet {
 }
 
 impl<'a> Trainer<'a> {
-    /// Creates the work of thread number `thread`.
-    pub fn new(serving: &'a ServingWorkload, publication: &'a Publication, thread: usize) -> Self {
+    /// Creates the work of one thread. The first thread of the first flow publishes the versions.
+    pub fn new(serving: &'a ServingWorkload, publication: &'a Publication, side: SideContext<'a>) -> Self {
         Self {
             serving,
             publication,
-            is_publisher: thread == 0,
+            phases: side.phases,
+            flow: side.flow,
+            is_publisher: (side.flow, side.thread) == (0, 0),
             outlet: Outlet::Other,
             receipts: Vec::with_capacity(serving.max_posts() as usize),
         }
@@ -86,7 +92,7 @@ impl<'a> Trainer<'a> {
             }
             Delivery::Filesystem { .. } | Delivery::Multicast(_) => Outlet::Other,
             Delivery::Push => {
-                let memory = memory(engine)?;
+                let memory = engine.memory()?;
                 create_in(&memory, engine, &mut parameters, 0)?;
                 Outlet::Write {
                     parameters,
@@ -96,9 +102,9 @@ impl<'a> Trainer<'a> {
                 }
             }
             Delivery::Pull => {
-                let memory = memory(engine)?;
+                let memory = engine.memory()?;
                 create_in(&memory, engine, &mut parameters, 0)?;
-                table::write_words(&memory, head(engine), &[0]).map_err(memory_failure)?;
+                table::write_words(&memory, head(engine), &[0])?;
                 Outlet::Offer {
                     parameters,
                     offered: 0,
@@ -113,14 +119,14 @@ impl<'a> Trainer<'a> {
         if !self.is_publisher || self.publication.has_ended() {
             return Ok(());
         }
-        let published = self.publication.published();
+        let published = self.publication.published_count();
         let is_due = now >= self.due(start, published);
         let is_complete = published == u64::from(self.serving.max_version) && is_due;
         if is_complete || now.saturating_sub(start) >= self.serving.max_time_nanos {
             self.publication.end();
             return Ok(());
         }
-        // Versions go to the group one after the other, as to a file.
+        // Versions are sent to the group one after another, as they are written to a file.
         let is_busy = matches!(&self.outlet, Outlet::Group(sender, _) if sender.is_busy());
         if !is_due || is_busy {
             return Ok(());
@@ -134,7 +140,8 @@ impl<'a> Trainer<'a> {
                 writer
                     .publish()
                     .map_err(|error| store_failure(directory, &error))?;
-                self.publication.record_delivery(published, clock::now());
+                self.publication
+                    .record_delivery(self.flow, published, clock::now());
                 if published + 1 < u64::from(self.serving.max_version) {
                     writer.prepare(parameters, published + 1);
                 }
@@ -156,7 +163,8 @@ impl<'a> Trainer<'a> {
         engine: &mut Engine<'_, T>,
         memory: &Memory,
     ) -> Result<bool, CaseFailure> {
-        let (publication, max_version) = (self.publication, u64::from(self.serving.max_version));
+        let (publication, flow) = (self.publication, self.flow);
+        let max_version = u64::from(self.serving.max_version);
         match &mut self.outlet {
             Outlet::Other | Outlet::File(..) => Ok(false),
             Outlet::Group(sender, parameters) => {
@@ -165,7 +173,7 @@ impl<'a> Trainer<'a> {
                     .map_err(|error| socket_failure(&error))?;
                 publication.record_datagrams(sent.datagrams);
                 if let Some(version) = sent.finished {
-                    publication.record_delivery(version, clock::now());
+                    publication.record_delivery(flow, version, clock::now());
                     if version + 1 < max_version {
                         sender.prepare(parameters, version + 1);
                     }
@@ -182,11 +190,11 @@ impl<'a> Trainer<'a> {
                     if engine.outgoing.in_flight() > 0 {
                         return Ok(true);
                     }
-                    publication.record_delivery(version, clock::now());
+                    publication.record_delivery(flow, version, clock::now());
                     engine.signal(Signal::Version(version))?;
                     *in_flight = None;
                 }
-                let published = publication.published();
+                let published = publication.published_count();
                 if published > *next && !publication.has_ended() {
                     // A worker that is still receiving an older version gets the latest one next.
                     let version = published - 1;
@@ -207,13 +215,13 @@ impl<'a> Trainer<'a> {
                 Ok(in_flight.is_some())
             }
             Outlet::Offer { parameters, offered } => {
-                let published = publication.published();
+                let published = publication.published_count();
                 if published > *offered {
                     if published > *offered + 1 {
                         // This thread has missed a publication, so that the latest version is not in memory yet.
                         create_in(memory, engine, parameters, published - 1)?;
                     }
-                    table::write_words(memory, head(engine), &[published]).map_err(memory_failure)?;
+                    table::write_words(memory, head(engine), &[published])?;
                     *offered = published;
                     if published < max_version {
                         create_in(memory, engine, parameters, published)?;
@@ -224,13 +232,41 @@ impl<'a> Trainer<'a> {
         }
     }
 
+    /// With several nodes, waits until the windows of all flows are open, so that all workers see all versions.
+    fn await_all_flows<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let Some(phases) = self.phases else {
+            return Ok(());
+        };
+        // A sleeping thread would not notice the commands, because no completion wakes it.
+        engine.awake = true;
+        phases.arrive_ready();
+        engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;
+        phases.arrive_active();
+        engine.serve_until("waiting for all flows to be active", |_| phases.may_measure())?;
+        engine.awake = false;
+        Ok(())
+    }
+
+    /// With several nodes, waits until the workers of all flows have finished their steps. Until then, they may read the
+    /// file of this thread.
+    fn await_last_steps<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let Some(phases) = self.phases else {
+            return Ok(());
+        };
+        engine.awake = true;
+        phases.arrive_measured();
+        engine.serve_until("waiting for the last step of all flows", |_| phases.must_finish())?;
+        engine.awake = false;
+        Ok(())
+    }
+
     fn record_posts<T: Transport>(&mut self, engine: &Engine<'_, T>) {
         while (self.receipts.len() as u64) < engine.inbox.version_posts {
-            self.receipts.push(self.publication.published());
+            self.receipts.push(self.publication.published_count());
         }
     }
 
-    /// Answers the requests of the worker for readings of this clock, until it has sent `total` of them.
+    /// Answers the worker's requests for clock readings, until the worker has sent `total` requests.
     fn answer_clock_requests<T: Transport>(
         &self,
         engine: &mut Engine<'_, T>,
@@ -238,7 +274,7 @@ impl<'a> Trainer<'a> {
         total: u64,
     ) -> Result<(), CaseFailure> {
         let table = ServingWorkload::table_offset(engine.geometry.size);
-        let boot = clock_offset::boot();
+        let boot = clock_offset::boot_number();
         for answered in total - EXCHANGES..total {
             engine.serve_until("waiting for a clock request of the worker", |engine| {
                 engine.inbox.clock_requests > answered
@@ -248,7 +284,7 @@ impl<'a> Trainer<'a> {
                 boot,
                 key: self.publication.key(),
             };
-            reading.store(memory, table).map_err(memory_failure)?;
+            reading.store(memory, table)?;
             write_table(engine, table::CLOCK, table::CLOCK_BYTES)?;
             engine.signal(Signal::ClockReady)?;
         }
@@ -271,7 +307,7 @@ fn create_in<T: Transport>(
     let slot = ServingWorkload::slot_offset(version, engine.geometry.size) as usize;
     parameters
         .create(version, |offset, bytes| memory.write_from(slot + offset, bytes))
-        .map_err(memory_failure)
+        .map_err(CaseFailure::from)
 }
 
 /// Writes `length` bytes of this side's table, from `offset`, into the table of the worker.
@@ -314,16 +350,18 @@ impl<T: Transport> Work<T> for Trainer<'_> {
         if self.is_publisher {
             self.publication.set_ready();
         }
-        // A worker opens its side of the file as soon as it has read the clock.
-        engine.serve_until("waiting for the file or the socket of the versions", |_| {
-            self.publication.is_ready()
-        })?;
-        let memory = memory(engine)?;
+        // A worker opens the file as soon as it has read the clock.
+        engine.serve_until(
+            "waiting for the file or socket that delivers the versions",
+            |_| self.publication.is_ready(),
+        )?;
+        let memory = engine.memory()?;
         self.answer_clock_requests(engine, &memory, EXCHANGES)
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
-        let memory = memory(engine)?;
+        let memory = engine.memory()?;
+        self.await_all_flows(engine)?;
         if self.is_publisher {
             self.publication.begin(clock::now());
         }
@@ -346,7 +384,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
                 engine.idle("delivering a version")?;
             } else {
                 let now = clock::now();
-                let next = self.due(start, self.publication.published());
+                let next = self.due(start, self.publication.published_count());
                 let end = start.saturating_add(self.serving.max_time_nanos);
                 engine.idle_until(
                     "serving parameters",
@@ -366,6 +404,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
             }
         }
         let end = clock::now();
+        self.await_last_steps(engine)?;
         self.answer_clock_requests(engine, &memory, 2 * EXCHANGES)?;
         let table = FinalTable {
             times: self.publication.times().collect(),
@@ -373,10 +412,18 @@ impl<T: Transport> Work<T> for Trainer<'_> {
             datagrams: self.publication.datagrams(),
         };
         let offset = ServingWorkload::table_offset(engine.geometry.size);
-        let length = table.store(&memory, offset).map_err(memory_failure)?;
+        let length = table.store(&memory, offset)?;
         write_table(engine, table::FINAL, length)?;
         engine.signal(Signal::TableReady)?;
         let nothing = Recorder::new(Extent::Iterations(0));
-        Ok(Some(ThreadMeasurement::new(0, start, end, nothing)))
+        Ok(Some(ThreadMeasurement {
+            // The flows of a trainer deliver the same versions, so they have no separate rates.
+            window: self.phases.map(|_| ThreadWindow {
+                opened: start,
+                closed: end,
+                operations: 0,
+            }),
+            ..ThreadMeasurement::new(0, start, end, nothing)
+        }))
     }
 }

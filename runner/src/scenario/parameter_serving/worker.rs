@@ -9,12 +9,11 @@ use crds::v1alpha1::TransferOperation;
 
 use super::clock_offset::{self, EXCHANGES, Exchange, Relation};
 use super::multicast::Receiver;
-use super::parameters::{Parameters, Verified};
+use super::parameters::{Parameters, Verification};
 use super::report::ServingThread;
-use super::staleness::{self, Observed, Published};
-use super::store::{Fetched, StoreReader};
+use super::staleness::{self, TrainerEvents, WorkerObservations};
+use super::store::{FetchResult, StoreReader};
 use super::table::{self, ClockReading, FinalTable};
-use super::{memory, memory_failure};
 use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -23,9 +22,9 @@ use crate::scenario::case_protocol::{ThreadMeasurement, Work};
 use crate::scenario::engine::{Engine, Place, failure};
 use crate::transport::Transport;
 
-/// Longest time between two polls of a socket, in nanoseconds.
+/// Maximum time between two polls of a socket, in nanoseconds.
 const SOCKET_NANOS: u64 = 200_000;
-/// Time without a datagram after which all missing datagrams of a finished trainer are lost, in nanoseconds.
+/// Time without a datagram after which all missing datagrams of a finished trainer are considered lost, in nanoseconds.
 const DRAIN_NANOS: u64 = 100_000_000;
 
 /// The work of one worker.
@@ -34,13 +33,14 @@ pub struct Worker<'a> {
     inlet: Option<Inlet>,
     /// Best clock exchange before the measurement, and boot ID of the trainer.
     clock: Option<(Exchange, u64)>,
-    observed: Observed,
+    observed: WorkerObservations,
     torn: u64,
     pulls: Recorder,
     next_pull: u64,
+    next_post: u64,
 }
 
-/// How versions reach the worker.
+/// Way in which versions reach the worker.
 enum Inlet {
     /// From a file.
     File(StoreReader, Parameters),
@@ -52,12 +52,15 @@ enum Inlet {
         seen: Option<u64>,
     },
     /// From the memory of the trainer.
-    Read { parameters: Parameters, state: Reading },
+    Read {
+        parameters: Parameters,
+        state: PullState,
+    },
 }
 
 /// State of the reads in mode `Pull`.
 #[derive(Clone, Copy, Debug)]
-enum Reading {
+enum PullState {
     /// No read is in flight.
     Idle,
     /// The number of the latest version is being read.
@@ -73,16 +76,38 @@ impl<'a> Worker<'a> {
             serving,
             inlet: None,
             clock: None,
-            observed: Observed {
+            observed: WorkerObservations {
                 step_nanos: serving.step_nanos,
                 installs: Vec::with_capacity(serving.max_version as usize),
                 posts: Vec::with_capacity(serving.max_posts() as usize),
-                ..Observed::default()
+                ..WorkerObservations::default()
             },
             torn: 0,
             pulls: Recorder::new(Extent::DurationNanos(serving.max_time_nanos)),
             next_pull: 0,
+            next_post: 0,
         }
+    }
+
+    /// Starts the measurement at time `now`.
+    fn begin(&mut self, now: u64) {
+        self.observed.start = now;
+        self.next_pull = now;
+        self.next_post = now.saturating_add(self.serving.post_nanos);
+    }
+
+    /// Records a post if one is due at time `now`. If the trainer ends late, there is none after the last one that fits into
+    /// the final table.
+    fn posts_now(&mut self, now: u64) -> bool {
+        if now < self.next_post {
+            return false;
+        }
+        self.observed.posts.push(now);
+        self.next_post = match (self.observed.posts.len() as u64) < self.serving.max_posts() {
+            true => self.next_post.saturating_add(self.serving.post_nanos),
+            false => u64::MAX,
+        };
+        true
     }
 
     fn held(&self) -> Option<u64> {
@@ -114,7 +139,7 @@ impl<'a> Worker<'a> {
             },
             Delivery::Pull => Inlet::Read {
                 parameters,
-                state: Reading::Idle,
+                state: PullState::Idle,
             },
         })
     }
@@ -129,7 +154,7 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Receives or fetches a version if possible. Returns whether the worker should continue at once.
+    /// Receives or fetches a version if possible. Returns whether the worker should continue immediately.
     fn receive<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -158,12 +183,12 @@ impl<'a> Worker<'a> {
             return Ok(false);
         };
         match fetched.map_err(|error| store_failure(directory, &error))? {
-            Fetched::NotNewer => {}
-            Fetched::Torn => {
+            FetchResult::NotNewer => {}
+            FetchResult::Torn => {
                 self.torn += 1;
                 self.next_pull = started_at;
             }
-            Fetched::Newer(version) => {
+            FetchResult::Newer(version) => {
                 self.install(version);
                 self.pulls.record(clock::now() - started_at);
             }
@@ -179,8 +204,8 @@ impl<'a> Worker<'a> {
         let mut idle = false;
         let received = receiver.receive(parameters, &mut idle);
         match received.map_err(|error| socket_failure(&error))? {
-            Some(Verified::Whole(version)) => self.install(version),
-            Some(Verified::Torn) => self.torn += 1,
+            Some(Verification::Whole(version)) => self.install(version),
+            Some(Verification::Torn) => self.torn += 1,
             None => {}
         }
         Ok(!idle)
@@ -212,10 +237,8 @@ impl<'a> Worker<'a> {
         version: u64,
     ) -> Result<bool, CaseFailure> {
         let base = (engine.geometry.landing_base + slot) as usize;
-        let verified = parameters
-            .verify(|offset, bytes| memory.read_into(base + offset, bytes))
-            .map_err(memory_failure)?;
-        let is_whole = verified == Verified::Whole(version);
+        let verified = parameters.verify(|offset, bytes| memory.read_into(base + offset, bytes))?;
+        let is_whole = verified == Verification::Whole(version);
         if is_whole {
             self.install(version);
         } else {
@@ -229,7 +252,7 @@ impl<'a> Worker<'a> {
         engine: &mut Engine<'_, T>,
         memory: &Memory,
         parameters: &mut Parameters,
-        state: &mut Reading,
+        state: &mut PullState,
     ) -> Result<bool, CaseFailure> {
         let size = engine.geometry.size;
         let head = ServingWorkload::table_offset(size) + table::HEAD;
@@ -237,7 +260,7 @@ impl<'a> Worker<'a> {
             return Ok(false);
         }
         match *state {
-            Reading::Idle => {
+            PullState::Idle => {
                 let started_at = clock::now();
                 if engine.inbox.serving_ended || !self.pulls_now(started_at) {
                     return Ok(false);
@@ -247,22 +270,22 @@ impl<'a> Worker<'a> {
                     landing: engine.geometry.landing_base + head,
                 };
                 engine.post_bytes(TransferOperation::Read, place, 8)?;
-                *state = Reading::Head { started_at };
+                *state = PullState::Head { started_at };
             }
-            Reading::Head { started_at } => {
+            PullState::Head { started_at } => {
                 let words = table::read_words(memory, engine.geometry.landing_base + head, 1);
-                let offered = words.map_err(memory_failure)?.first().copied().unwrap_or(0);
+                let offered = words?.first().copied().unwrap_or(0);
                 let latest = offered.checked_sub(1);
-                *state = Reading::Idle;
+                *state = PullState::Idle;
                 if let Some(version) = latest.filter(|_| latest > self.held()) {
                     let source = ServingWorkload::slot_offset(version, size);
                     let landing = engine.geometry.landing_base;
                     engine.post_at(Place { source, landing })?;
-                    *state = Reading::Version { version, started_at };
+                    *state = PullState::Version { version, started_at };
                 }
             }
-            Reading::Version { version, started_at } => {
-                *state = Reading::Idle;
+            PullState::Version { version, started_at } => {
+                *state = PullState::Idle;
                 if self.verify_landing(engine, memory, parameters, 0, version)? {
                     self.pulls.record(clock::now() - started_at);
                 } else {
@@ -274,7 +297,7 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Receives the datagrams that are still on their way.
+    /// Receives the datagrams that are still in flight.
     fn drain<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -296,8 +319,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Time until which nothing is due.
-    fn next_due(&self, now: u64, next_post: u64) -> u64 {
+    /// Time of the next event that is due.
+    fn next_due(&self, now: u64) -> u64 {
+        let next_post = self.next_post;
         match &self.inlet {
             Some(Inlet::Group(..)) => next_post.min(now + SOCKET_NANOS),
             Some(Inlet::File(..) | Inlet::Read { .. }) => next_post.min(self.next_pull),
@@ -306,7 +330,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Determines the relation of this clock to that of the trainer. Returns the best exchange and the last reading.
+/// Determines the relation between this clock and the clock of the trainer. Returns the best exchange and the last reading.
 fn exchange_clocks<T: Transport>(
     engine: &mut Engine<'_, T>,
     memory: &Memory,
@@ -322,7 +346,7 @@ fn exchange_clocks<T: Transport>(
             engine.inbox.clock_readings > received
         })?;
         let after = clock::now();
-        reading = ClockReading::load(memory, table).map_err(memory_failure)?;
+        reading = ClockReading::load(memory, table)?;
         exchanges.push(Exchange {
             before,
             trainer: reading.nanos,
@@ -358,7 +382,7 @@ fn socket_failure(error: &io::Error) -> CaseFailure {
 
 impl<T: Transport> Work<T> for Worker<'_> {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        let memory = memory(engine)?;
+        let memory = engine.memory()?;
         let (exchange, reading) = exchange_clocks(engine, &memory)?;
         self.clock = Some((exchange, reading.boot));
         self.inlet = Some(self.open(engine, reading.key)?);
@@ -366,18 +390,14 @@ impl<T: Transport> Work<T> for Worker<'_> {
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
-        let memory = memory(engine)?;
+        let memory = engine.memory()?;
         let start = clock::now();
-        self.observed.start = start;
-        self.next_pull = start;
-        let mut next_post = start + self.serving.post_nanos;
+        self.begin(start);
         while !engine.inbox.serving_ended {
             let polled = engine.poll()?;
             let now = clock::now();
-            if now >= next_post {
+            if self.posts_now(now) {
                 engine.signal(Signal::VersionPost)?;
-                self.observed.posts.push(now);
-                next_post += self.serving.post_nanos;
             }
             let received = self.receive(engine, &memory)?;
             if polled || received {
@@ -386,7 +406,7 @@ impl<T: Transport> Work<T> for Worker<'_> {
             if engine.outgoing.in_flight() > 0 {
                 engine.idle("fetching a version")?;
             } else {
-                engine.idle_until("waiting for parameters", self.next_due(now, next_post))?;
+                engine.idle_until("waiting for parameters", self.next_due(now))?;
             }
         }
         let end = clock::now();
@@ -398,14 +418,14 @@ impl<T: Transport> Work<T> for Worker<'_> {
             engine.inbox.table_ready
         })?;
         let base = engine.geometry.landing_base + ServingWorkload::table_offset(engine.geometry.size);
-        let table = FinalTable::load(&memory, base).map_err(memory_failure)?;
+        let table = FinalTable::load(&memory, base)?;
         let (first, boot) = self.clock.unwrap_or((last, 0));
-        let same_boot = boot != 0 && boot == clock_offset::boot();
+        let same_boot = boot != 0 && boot == clock_offset::boot_number();
         let relation = Relation::new(same_boot, first, last);
         let received = self.observed.installs.len() as u64;
         // Versions that arrived after the last step were not used at any step.
         self.observed.installs.retain(|(at, _)| *at <= end);
-        let published = Published {
+        let published = TrainerEvents {
             times: table.times.iter().map(|time| relation.on_worker(*time)).collect(),
             receipts: table.receipts,
         };
@@ -430,5 +450,40 @@ impl<T: Transport> Work<T> for Worker<'_> {
             })),
             ..ThreadMeasurement::new(versions, start, end, recorder)
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::MemoryKind;
+
+    use super::*;
+
+    #[test]
+    fn the_final_table_has_room_for_the_posts_of_a_late_end() {
+        let serving = ServingWorkload {
+            delivery: Delivery::Push,
+            workers: 1,
+            push_nanos: 10,
+            pull_nanos: 10,
+            post_nanos: 7,
+            step_nanos: 1,
+            max_version: 5,
+            max_time_nanos: 100,
+        };
+        let mut worker = Worker::new(&serving);
+        worker.begin(1000);
+        // The trainer ends ten times later than planned.
+        let posts = (1000..2000).filter(|now| worker.posts_now(*now)).count();
+        assert_eq!(posts as u64, serving.max_posts());
+        assert_eq!(worker.next_due(2000), u64::MAX);
+        let size = 64;
+        let memory = Memory::allocate(MemoryKind::Heap, serving.area_bytes(size) as usize).unwrap();
+        let table = FinalTable {
+            times: vec![1; serving.max_version as usize],
+            receipts: vec![1; worker.observed.posts.len()],
+            datagrams: 0,
+        };
+        table.store(&memory, ServingWorkload::table_offset(size)).unwrap();
     }
 }

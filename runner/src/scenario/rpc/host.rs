@@ -1,32 +1,20 @@
 //! Calls that do not use the transport of the arm: to an extension on the machine of the initiator, or within its process.
 
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use crds::assignment::RpcWorkload;
-use crds::record::{CaseFailure, FailureReason};
-use crds::units::Size;
-use crds::v1alpha1::{MemoryKind, RpcChannel};
+use crds::record::CaseFailure;
+use crds::v1alpha1::RpcChannel;
 
 use super::{is_echoed, local};
-use crate::environment;
-use crate::extension::{CallPlan, Extension, Passing, Payload, pages};
+use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
-use crate::memory::Memory;
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
-use crate::scenario::engine::{Engine, failure};
-use crate::topology::SystemRoots;
+use crate::scenario::engine::Engine;
+use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available};
 use crate::transport::Transport;
-
-/// Interval between two polls by a side that only takes part in the steps of a case.
-const BYSTANDER_INTERVAL: Duration = Duration::from_millis(1);
-/// Interval between two polls by the host, between samples, so that the transport can answer its peer.
-pub(in crate::scenario) const POLL_INTERVAL_NANOS: u64 = 500_000_000;
-/// Memory that an extension needs besides its payload, in bytes.
-pub(in crate::scenario) const EXTENSION_BYTES: u64 = 16 << 20;
 
 /// Side that makes the calls.
 pub(in crate::scenario) struct Host {
@@ -38,68 +26,51 @@ pub(in crate::scenario) struct Host {
     memory_before_bytes: Option<u64>,
 }
 
-/// Side that makes no calls.
-pub(in crate::scenario) struct Bystander;
-
-/// Arguments of the host.
-pub(super) enum Arguments {
-    Bytes(Vec<u8>),
-    Shared(Arc<Memory>),
-}
-
 /// The host's arguments and the process that it calls.
 pub(super) struct HostCalls {
     pub(super) arguments: Arguments,
     /// `None` if the calls stay within this process.
     pub(super) extension: Option<Extension>,
-    hops: u32,
-}
-
-impl Arguments {
-    pub(super) fn payload(&self) -> Payload<'_> {
-        match self {
-            Self::Bytes(bytes) => Payload::Bytes(bytes),
-            Self::Shared(memory) => Payload::Shared(memory),
-        }
-    }
+    channel: RpcChannel,
+    plan: CallPlan,
 }
 
 impl HostCalls {
-    /// Allocates the arguments and starts the extension.
+    /// Allocates the arguments.
     ///
     /// # Errors
-    /// `NotEnoughMemory` if the machine or the cgroup has less memory available than both processes need, and the errors of
-    /// [`Extension::start`].
-    pub(super) fn start(
-        hops: u32,
-        limit: Duration,
-        channel: RpcChannel,
-        bytes: u64,
-    ) -> Result<Self, CaseFailure> {
-        let echo = is_echoed(bytes);
-        let is_shared = channel.carrying(bytes) == RpcChannel::SharedMemory;
+    /// `NotEnoughMemory` if the machine or the cgroup has less memory available than both processes need.
+    pub(super) fn prepare(hops: u32, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
+        let is_shared = channel.for_payload(bytes) == RpcChannel::SharedMemory;
         check_memory(channel, is_shared, hops, bytes)?;
-        let arguments = if is_shared {
-            let memory = Memory::allocate(MemoryKind::SharedMemory, bytes as usize);
-            Arguments::Shared(memory.map_err(|error| failure(error.reason(), error.to_string()))?)
+        let passing = if is_shared {
+            PayloadPassing::Map
         } else {
-            Arguments::Bytes(vec![1; bytes as usize])
-        };
-        let plan = CallPlan {
-            hops,
-            bytes,
-            passing: if is_shared { Passing::Map } else { Passing::Copy },
-            echo,
-        };
-        let extension = match channel {
-            RpcChannel::Local => None,
-            _ => Some(Extension::start(channel == RpcChannel::Tcp, plan, limit)?),
+            PayloadPassing::Copy
         };
         Ok(Self {
-            arguments,
-            extension,
-            hops,
+            arguments: Arguments::allocate(passing, bytes)?,
+            extension: None,
+            channel,
+            plan: CallPlan {
+                hops,
+                bytes,
+                passing,
+                echo: is_echoed(bytes),
+            },
         })
+    }
+
+    /// Starts the extension, unless the calls stay within this process.
+    ///
+    /// # Errors
+    /// Those of [`Extension::start`].
+    pub(super) fn start_extension(&mut self, limit: Duration) -> Result<(), CaseFailure> {
+        if self.channel != RpcChannel::Local {
+            let is_tcp = self.channel == RpcChannel::Tcp;
+            self.extension = Some(Extension::start(is_tcp, self.plan, limit)?);
+        }
+        Ok(())
     }
 
     /// Makes the calls of one sample.
@@ -107,7 +78,7 @@ impl HostCalls {
         match (&mut self.extension, &self.arguments) {
             (Some(extension), arguments) => extension.call(arguments.payload()),
             (None, Arguments::Bytes(bytes)) => {
-                std::hint::black_box(local::call(bytes, self.hops));
+                std::hint::black_box(local::call(bytes, self.plan.hops));
                 Ok(())
             }
             (None, Arguments::Shared(_)) => Ok(()),
@@ -126,21 +97,6 @@ impl HostCalls {
             Some(extension) => Some(host + pages::of_process(extension.id())?.pss_bytes),
             None => Some(host),
         }
-    }
-}
-
-/// Checks that `needed` bytes for `purpose` are available, so that no process is swapped out or killed.
-pub(in crate::scenario) fn check_available(needed: u64, purpose: &str) -> Result<(), CaseFailure> {
-    match environment::available_memory(&SystemRoots::default()) {
-        Some(available) if available < needed => Err(failure(
-            FailureReason::NotEnoughMemory,
-            format!(
-                "{purpose} need {}, but only {} are available (MemAvailable, and the memory limit of the cgroup)",
-                Size(needed),
-                Size(available)
-            ),
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -169,7 +125,8 @@ impl Host {
     }
 }
 
-/// Takes as many samples as `budget` allows, the first from `start`. Returns their number and the end of the last one.
+/// Takes as many samples as `budget` allows. The first one starts at `start`. Returns their number and the end of the
+/// last one.
 fn run_samples<T: Transport>(
     engine: &mut Engine<'_, T>,
     calls: &mut HostCalls,
@@ -203,8 +160,9 @@ fn run_samples<T: Transport>(
 impl<T: Transport> Work<T> for Host {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let limit = Duration::from_secs(self.workload.timeout_seconds.into());
-        let started = HostCalls::start(self.workload.hops, limit, self.channel, self.bytes)?;
-        let calls = self.calls.insert(started);
+        let prepared = HostCalls::prepare(self.workload.hops, self.channel, self.bytes)?;
+        let calls = self.calls.insert(prepared);
+        calls.start_extension(limit)?;
         let now = clock::now();
         run_samples(engine, calls, Budget::new(self.workload.warmup, now), now, None)?;
         self.memory_before_bytes = calls.memory_bytes();
@@ -236,30 +194,4 @@ impl<T: Transport> Work<T> for Host {
             measured.memory_after_bytes = calls.memory_bytes();
         }
     }
-}
-
-impl<T: Transport> Work<T> for Bystander {
-    fn serve(
-        &mut self,
-        engine: &mut Engine<'_, T>,
-        activity: &'static str,
-        until: impl Fn(&Engine<'_, T>) -> bool,
-    ) -> Result<(), CaseFailure> {
-        wait_asleep(engine, activity, until)
-    }
-}
-
-/// Serves the peer until `until` returns true, and sleeps between polls, so that host and extension have the CPUs.
-pub(super) fn wait_asleep<T: Transport>(
-    engine: &mut Engine<'_, T>,
-    activity: &'static str,
-    until: impl Fn(&Engine<'_, T>) -> bool,
-) -> Result<(), CaseFailure> {
-    while !until(engine) {
-        if !engine.poll()? && !until(engine) {
-            thread::sleep(BYSTANDER_INTERVAL);
-            engine.idle(activity)?;
-        }
-    }
-    Ok(())
 }

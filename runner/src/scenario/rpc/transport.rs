@@ -1,17 +1,17 @@
 //! Calls over the transport of the arm.
 //!
 //! Since calls are nested, the messages of a sample alternate between the two sides: first the requests, then the replies.
-//! The initiator sends the messages with odd numbers, counted from 1, and the target those with even numbers.
+//! Messages are numbered from 1. The initiator sends the messages with odd numbers, and the target sends those with even
+//! numbers.
 
 use crds::assignment::RpcWorkload;
-use crds::record::{CaseFailure, FailureReason};
+use crds::record::CaseFailure;
 
 use super::{is_echoed, messages};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
-use crate::memory::MemoryError;
 use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
-use crate::scenario::engine::{Engine, failure};
+use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
 /// Side that makes the first call of each sample.
@@ -21,7 +21,7 @@ pub(in crate::scenario) struct Caller {
     recorder: Option<Recorder>,
 }
 
-/// Side that answers it.
+/// Side that answers this call.
 pub(in crate::scenario) struct Callee {
     exchange: Exchange,
     messages: u32,
@@ -72,10 +72,8 @@ impl Exchange {
             }
         }
         let offset = engine.geometry.source.first().copied().unwrap_or(0);
-        let memory = engine.thread.memory(engine.region).ok_or_else(no_memory)?;
-        memory
-            .write_from(offset as usize, &self.payload)
-            .map_err(|error| copy_failure(&error))?;
+        let memory = engine.memory()?;
+        memory.write_from(offset as usize, &self.payload)?;
         engine.post_burst(1)
     }
 
@@ -98,16 +96,14 @@ impl Exchange {
         let Some(receives) = engine.geometry.receives.filter(|_| self.has_payload(message)) else {
             return Ok(());
         };
-        let memory = engine.thread.memory(engine.region).ok_or_else(no_memory)?;
+        let memory = engine.memory()?;
         let stripes = engine.geometry.stripes;
         for index in 0..stripes.rails {
             let (start, length) = stripes.chunk(index);
             // The receives of a rail share their memory.
             let offset = engine.geometry.landing_base + receives.offset(index as usize, 0);
             let part = &mut self.received[start as usize..(start + length) as usize];
-            memory
-                .read_into(offset as usize, part)
-                .map_err(|error| copy_failure(&error))?;
+            memory.read_into(offset as usize, part)?;
         }
         std::hint::black_box(&self.received);
         Ok(())
@@ -123,7 +119,8 @@ impl Caller {
         }
     }
 
-    /// Takes as many samples as `budget` allows, the first from `start`. Returns their number and the end of the last one.
+    /// Takes as many samples as `budget` allows. The first one starts at `start`. Returns their number and the end of the
+    /// last one.
     fn run_samples<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -212,13 +209,4 @@ impl<T: Transport> Work<T> for Callee {
         }
         Ok(())
     }
-}
-
-fn no_memory() -> CaseFailure {
-    let message = "the memory of this case is missing; this is a bug in fabricbench".to_owned();
-    failure(FailureReason::Internal, message)
-}
-
-fn copy_failure(error: &MemoryError) -> CaseFailure {
-    failure(error.reason(), error.to_string())
 }

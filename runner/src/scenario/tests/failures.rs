@@ -104,6 +104,7 @@ fn reports_a_peer_that_does_not_start_the_case() {
         deadline: pair.deadline,
         seed: 0,
         keep_samples: false,
+        site: crate::scenario::CommandSite::default(),
     };
     let failure = crate::scenario::run_case(&mut pair.initiator, &case).unwrap_err();
     assert_eq!(failure.reason, FailureReason::DeadlineExceeded);

@@ -23,6 +23,7 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
     inject_max_bytes: None,
     doorbell_max_batch: None,
     channel: crds::v1alpha1::RpcChannel::Transport,
+    arguments: Vec::new(),
     striping: StripingRule {
         policy: StripingPolicy::Nixl,
         threshold_bytes: 16 * 1024,
@@ -40,7 +41,7 @@ pub struct Pair {
     pub number: u32,
 }
 
-pub type Both<T> = (Result<T, CaseFailure>, Result<T, CaseFailure>);
+pub type BothResults<T> = (Result<T, CaseFailure>, Result<T, CaseFailure>);
 
 pub fn ping_pong(operation: PingPongOperation, iterations: u32) -> Workload {
     Workload::PingPong(PingPongWorkload {
@@ -149,7 +150,7 @@ impl Pair {
     }
 
     /// Runs both sides of a case.
-    pub fn run(&mut self, pass: Pass, size_bytes: u64) -> Both<CaseReport> {
+    pub fn run(&mut self, pass: Pass, size_bytes: u64) -> BothResults<CaseReport> {
         self.number += 1;
         let case = |role, peer_rank| Case {
             number: self.number,
@@ -162,6 +163,7 @@ impl Pair {
             deadline: self.deadline,
             seed: 42,
             keep_samples: false,
+            site: crate::scenario::CommandSite::default(),
         };
         let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);

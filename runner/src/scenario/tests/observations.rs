@@ -1,4 +1,4 @@
-//! Tests of the observations beside transfers: flushes and pings.
+//! Tests of the observations in addition to transfers: flushes and pings.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn with_pings(iterations: u32) -> Pair {
     Pair::new(workload, BASELINE, 1, 4096)
 }
 
-fn flushed(iterations: u32) -> Pair {
+fn run_flushed(iterations: u32) -> Pair {
     let workload = Workload::Transfer(TransferWorkload {
         flush: true,
         ..transfer(TransferOperation::Send, 1, 1, iterations)
@@ -29,10 +29,11 @@ fn flushed(iterations: u32) -> Pair {
 }
 
 #[test]
-fn initiator_samples_pings_on_the_idle_fabric_and_beside_transfers() {
+fn initiator_samples_pings_on_the_idle_fabric_and_during_transfers() {
     let (initiator, target) = with_pings(2000).measure(4096);
     let (initiator, target) = (initiator.posted.unwrap(), target.posted.unwrap());
-    assert_eq!((initiator.operations, target.operations), (2000, 2000));
+    let measured = [&initiator, &target].map(|posted| posted.simultaneous.unwrap().operations);
+    assert_eq!(measured, [2000, 2000]);
     let pings = initiator.ping.unwrap();
     // The number depends on the load of the machine, because the idle fabric is sampled for a limited time.
     assert!((1..=1000).contains(&pings.idle.histogram.count()));
@@ -41,7 +42,7 @@ fn initiator_samples_pings_on_the_idle_fabric_and_beside_transfers() {
 }
 
 #[test]
-fn only_pings_beside_transfers_are_delayed_by_a_stall_of_the_transfers() {
+fn only_pings_during_transfers_are_delayed_by_a_stall_of_the_transfers() {
     let mut pair = with_pings(2000);
     let faults = Faults {
         stall_at: Some((100, STALL)),
@@ -55,7 +56,7 @@ fn only_pings_beside_transfers_are_delayed_by_a_stall_of_the_transfers() {
 
 #[test]
 fn each_transfer_is_followed_by_a_flush_if_the_transport_has_flushes() {
-    let mut pair = flushed(50);
+    let mut pair = run_flushed(50);
     let without = pair.measure(4096).0.posted.unwrap();
     assert_eq!((without.operations, without.flush), (50, None));
 

@@ -26,7 +26,7 @@ fn pair(window: u32, open_loop: Option<OpenLoop>) -> Pair {
     Pair::new(workload, BASELINE, 1, 4096)
 }
 
-/// Measures transfers of which one takes 100 ms to post.
+/// Measures transfers, one of which takes 100 ms to post.
 fn with_stall(window: u32, open_loop: Option<OpenLoop>) -> Posted {
     let mut pair = pair(window, open_loop);
     let faults = Faults {

@@ -39,7 +39,7 @@ fn measure(pair: &mut Pair) -> (SideReport, SideReport, ServingReport) {
     (trainer, workers, *report)
 }
 
-/// Checks what holds in every mode.
+/// Checks the properties that hold in every mode.
 fn assert_consistent(workers: &SideReport, report: &ServingReport) {
     assert_eq!(report.published, 12);
     assert!(report.same_clock && report.clock_bound_nanos == 0);
@@ -51,17 +51,18 @@ fn assert_consistent(workers: &SideReport, report: &ServingReport) {
     let mean = report.version_lag.mean().unwrap();
     assert!((mean - lags as f64 / steps as f64).abs() < 1e-6, "{mean}");
     for worker in &report.workers {
-        // 12 periods of 20 ms, of which a worker may miss the beginning if its thread starts later than the trainer.
+        // 12 periods of 20 ms. A worker may miss the first ones if its thread starts later than the trainer.
         assert!(worker.steps + worker.cold_steps >= 200, "{worker:?}");
         assert!(worker.posts >= 3, "{worker:?}");
-        let posted = worker.posted.unwrap();
+        let (posted, original) = (worker.posted.unwrap(), worker.original.unwrap());
+        assert!(posted.posts > 0 && original.posts >= posted.posts, "{worker:?}");
         assert!(
             posted.store_versions >= 0.0 && posted.post_versions >= 0.0,
             "{worker:?}"
         );
-        // Without a version, the original counts version -1.
+        // At steps without a version, the original benchmark counts version -1.
         let sum = posted.store_versions + posted.post_versions;
-        assert!(posted.original_versions >= sum - 1e-9, "{worker:?}");
+        assert!(original.versions >= sum - 1e-9, "{worker:?}");
     }
     let posted = workers.posted.as_ref().unwrap();
     let versions: u64 = report.workers.iter().map(|worker| worker.versions).sum();
@@ -174,7 +175,7 @@ fn slow_worker_gets_the_latest_version_next() {
 }
 
 #[test]
-fn directory_that_does_not_exist_is_named() {
+fn missing_directory_is_reported_by_name() {
     let delivery = Delivery::Filesystem {
         directory: "/does-not-exist".to_owned(),
     };

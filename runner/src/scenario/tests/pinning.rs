@@ -47,8 +47,8 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
     assert_eq!(pinned(&[]), [first]);
 }
 
-/// The tree claims that the last CPU is on another node, which is false on most machines, so the memory of its threads is
-/// then refused.
+/// The tree claims that the last CPU is on another node, which is false on most machines. The memory of its threads is
+/// then rejected.
 #[test]
 fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked() {
     let cpus = allowed_cpus();
@@ -93,7 +93,9 @@ fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checke
         .as_ref()
         .map(|failure| failure.message.as_str());
     let is_refused = failure.is_some_and(|message| {
-        message.contains(&format!("but the node of this thread of a segment is {OTHER}"))
+        message.contains(&format!(
+            "but the node assigned to this thread of the segment is {OTHER}"
+        ))
     });
     assert_eq!(is_refused, !real.is_empty(), "{failure:?}");
     let others = open(false);

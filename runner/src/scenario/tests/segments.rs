@@ -1,4 +1,5 @@
-//! Tests of batches between segments: the life of a batch, what is read back, and what the integrity pass detects.
+//! Tests of batches between segments: the life cycle of a batch, the reads that follow writes, and the faults that the
+//! integrity pass detects.
 
 use crds::assignment::{ArmAssignment, Extent, TransferWorkload, Workload};
 use crds::record::IntegrityReport;
@@ -113,8 +114,8 @@ fn every_byte_is_checked_after_the_writes_and_after_the_reads() {
     }
 }
 
-/// Checks a pair whose thread 1 corrupts the payload post with index `corrupt_at`.
-fn corrupted(corrupt_at: u64) -> (IntegrityReport, IntegrityReport) {
+/// Runs an integrity pass in which thread 1 corrupts the payload post with index `corrupt_at`.
+fn check_with_corruption(corrupt_at: u64) -> (IntegrityReport, IntegrityReport) {
     let mut pair = mix(4, 3);
     pair.initiator.threads[1].transport.faults.corrupt_at = Some(corrupt_at);
     pair.check(SIZE)
@@ -123,9 +124,9 @@ fn corrupted(corrupt_at: u64) -> (IntegrityReport, IntegrityReport) {
 #[test]
 fn a_corrupted_write_is_detected_on_the_target() {
     // Writes 0 to 3, their reads, then writes 4 to 7: the tenth post is write 5.
-    let (initiator, target) = corrupted(9);
+    let (initiator, target) = check_with_corruption(9);
     for side in [&target, &initiator] {
-        // What was written wrongly is also read back wrongly.
+        // Data that was corrupted by the write is also read back corrupted.
         let mismatch = side.first_mismatch.as_ref().unwrap();
         assert_eq!(
             (
@@ -141,7 +142,7 @@ fn a_corrupted_write_is_detected_on_the_target() {
 
 #[test]
 fn a_corrupted_read_is_detected_on_the_initiator() {
-    let (initiator, target) = corrupted(14);
+    let (initiator, target) = check_with_corruption(14);
     let mismatch = initiator.first_mismatch.unwrap();
     assert_eq!(
         (

@@ -1,13 +1,17 @@
 //! Tests of measured transfers.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crds::assignment::{ArmAssignment, Extent, Pass, Workload};
+use crds::record::Posted;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::Direction;
 use crds::v1alpha1::TransferOperation::{self, Read, Send, Write, WriteImmediate};
 
 use super::fixture::{BASELINE, Pair, transfer};
 use crate::scenario::Role;
-use crate::test_transport::Faults;
+use crate::test_transport::{Faults, SharedLink};
 
 const OPERATIONS: [TransferOperation; 4] = [Send, Write, Read, WriteImmediate];
 
@@ -181,14 +185,51 @@ fn both_sides_post_concurrently() {
         let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
         for size in [64, 32 * 1024] {
             let (initiator, target) = pair.measure(size);
-            let (initiator, target) = (initiator.posted.unwrap(), target.posted.unwrap());
-            assert_eq!((initiator.operations, target.operations), (50, 50));
-            assert_eq!(
-                (initiator.payload_bytes, target.payload_bytes),
-                (50 * size, 50 * size)
-            );
+            for posted in [initiator, target].map(|side| side.posted.unwrap()) {
+                let window = posted.simultaneous.unwrap();
+                assert_eq!((window.operations, window.payload_bytes), (50, 50 * size));
+                assert_eq!(posted.latency.count(), 50);
+                assert_eq!(posted.payload_bytes, posted.operations * size);
+                assert!(posted.operations > 50 && window.lead_nanos > 0, "{posted:?}");
+                let inside = posted.elapsed_nanos - window.lead_nanos - window.tail_nanos;
+                assert_eq!(inside, window.elapsed_nanos);
+            }
         }
     }
+}
+
+#[test]
+fn both_sides_post_until_both_have_been_measured() {
+    // A link that gives three quarters to the initiator while both sides transmit.
+    let cost = Duration::from_micros(20);
+    let link = SharedLink::new([3, 1], cost);
+    let mut workload = transfer(Write, 8, 1, 3000);
+    workload.direction = Direction::Bidirectional;
+    let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 1, 1 << 12);
+    for (role, side) in [(Role::Initiator, 0), (Role::Target, 1)] {
+        let link = Some((Arc::clone(&link), side));
+        pair.set_faults(
+            role,
+            &Faults {
+                link,
+                ..Faults::default()
+            },
+        );
+    }
+    let (initiator, target) = pair.measure(64);
+    let posted = [initiator, target].map(|side| side.posted.unwrap());
+    let [initiator, target] = posted.each_ref().map(|posted| posted.operations as f64);
+    // If the faster direction stopped after its 3000 transfers, the slower one would then have the whole link, and both
+    // would have completed the same number.
+    let ratio = initiator / target;
+    assert!((2.7..3.3).contains(&ratio), "{initiator} / {target} = {ratio}");
+    let rates = posted.map(|posted| {
+        let window = posted.simultaneous.unwrap();
+        assert_eq!(window.operations, 3000);
+        window.operations as f64 / (window.elapsed_nanos as f64 / 1e9)
+    });
+    let sum: f64 = rates.iter().sum();
+    assert!(sum <= 1.02 / cost.as_secs_f64(), "{rates:?}");
 }
 
 #[test]
@@ -201,17 +242,19 @@ fn each_thread_posts_over_separate_endpoints() {
             let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 16);
             let (initiator, target) = pair.measure(4096);
             let posted = initiator.posted.unwrap();
-            assert_eq!((posted.operations, posted.latency.count()), (90, 90));
-            assert_eq!(posted.counters.posts, 90);
-            let target_operations = target.posted.map_or(0, |posted| posted.operations);
+            assert_eq!(posted.latency.count(), 90);
+            assert_eq!(posted.counters.posts, posted.operations);
+            let measured = |posted: &Posted| match posted.simultaneous {
+                Some(window) => window.operations,
+                None => posted.operations,
+            };
+            let is_bidirectional = direction == Direction::Bidirectional;
             assert_eq!(
-                target_operations,
-                if direction == Direction::Bidirectional {
-                    90
-                } else {
-                    0
-                }
+                (measured(&posted), posted.simultaneous.is_some()),
+                (90, is_bidirectional)
             );
+            let of_target = target.posted.as_ref().map_or(0, measured);
+            assert_eq!(of_target, if is_bidirectional { 90 } else { 0 });
         }
     }
 }

@@ -7,7 +7,7 @@ use crds::assignment::{BlockAssignment, Extent, Pass, RoundAssignment, Workload}
 use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
 
 use super::Coordinator;
-use super::flows::{self, Finished, FinishedByRank, PairResults};
+use super::flows::{self, PairResults, ResultsByRank, WorkerResults};
 use crate::rendezvous::message::{CaseOrder, Command, FlowOrder, Report};
 use crate::session::merge::SideOrFailure;
 use crate::session::setup_failures::SetupFailures;
@@ -61,10 +61,10 @@ impl<'a, W: Write> Coordinator<'a, W> {
             let failure = self.known_failure(turn.arm, *pair, setup_failures);
             failures.extend(failure.map(|failure| (*pair, failure)));
         }
-        let mut running = self.runnable(pairs, &mut failures);
+        let mut running = self.runnable_pairs(pairs, &mut failures);
         failures.extend(self.prepare(turn, &running)?);
         running.retain(|pair| !failures.contains_key(pair));
-        let running = self.runnable(&running, &mut failures);
+        let running = self.runnable_pairs(&running, &mut failures);
         let started_nanos = self.stream.elapsed_nanos();
         let (measured, span_nanos) = self.run_cases(&running, self.is_simultaneous(turn))?;
         let failed = failures
@@ -85,7 +85,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
 
     /// Returns the pairs that can run: those without a failure or, with the many-to-many pattern, all or none. Adds the
     /// failures of the other pairs.
-    fn runnable(&self, pairs: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure>) -> Vec<Pair> {
+    fn runnable_pairs(&self, pairs: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure>) -> Vec<Pair> {
         if self.assignment.many_to_many.is_some() {
             flows::fail_all(pairs, failures);
         }
@@ -99,7 +99,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     fn known_failure(&self, arm: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<CaseFailure> {
-        let lost = pair.ranks().into_iter().find_map(|rank| self.gang.lost(rank));
+        let lost = pair.ranks().into_iter().find_map(|rank| self.gang.loss(rank));
         lost.or_else(|| self.unreachable.get(self.process_of(arm), pair))
             .cloned()
             .or_else(|| setup_failures.get(arm, pair))
@@ -184,7 +184,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
                 self.warn(*rank, WarningReason::Evidence, &line)?;
             }
         }
-        // The results of a worker are in the order of its flows, which is that of the pairs.
+        // The results of a worker are in the order of its flows, which is also the order of the pairs.
         let mut side = |rank: u32| -> (u32, SideOrFailure) {
             let result = match done.get_mut(&rank) {
                 Some(Ok(finished)) => finished.next_result().unwrap_or_else(|| Err(missing_response())),
@@ -204,7 +204,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Adds the results of all workers in `ranks` that are not in `done` yet.
-    fn collect_results(&mut self, ranks: &[u32], done: &mut FinishedByRank) -> Result<(), Halt> {
+    fn collect_results(&mut self, ranks: &[u32], done: &mut ResultsByRank) -> Result<(), Halt> {
         let missing: Vec<u32> = ranks
             .iter()
             .copied()
@@ -214,7 +214,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         done.extend(
             self.gang
                 .gather(&missing, "running a case", timeout, |_, report| match report {
-                    Report::Done { results, evidence } => Some(Finished::new(results, evidence)),
+                    Report::Done { results, evidence } => Some(WorkerResults::new(results, evidence)),
                     _ => None,
                 })?,
         );

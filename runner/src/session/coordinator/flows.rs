@@ -18,17 +18,17 @@ use crate::session::tournament::Pair;
 pub(super) type PairResults = Vec<(Pair, CaseResult)>;
 
 /// Results of workers, by rank. A failure means that the worker was lost.
-pub(super) type FinishedByRank = BTreeMap<u32, Result<Finished, CaseFailure>>;
+pub(super) type ResultsByRank = BTreeMap<u32, Result<WorkerResults, CaseFailure>>;
 
 /// Results of the flows of one worker.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct WorkerResults {
     results: VecDeque<Result<SideResult, CaseFailure>>,
     /// Evidence lines of the optimizations.
     pub(super) evidence: Vec<String>,
 }
 
-impl Finished {
+impl WorkerResults {
     /// Creates the results from a report. A report with a single failure applies to all flows.
     pub(super) fn new(results: Vec<Result<SideResult, CaseFailure>>, evidence: Vec<String>) -> Self {
         Self {
@@ -49,11 +49,11 @@ impl Finished {
 impl<W: Write> Coordinator<'_, W> {
     /// Controls the running flows of the workers in `ranks`. Returns the time from the command that opened the windows to
     /// the report that the last one had closed, in nanoseconds; `None` if a flow failed, in which case all of them are
-    /// abandoned. The results that arrive meanwhile are added to `done`.
+    /// abandoned. Results that arrive before then are added to `done`.
     pub(super) fn control_flows(
         &mut self,
         ranks: &[u32],
-        done: &mut FinishedByRank,
+        done: &mut ResultsByRank,
     ) -> Result<Option<u64>, Halt> {
         let mut span_nanos = None;
         let mut is_active = self.await_phase(ranks, FlowPhase::Ready, done)?;
@@ -92,7 +92,7 @@ impl<W: Write> Coordinator<'_, W> {
         &mut self,
         ranks: &[u32],
         phase: FlowPhase,
-        done: &mut FinishedByRank,
+        done: &mut ResultsByRank,
     ) -> Result<bool, Halt> {
         let task = match phase {
             FlowPhase::Ready => "preparing its flows",
@@ -109,7 +109,7 @@ impl<W: Write> Coordinator<'_, W> {
             Report::Reached(reached) if reached >= phase => Picked::Response(()),
             // A worker finishes before this phase only if it failed.
             Report::Done { results, evidence } => {
-                done.insert(rank, Ok(Finished::new(results, evidence)));
+                done.insert(rank, Ok(WorkerResults::new(results, evidence)));
                 failed = true;
                 Picked::Stop
             }
@@ -208,10 +208,10 @@ mod tests {
 
     #[test]
     fn a_single_failure_applies_to_all_flows_of_a_worker() {
-        let mut finished = Finished::new(vec![Err(failure(FailureReason::PeerLost))], Vec::new());
+        let mut finished = WorkerResults::new(vec![Err(failure(FailureReason::PeerLost))], Vec::new());
         assert!(finished.next_result().is_some_and(|result| result.is_err()));
         assert!(finished.next_result().is_some_and(|result| result.is_err()));
-        let mut finished = Finished::new(
+        let mut finished = WorkerResults::new(
             vec![Ok(SideResult::Reached), Err(failure(FailureReason::PeerLost))],
             Vec::new(),
         );

@@ -85,13 +85,13 @@ impl<W: Write> Coordinator<'_, W> {
                 (pair.initiator, initiator.as_ref()),
                 (pair.target, target.as_ref()),
             ]);
-            (*pair, failure.map(|failure| unreachable(*pair, failure)))
+            (*pair, failure.map(|failure| unreachable_failure(*pair, failure)))
         };
         Ok(probed.keys().map(outcome).collect())
     }
 }
 
-fn unreachable(pair: Pair, failure: CaseFailure) -> CaseFailure {
+fn unreachable_failure(pair: Pair, failure: CaseFailure) -> CaseFailure {
     let lost = [FailureReason::PeerLost, FailureReason::Interrupted].contains(&failure.reason);
     CaseFailure {
         reason: if lost {

@@ -16,7 +16,7 @@ use crate::session::endpoints::Change;
 use crate::session::setup_failures::SetupFailures;
 
 /// Reports of the instruments of one worker when they stopped.
-struct Stopped {
+struct InstrumentReports {
     cold: Vec<ColdRecord>,
     protocols: Vec<ProtocolsRecord>,
 }
@@ -156,14 +156,14 @@ impl<W: Write> Coordinator<'_, W> {
         );
         self.stream
             .warn(None, WarningReason::EnvironmentChanged, &message)?;
-        self.stop_instruments()?;
+        self.close(round)?;
         self.open(index, round)
     }
 
     /// Stops the instruments of the round, and writes the setup costs and the protocols of its arms.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
         for (rank, stopped) in self.stop_instruments()? {
-            let Ok(Stopped { cold, protocols }) = stopped else {
+            let Ok(InstrumentReports { cold, protocols }) = stopped else {
                 continue;
             };
             for record in cold {
@@ -186,8 +186,8 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    /// Stops the instruments on all workers. Returns what they reported, by rank.
-    fn stop_instruments(&mut self) -> Result<BTreeMap<u32, Result<Stopped, CaseFailure>>, Halt> {
+    /// Stops the instruments on all workers. Returns their reports, by rank.
+    fn stop_instruments(&mut self) -> Result<BTreeMap<u32, Result<InstrumentReports, CaseFailure>>, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);
@@ -196,7 +196,7 @@ impl<W: Write> Coordinator<'_, W> {
         let stopped = self
             .gang
             .gather(&ranks, "closing a round", timeout, |_, report| match report {
-                Report::RoundEnded { cold, protocols } => Some(Stopped { cold, protocols }),
+                Report::RoundEnded { cold, protocols } => Some(InstrumentReports { cold, protocols }),
                 _ => None,
             })?;
         self.write_warnings()?;

@@ -18,13 +18,17 @@ fn rail(interface: Option<&str>, line: Option<u64>) -> RailFacts {
 }
 
 /// Difference between a reading with the files of `first` and a later reading with the files of `second`.
-fn counted(rails: &[RailFacts], first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<InterfaceDelta> {
+fn counter_difference(
+    rails: &[RailFacts],
+    first: &[(&str, &str)],
+    second: &[(&str, &str)],
+) -> Vec<InterfaceDelta> {
     let tree = Tree::new();
     let readings = [first, second].map(|files| {
         for (path, text) in files {
             tree.file(path, text);
         }
-        Reading::take(rails, &tree.roots())
+        CounterReading::take(rails, &tree.roots())
     });
     delta(&readings[0], &readings[1], rails)
 }
@@ -39,7 +43,7 @@ fn bytes_of(deltas: &[InterfaceDelta]) -> Vec<(&str, u64, u64)> {
 #[test]
 fn counts_the_interface_of_this_network_namespace() {
     let later = NET_DEV.replace("1000 ", "1500 ").replace("2000 ", "2700 ");
-    let deltas = counted(
+    let deltas = counter_difference(
         &[
             rail(Some("eth0"), Some(5)),
             rail(None, None),
@@ -63,7 +67,7 @@ fn counts_the_interface_of_this_network_namespace() {
 fn falls_back_to_sysfs_without_proc() {
     let statistics = "sys/class/net/eth1/statistics";
     let (sent, received) = (format!("{statistics}/tx_bytes"), format!("{statistics}/rx_bytes"));
-    let deltas = counted(
+    let deltas = counter_difference(
         &[rail(Some("eth1"), None)],
         &[(&sent, "10"), (&received, "20")],
         &[(&sent, "15"), (&received, "26")],
@@ -93,13 +97,13 @@ fn takes_the_larger_of_wire_and_operation_counters_of_efa() {
         pair.1 = value;
     }
     let later = files(pairs);
-    fn borrowed<'a>(files: &'a [(String, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    fn borrow_contents<'a>(files: &'a [(String, &'a str)]) -> Vec<(&'a str, &'a str)> {
         files.iter().map(|(path, text)| (path.as_str(), *text)).collect()
     }
-    let deltas = counted(
+    let deltas = counter_difference(
         &[rail(Some("rdmap0s6"), None)],
-        &borrowed(&zero),
-        &borrowed(&later),
+        &borrow_contents(&zero),
+        &borrow_contents(&later),
     );
     assert_eq!(bytes_of(&deltas), [("rdmap0s6", 3210, 5000)]);
     assert_eq!(deltas[0].retransmits, Some(7));
@@ -109,7 +113,7 @@ fn takes_the_larger_of_wire_and_operation_counters_of_efa() {
 fn converts_infiniband_counters_from_words_to_bytes() {
     let at = |name: &str| format!("sys/class/infiniband/mlx5_0/ports/1/counters/{name}");
     let (sent, received) = (at("port_xmit_data"), at("port_rcv_data"));
-    let deltas = counted(
+    let deltas = counter_difference(
         &[rail(Some("mlx5_0"), None)],
         &[(&sent, "100"), (&received, "100")],
         &[(&sent, "150"), (&received, "101")],
@@ -118,7 +122,7 @@ fn converts_infiniband_counters_from_words_to_bytes() {
 }
 
 #[test]
-fn refresh_interval_is_that_of_the_slowest_port() {
+fn slowest_port_determines_the_refresh_interval() {
     let tree = Tree::new();
     let rails = [
         rail(Some("rdmap0s6"), None),
@@ -146,7 +150,7 @@ fn refresh_interval_is_that_of_the_slowest_port() {
 fn omits_ports_without_byte_counters() {
     let path = "sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts";
     assert_eq!(
-        counted(&[rail(Some("rxe0"), None)], &[(path, "1")], &[(path, "2")]),
+        counter_difference(&[rail(Some("rxe0"), None)], &[(path, "1")], &[(path, "2")]),
         []
     );
 }
@@ -155,7 +159,7 @@ fn omits_ports_without_byte_counters() {
 fn reports_zero_for_counters_that_were_reset() {
     let before = NET_DEV;
     let after = NET_DEV.replace("1000 ", "1 ").replace("2000 ", "2 ");
-    let deltas = counted(
+    let deltas = counter_difference(
         &[rail(Some("eth0"), None)],
         &[("proc/self/net/dev", before)],
         &[("proc/self/net/dev", &after)],
@@ -172,13 +176,13 @@ fn counts_traffic_over_the_loopback_interface() {
     }];
     let roots = SystemRoots::default();
     super::super::complete_rail_facts(&mut rails, None, &roots);
-    let before = Reading::take(&rails, &roots);
+    let before = CounterReading::take(&rails, &roots);
     let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut receiver, _) = listener.accept().unwrap();
     std::io::Write::write_all(&mut sender, &[7; 50_000]).unwrap();
     drop(sender);
     std::io::copy(&mut receiver, &mut std::io::sink()).unwrap();
-    let after = Reading::take(&rails, &roots);
+    let after = CounterReading::take(&rails, &roots);
     let deltas = delta(&before, &after, &rails);
     assert_eq!(deltas.len(), 1);
     assert!(
@@ -186,4 +190,52 @@ fn counts_traffic_over_the_loopback_interface() {
         "{deltas:?}"
     );
     assert!(deltas[0].interval_nanos > 0);
+}
+
+/// Files of soft-RoCE on the interface veth0, whose device has sent and received `packets`.
+fn soft_roce(packets: (u64, u64)) -> Vec<(String, String)> {
+    let counter = |name: &str| format!("sys/class/infiniband/rxe0/ports/1/hw_counters/{name}");
+    vec![
+        ("sys/class/infiniband/rxe0/parent".to_owned(), "veth0".to_owned()),
+        ("sys/class/net/veth0/mtu".to_owned(), "9000".to_owned()),
+        (counter(SENT_PACKETS), packets.0.to_string()),
+        (counter(RECEIVED_PACKETS), packets.1.to_string()),
+    ]
+}
+
+#[test]
+fn a_software_device_counts_packets_and_uses_the_bytes_of_its_interface() {
+    let rails = [rail(Some("rxe0"), None)];
+    let line =
+        |received: u64, sent: u64| format!("a\nb\n veth0: {received} 0 0 0 0 0 0 0 {sent} 0 0 0 0 0 0 0");
+    let tree = Tree::new();
+    let readings = [((3, 5), line(1000, 2000)), ((13, 25), line(81_000, 42_000))].map(|(packets, bytes)| {
+        for (path, text) in soft_roce(packets) {
+            tree.file(&path, &text);
+        }
+        tree.file("proc/self/net/dev", &bytes);
+        CounterReading::take(&rails, &tree.roots())
+    });
+    let deltas = delta(&readings[0], &readings[1], &rails);
+    assert_eq!(bytes_of(&deltas), [("rxe0", 40_000, 80_000)]);
+    let expected = SoftwareDevice {
+        interface: "veth0".to_owned(),
+        packet_bytes: 9000,
+        tx_packets: 10,
+        rx_packets: 20,
+    };
+    assert_eq!(deltas[0].software, Some(expected));
+    // The kernel caches its packet counters.
+    assert!(refresh_interval(&rails, &tree.roots()) > TICKS);
+}
+
+#[test]
+fn a_device_in_software_without_an_interface_has_no_counters() {
+    let rails = [rail(Some("rxe0"), None)];
+    let tree = Tree::new();
+    for (path, text) in soft_roce((0, 0)) {
+        tree.file(&path, &text);
+    }
+    tree.file("sys/class/infiniband/rxe0/parent", "../veth0");
+    assert!(CounterReading::take(&rails, &tree.roots()).interfaces.is_empty());
 }

@@ -11,35 +11,15 @@ pub(super) fn poll(
     transport: &mut Libfabric,
     completions: &mut [Completion],
 ) -> Result<usize, TransportError> {
-    if let Some(failure) = transport.failure.take() {
-        return Err(failure);
-    }
-    let rails = transport.rails.len();
-    let mut filled = 0;
-    for _ in 0..rails {
-        let room = completions.len() - filled;
-        if room == 0 {
-            break;
-        }
-        let rail = transport.next_rail;
-        transport.next_rail = if rail + 1 == rails { 0 } else { rail + 1 };
-        let read = transport.rails[rail].read_queue(room, |event| {
-            completions[filled] = Completion {
-                rail,
-                kind: completion_kind(event),
-            };
-            filled += 1;
-        });
-        if let QueueRead::Failed(failure) = read {
-            let failure = error::completion_failed(rail, &failure);
-            if filled == 0 {
-                return Err(failure);
+    transport
+        .turns
+        .poll(&mut transport.rails, completions, |rail, found| {
+            let (number, room) = (found.rail(), found.room());
+            match rail.read_queue(room, |event| found.push(completion_kind(event))) {
+                QueueRead::Failed(failure) => Err(error::completion_failed(number, &failure)),
+                QueueRead::Done => Ok(()),
             }
-            transport.failure = Some(failure);
-            break;
-        }
-    }
-    Ok(filled)
+        })
 }
 
 #[inline]

@@ -5,8 +5,9 @@ use super::error::{provider_mismatch, rail_refused, refused};
 use super::ffi::{Limits, Rail, RailConfig};
 use super::rules::address;
 use super::rules::attributes::{Attributes, mr_mode_names};
-use super::rules::offload::{Reported, offload, requires_peer_to_peer};
+use super::rules::offload::{ReportedProperties, offload, requires_peer_to_peer};
 use super::{Libfabric, ffi};
+use crate::transport::turns::RailTurns;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::LibfabricProvider;
@@ -78,8 +79,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
         provider: requested.provider,
         addresses,
         facts,
-        next_rail: 0,
-        failure: None,
+        turns: RailTurns::default(),
     })
 }
 
@@ -98,7 +98,7 @@ fn open_error(
     }
     if uses_wait && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
         failure.message += &format!(
-            "; {} does not support waiting on its completion queue: use polling Spin or Yield",
+            "; {} does not support waiting on its completion queue: use polling: Spin or Yield",
             provider.name()
         );
     }
@@ -145,7 +145,7 @@ fn offload_facts(
     let reported = || opened.iter().map(Rail::reported_offload);
     // If a rail does not report whether it emulates RMA, the combined answer is unknown unless another rail reports
     // emulation.
-    let any = |get: fn(&Reported) -> Option<bool>| {
+    let any = |get: fn(&ReportedProperties) -> Option<bool>| {
         let answers = || reported().map(|reported| get(&reported));
         answers()
             .any(|answer| answer == Some(true))
@@ -155,7 +155,7 @@ fn offload_facts(
                 all.map(|_| false)
             })
     };
-    let reported = Reported {
+    let reported = ReportedProperties {
         emulates_reads: any(|reported| reported.emulates_reads),
         emulates_writes: any(|reported| reported.emulates_writes),
         inline_bytes,

@@ -12,7 +12,7 @@ impl Loopback {
     /// Executes posts from peers. Returns whether any post was executed.
     #[inline]
     pub(super) fn consume(&mut self, sink: &mut Sink<'_>) -> bool {
-        let claimed = self.own.segment.claimed();
+        let claimed = self.own.segment.claimed_rings();
         if claimed != self.claimed {
             self.claimed = claimed;
             self.update_claimants();
@@ -90,7 +90,7 @@ impl Loopback {
 
     /// Determines which peer claimed which ring, so that this side can wake that peer when it publishes answers.
     pub(super) fn update_claimants(&mut self) {
-        self.claimed = self.own.segment.claimed();
+        self.claimed = self.own.segment.claimed_rings();
         let rails = self.rails.len();
         for (claim, inbounds) in self.inbounds.chunks_mut(rails).take(self.claimed).enumerate() {
             if inbounds.iter().any(|inbound| inbound.peer.is_none()) {
@@ -111,7 +111,7 @@ impl Loopback {
 
     pub(super) fn is_ready(&self) -> bool {
         self.failure.is_some()
-            || self.own.segment.claimed() != self.claimed
+            || self.own.segment.claimed_rings() != self.claimed
             || self.claimed_inbounds().iter().any(Inbound::is_ready)
             || self.outbounds.iter().any(Outbound::has_answers)
     }

@@ -60,7 +60,7 @@ impl OwnSegment {
             operation: "open",
             message,
         };
-        let (mapping, file) = pages::shared(layout.bytes()).map_err(|error| {
+        let (mapping, file) = pages::allocate_shared(layout.bytes()).map_err(|error| {
             failed(
                 error.reason(),
                 format!(
@@ -233,7 +233,7 @@ impl Segment {
 
     /// Number of rings that peers have claimed on every rail.
     #[inline]
-    pub(super) fn claimed(&self) -> usize {
+    pub(super) fn claimed_rings(&self) -> usize {
         // Peers never increment the counter beyond this limit; `min` protects against a misbehaving peer.
         (self.get(header::CLAIMED) as usize).min(self.layout.peers)
     }

@@ -23,6 +23,7 @@ fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {
         uses_wait,
         device_memory: false,
         location: None,
+        rank: 0,
         peers: 1,
         counts_protocols: false,
     }

@@ -5,10 +5,11 @@ use super::rules::protocols;
 use crds::record::ProtocolUse;
 use std::io::{self, Write};
 
-/// Closes `rails`. Returns the protocols that the library used; empty if its version does not print them. Whatever else
-/// was printed in the meantime is printed again.
-pub(super) fn counting(rails: Vec<Rail>) -> Vec<ProtocolUse> {
-    let printed = match ffi::capture_stdout(|| drop(rails)) {
+/// Closes `rails`. Returns the protocols that the library used; empty if its version does not print them. All other
+/// output that was printed in the meantime is printed again.
+pub(super) fn close_and_count(rails: Vec<Rail>) -> Vec<ProtocolUse> {
+    let ((), printed) = ffi::capture_stdout(|| drop(rails));
+    let printed = match printed {
         Ok(printed) => printed,
         Err(error) => {
             tracing::warn!(%error, "the protocols that UCX used cannot be read");
@@ -16,10 +17,15 @@ pub(super) fn counting(rails: Vec<Rail>) -> Vec<ProtocolUse> {
         }
     };
     let (protocols, others) = protocols::parse(&printed);
+    print_again(others);
+    protocols
+}
+
+/// Prints lines of the library that were captured.
+pub(super) fn print_again<'a>(lines: impl IntoIterator<Item = &'a str>) {
     let mut stdout = io::stdout().lock();
-    for line in others {
+    for line in lines {
         // Standard output may be closed; nothing depends on these lines.
         let _ = writeln!(stdout, "{line}");
     }
-    protocols
 }

@@ -9,13 +9,20 @@ use super::rules::settings::{Setting, settings};
 use crate::topology;
 use crate::transport::{OpenConfig, TransportError};
 use crds::v1alpha1::{TransportSpec, Ucx};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use ucx_sys::{Library, Source};
 
 /// File that UCX reads from several directories.
 const CONFIGURATION_FILE: &str = "ucx.conf";
+/// Number of bytes of a configuration file that are compared. Real files have a few kilobytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Prefix of the variables that UCX reads.
+const VARIABLE_PREFIX: &str = "UCX_";
 
 /// Device and configuration of a rail.
 pub(super) struct RailDevice {
@@ -86,7 +93,12 @@ fn configure(
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let settings =
         settings(spec, device.as_deref(), version, is_set).map_err(|message| refused("open", message))?;
-    let mut config = Config::read(library).map_err(|error| rail_refused(rail, &error))?;
+    let mut config = Config::read(library).map_err(|error| {
+        let mut failure = rail_refused(rail, &error);
+        failure.message += ": a UCX_* variable of the environment, or a file ucx.conf, has an invalid value, which the output of \
+                            the library names";
+        failure
+    })?;
     for setting in &settings {
         config.modify(setting).map_err(|error| {
             let mut failure = rail_refused(rail, &error);
@@ -104,7 +116,7 @@ fn configure(
     })
 }
 
-/// UCX's name of the device that a rail source denotes: the interface of an IP address, or the given device.
+/// UCX's name of the device that a rail source denotes: the interface with an IP address, or the given device.
 fn device_name(spec: &Ucx, rail: usize, source: &str) -> Result<String, TransportError> {
     let Ok(address) = source.parse::<IpAddr>() else {
         return Ok(devices::ucx_name(spec, source));
@@ -117,9 +129,9 @@ fn device_name(spec: &Ucx, rail: usize, source: &str) -> Result<String, Transpor
     })
 }
 
-/// Configuration files that exist where UCX looks for them: its installation, the home directory, the directory in
+/// Configuration files in the directories that UCX searches: its installation, the home directory, the directory in
 /// `UCX_CONFIG_DIR`, and the current directory.
-pub(super) fn configuration_files(library: &Library) -> Vec<String> {
+pub(super) fn configuration_files(library: &Library) -> Vec<PathBuf> {
     let installation = library.identity().path.parent().and_then(|lib| lib.parent());
     let directories = [
         installation.map(|prefix| prefix.join("etc/ucx")),
@@ -133,9 +145,27 @@ pub(super) fn configuration_files(library: &Library) -> Vec<String> {
         .flatten()
         .map(|directory| directory.join(CONFIGURATION_FILE))
         .filter(|file| file.exists())
-        .map(|file| file.display().to_string())
         .collect();
     files.sort_unstable();
     files.dedup();
     files
+}
+
+/// Variables that start with `UCX_`.
+pub(super) fn variables() -> BTreeMap<String, String> {
+    let all = std::env::vars_os();
+    let text = all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    text.filter(|(name, _)| name.starts_with(VARIABLE_PREFIX))
+        .collect()
+}
+
+/// First [`MAX_FILE_BYTES`] of a file; empty if it cannot be read, because then UCX cannot read it either.
+pub(super) fn read_bounded(file: &Path) -> Vec<u8> {
+    let mut content = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut content));
+    if let Err(error) = read {
+        tracing::warn!(file = %file.display(), %error, "a configuration file of UCX cannot be read");
+        content.clear();
+    }
+    content
 }

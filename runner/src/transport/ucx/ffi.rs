@@ -14,6 +14,7 @@ mod objects;
 mod open;
 mod posting;
 mod rail;
+mod stable;
 mod stream;
 mod wait;
 mod writes;

@@ -4,17 +4,20 @@ use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Config, Rail, RailConfig};
-use super::rules::configuration::comparable;
+use super::rules::configuration::{EffectiveConfiguration, RailConfiguration};
 use super::rules::emulation::{Conditions, Protocols};
-use super::rules::settings::Setting;
+use super::rules::settings::{Setting, unused};
 use super::rules::{devices, lanes};
+use crate::transport::turns::RailTurns;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
-use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts, hex};
-use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling};
-use sha2::{Digest, Sha256};
+use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts};
+use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling, UcxPreset};
 use std::collections::BTreeMap;
-use ucx_sys::Library;
 use ucx_sys::bindings::{UCP_API_MAJOR, UCP_API_MINOR};
+use ucx_sys::{Library, Version};
+
+/// First release that counts protocols.
+const PROTOCOL_COUNTS: Version = Version::new(1, 21, 0);
 
 /// Maximum message size in the facts. UCX has no limit; the records hold signed numbers.
 const UNLIMITED: u64 = i64::MAX as u64;
@@ -37,9 +40,23 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         uses_wait: requested.uses_wait,
         reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
     };
-    let configuration = rails.first().map(|rail| rail.config.print()).unwrap_or_default();
-    let settings = rails.first().map(|rail| &rail.settings).into_iter().flatten();
-    let settings: BTreeMap<_, _> = settings
+    let files = discovery::configuration_files(&library);
+    let configuration = EffectiveConfiguration {
+        rails: rails
+            .iter()
+            .map(|rail| RailConfiguration {
+                printed: rail.config.print(),
+                settings: rail.settings.clone(),
+            })
+            .collect(),
+        variables: discovery::variables(),
+        files: files.iter().map(|file| discovery::read_bounded(file)).collect(),
+    };
+    // Only the devices differ between rails.
+    let first = configuration.rails.first();
+    let protocols = Protocols::from_configuration(first.map_or("", |rail| rail.printed.as_str()));
+    let settings = first.map(|rail| &rail.settings).into_iter().flatten();
+    let mut settings: BTreeMap<_, _> = settings
         .map(|setting| (setting.name.clone(), setting.value.clone()))
         .collect();
     let mut opened = Vec::with_capacity(rails.len());
@@ -53,10 +70,26 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
     ) in rails.into_iter().enumerate()
     {
         if requested.counts_protocols {
-            count_protocols(&mut config);
+            count_protocols(&mut config, library.identity().version);
         }
-        let (rail, resources) =
-            Rail::open(&library, &config, rail_config).map_err(|error| open_error(number, &error, &spec))?;
+        let (opened_rail, unused) = reading_warnings(&spec, || Rail::open(&library, &config, rail_config));
+        let (rail, resources) = opened_rail.map_err(|error| open_error(number, &error, &spec))?;
+        if let Some(setting) = spec
+            .settings
+            .iter()
+            .find(|setting| unused.contains(&setting.name))
+        {
+            return Err(refused(
+                "ucp_worker_create",
+                format!(
+                    "rail {number}: UCX {} does not use spec.transport.ucx.settings {}: it has no setting of this name, or the \
+                     setting belongs to a transport that is not used; `ucx_info -cf` lists the settings",
+                    library.identity().version,
+                    setting.name
+                ),
+            ));
+        }
+        settings.retain(|name, _| !unused.contains(name));
         lanes::check_resources(&spec, device.as_deref(), &resources)
             .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
         facts.push(rail_facts(device.as_deref()));
@@ -80,8 +113,8 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         },
         error_handling: Some(spec.error_handling().name().to_owned()),
         settings,
-        configuration_sha256: Some(hex(&Sha256::digest(comparable(&configuration)))),
-        configuration_files: discovery::configuration_files(&library),
+        configuration_sha256: Some(configuration.sha256()),
+        configuration_files: files.iter().map(|file| file.display().to_string()).collect(),
         ..FabricFacts::default()
     };
     Ok(Ucx {
@@ -89,23 +122,41 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         version: library.identity().version,
         devices: names,
         emulation_conditions: Conditions {
-            protocols: Protocols::from_configuration(&configuration),
+            protocols,
             reports_peer_loss: rail_config.reports_peer_loss,
             library_memory: spec.allocation == UcxAllocation::Library,
         },
+        peers: Vec::with_capacity(requested.peers),
         spec,
         addresses,
         facts,
         counts_protocols: requested.counts_protocols,
-        next_rail: 0,
-        failure: None,
+        turns: RailTurns::default(),
     })
 }
 
-/// Makes the library count the protocols that it uses, and print them when the worker is destroyed (UCX 1.21 and newer).
-/// Older versions print nothing. The setting is applied after the configuration was printed, because it is not part of
+/// Runs `open`. Returns its result, and the names of the settings that UCX reports as unused.
+fn reading_warnings<T>(spec: &crds::v1alpha1::Ucx, open: impl FnOnce() -> T) -> (T, Vec<String>) {
+    if spec.settings.is_empty() && spec.preset == UcxPreset::Plain {
+        return (open(), Vec::new());
+    }
+    let (result, printed) = super::ffi::capture_stdout(open);
+    let printed = printed.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the warnings of UCX cannot be read");
+        String::new()
+    });
+    let unused = unused(&printed).into_iter().map(str::to_owned).collect();
+    super::close::print_again(printed.lines());
+    (result, unused)
+}
+
+/// Makes the library count the protocols that it uses, and print them when the worker is destroyed. Versions before 1.21 have
+/// no such value of the setting, and would print an error. The setting is applied after the configuration was printed, because it is not part of
 /// what is compared.
-fn count_protocols(config: &mut Config) {
+fn count_protocols(config: &mut Config, version: Version) {
+    if version < PROTOCOL_COUNTS {
+        return;
+    }
     let setting = Setting {
         name: "PROTO_INFO".to_owned(),
         value: "used".to_owned(),

@@ -38,7 +38,7 @@ fn libraries() -> [Option<PathBuf>; 2] {
     [None, Some(PathBuf::from(newer))]
 }
 
-/// Runs the ignored tests whose names contain `filter` in a process of their own, and returns its output.
+/// Runs the ignored tests whose names contain `filter` in a separate process, and returns its output.
 fn run_ignored(filter: &str, library: Option<&PathBuf>, variables: &[(&str, &str)]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crds::record::{CaseFailure, FailureReason};
 
-use super::waiting::{internal, unexpected};
+use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
 use crate::instrument::protocol::{Reply, Request};
@@ -100,7 +100,7 @@ impl Agent<'_> {
 fn outcome(reply: Result<Reply, CaseFailure>) -> Outcome {
     match reply {
         Ok(Reply::Done { results, evidence }) => (results, evidence),
-        Ok(other) => (vec![Err(unexpected(&other))], Vec::new()),
+        Ok(other) => (vec![Err(unexpected_reply(&other))], Vec::new()),
         Err(failure) => (vec![Err(failure)], Vec::new()),
     }
 }

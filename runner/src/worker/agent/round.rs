@@ -7,7 +7,7 @@ use crds::record::{CaseFailure, WarningReason};
 use serde_json::value::RawValue;
 
 use super::super::child::Instrument;
-use super::waiting::{internal, unexpected};
+use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
 use crate::instrument::protocol::{Begin, Reply, Request};
@@ -38,7 +38,7 @@ impl Agent<'_> {
             {
                 let result = match self.request(process, &Request::Open { arm }, self.setup_timeout())? {
                     Ok(Reply::Opened(result)) => result,
-                    Ok(other) => Err(unexpected(&other)),
+                    Ok(other) => Err(unexpected_reply(&other)),
                     Err(failure) => Err(failure),
                 };
                 self.report(&Report::Opened { arm, result })?;
@@ -60,7 +60,7 @@ impl Agent<'_> {
         for (process, reply) in self.request_all(requests, self.setup_timeout())? {
             let begun = reply.and_then(|reply| match reply {
                 Reply::Begun(result) => result,
-                other => Err(unexpected(&other)),
+                other => Err(unexpected_reply(&other)),
             });
             if let Err(failure) = begun {
                 self.broken.insert(process, failure);
@@ -91,6 +91,7 @@ impl Agent<'_> {
             process,
             round: self.round,
             cpus: self.cpus.clone(),
+            host: self.host(),
         })))
     }
 
@@ -98,7 +99,7 @@ impl Agent<'_> {
         let request = Request::Connect { arm, peer, offer };
         let result = match self.request(process_of(self.assignment, arm), &request, self.setup_timeout())? {
             Ok(Reply::Connected(result)) => result,
-            Ok(other) => Err(unexpected(&other)),
+            Ok(other) => Err(unexpected_reply(&other)),
             Err(failure) => Err(failure),
         };
         match result {

@@ -245,6 +245,6 @@ pub(super) fn internal(message: String) -> CaseFailure {
 }
 
 /// Creates the failure for a reply that does not match the request.
-pub(super) fn unexpected(reply: &Reply) -> CaseFailure {
+pub(super) fn unexpected_reply(reply: &Reply) -> CaseFailure {
     internal(format!("an instrument sent an unexpected reply: {reply:?}"))
 }

@@ -10,4 +10,4 @@ mod error;
 mod load;
 
 pub use error::{OpenError, TooOldSnafu};
-pub use load::{Definition, Loaded, LoadedFile, Scope, Source};
+pub use load::{Definition, LoadedFile, LoadedLibrary, Scope, Source};

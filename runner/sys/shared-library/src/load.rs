@@ -45,7 +45,7 @@ pub enum Source {
 
 /// Loaded library, which stays loaded until the process exits.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedLibrary {
     definition: Definition,
     handle: *mut c_void,
     /// Name or path that was passed to the loader.
@@ -69,7 +69,7 @@ impl Definition {
     /// # Errors
     ///
     /// Any [`OpenError`] except `SymbolMissing` and `TooOld`.
-    pub fn open(&self, source: &Source) -> Result<Loaded, OpenError> {
+    pub fn open(&self, source: &Source) -> Result<LoadedLibrary, OpenError> {
         match source {
             Source::Path(path) if path.is_dir() => self.open_file(&path.join(self.file_name)),
             Source::Path(path) => self.open_file(path),
@@ -79,7 +79,7 @@ impl Definition {
 
     /// Opens the file at `path`. Checks its ELF metadata first, because the loader's messages about unsuitable files
     /// are hard to understand.
-    fn open_file(&self, path: &Path) -> Result<Loaded, OpenError> {
+    fn open_file(&self, path: &Path) -> Result<LoadedLibrary, OpenError> {
         if !path.exists() {
             return self.not_found(vec![path.display().to_string()]);
         }
@@ -95,7 +95,7 @@ impl Definition {
         self.dlopen(path.as_os_str().as_bytes(), &name)
     }
 
-    fn search(&self) -> Result<Loaded, OpenError> {
+    fn search(&self) -> Result<LoadedLibrary, OpenError> {
         match self.dlopen(self.file_name.as_bytes(), self.file_name) {
             Err(OpenError::LoadFailed { message, .. }) if is_absent(self.file_name, &message) => {}
             other => return other,
@@ -119,7 +119,7 @@ impl Definition {
         .fail()
     }
 
-    fn dlopen(&self, name: &[u8], display_name: &str) -> Result<Loaded, OpenError> {
+    fn dlopen(&self, name: &[u8], display_name: &str) -> Result<LoadedLibrary, OpenError> {
         let Ok(c_name) = CString::new(name) else {
             return LoadFailedSnafu {
                 library: display_name,
@@ -130,7 +130,7 @@ impl Definition {
         // SAFETY: the name is a C string. The library's constructors run, which the user accepts by selecting it.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), self.scope.flags()) };
         if !handle.is_null() {
-            return Ok(Loaded {
+            return Ok(LoadedLibrary {
                 definition: *self,
                 handle,
                 name: display_name.to_owned(),
@@ -158,7 +158,7 @@ impl Scope {
     }
 }
 
-impl Loaded {
+impl LoadedLibrary {
     /// Name or path that was passed to the loader, for error messages.
     pub fn name(&self) -> &str {
         &self.name

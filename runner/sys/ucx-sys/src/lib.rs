@@ -6,7 +6,7 @@
 //!
 //! 1. [`bindings`] are generated from the 1.13 headers, and an older library is rejected. Later releases only append
 //!    fields, so the fields of the bindings have the same offsets in all accepted releases.
-//! 2. Every struct that the caller passes has a mask that says which fields are set. The library reads no field whose
+//! 2. Every struct that the caller passes has a mask that specifies which fields are set. The library reads no field whose
 //!    bit is not set, so it does not read the fields that a newer release appended.
 //! 3. The context is created with API version 1.13 ([`Library::init`]).
 //!

@@ -60,17 +60,9 @@ impl Library {
         let file = loaded.file_of(loaded.require(c"ucp_get_version", None)?)?;
         let support = loaded.file_of(loaded.require(c"ucs_status_string", None)?)?;
         check_directories(&file, &support, loaded.name())?;
-        let LoadedFile { path, soname, build } = file;
         let version = functions.version();
-        if version < OLDEST {
-            return TooOldSnafu {
-                path,
-                project: DEFINITION.project,
-                found: version.to_string(),
-                required: DEFINITION.oldest,
-            }
-            .fail();
-        }
+        check_version(version, &file)?;
+        let LoadedFile { path, soname, build } = file;
         let identity = Identity {
             path,
             soname,
@@ -120,10 +112,24 @@ impl Library {
     }
 }
 
+/// Checks that the bindings describe this release.
+fn check_version(version: Version, file: &LoadedFile) -> Result<(), OpenError> {
+    if version >= OLDEST {
+        return Ok(());
+    }
+    TooOldSnafu {
+        path: &file.path,
+        project: DEFINITION.project,
+        found: version.to_string(),
+        required: DEFINITION.oldest,
+    }
+    .fail()
+}
+
 /// Checks that libucs comes from the same directory as libucp.
 ///
-/// The loader identifies libraries by name. If the process has already loaded another UCX, or the library has no
-/// search path of its own, libucp would be combined with the libucs of another release and crash.
+/// The loader identifies libraries by name. If the process has already loaded another UCX, or the library has no separate
+/// search path, libucp would be combined with the libucs of another release and crash.
 fn check_directories(file: &LoadedFile, support: &LoadedFile, name: &str) -> Result<(), OpenError> {
     if file.path.parent() == support.path.parent() {
         return Ok(());
@@ -141,6 +147,29 @@ fn check_directories(file: &LoadedFile, support: &LoadedFile, name: &str) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rejects_a_release_that_is_older_than_the_bindings() {
+        let file = LoadedFile {
+            path: "/opt/ucx/lib/libucp.so.0".into(),
+            soname: None,
+            build: String::new(),
+        };
+        for version in [
+            Version::new(1, 13, 0),
+            Version::new(1, 22, 1),
+            Version::new(2, 0, 0),
+        ] {
+            assert!(check_version(version, &file).is_ok(), "{version}");
+        }
+        for version in [Version::new(1, 12, 9), Version::new(0, 99, 0)] {
+            let message = check_version(version, &file).unwrap_err().to_string();
+            for part in ["/opt/ucx/lib/libucp.so.0", "UCX", "1.13", &version.to_string()] {
+                assert!(message.contains(part), "{part}: {message}");
+            }
+        }
+        assert_eq!(DEFINITION.oldest, format!("{}.{}", 1, 13));
+    }
 
     #[test]
     fn rejects_a_mixture_of_two_installations() {

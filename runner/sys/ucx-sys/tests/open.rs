@@ -1,4 +1,4 @@
-//! Opens the system's UCX. The newer UCX is opened by the tests of the transport, in a process of its own, because the
+//! Opens the system's UCX. The newer UCX is opened by the tests of the transport, in a separate process, because the
 //! loader would combine it with the libraries of the first.
 
 use ucx_sys::{Library, Source, Version};

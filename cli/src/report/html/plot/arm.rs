@@ -76,7 +76,7 @@ mod tests {
         let curve = |arm: usize| {
             let plot = Curves {
                 description: "",
-                sizes: [64, 4096].map(|size| (size, format::size(size))).into(),
+                sizes: vec![64, 4096],
                 curves: vec![Curve {
                     arm,
                     control: false,

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use campaign::format;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
 /// An axis from `low` to `high` with labeled ticks.
@@ -12,6 +13,46 @@ pub(super) struct Axis {
     high: f64,
     logarithmic: bool,
     ticks: Vec<(f64, String)>,
+}
+
+/// Logarithmic axis of the sizes of a scenario.
+pub(super) struct SizeAxis {
+    /// The axis.
+    pub axis: Axis,
+    /// Position of its lower end.
+    pub low: f64,
+    /// Position of its upper end.
+    pub high: f64,
+}
+
+/// Maximum number of labels on an axis of sizes.
+const MAX_SIZE_LABELS: usize = 8;
+
+impl SizeAxis {
+    /// Creates an axis of `sizes` in bytes.
+    pub(super) fn new(sizes: impl Iterator<Item = u64>) -> Self {
+        let sizes: Vec<u64> = sizes.collect();
+        let positions = || sizes.iter().map(|size| Self::position(*size));
+        let (smallest, largest) = range(positions()).unwrap_or((1.0, 1.0));
+        let ratio = (largest / smallest).max(2.0);
+        let (low, high) = (smallest / ratio.powf(0.06), largest * ratio.powf(0.06));
+        let every = sizes.len().div_ceil(MAX_SIZE_LABELS).max(1);
+        let ticks = sizes.iter().enumerate().map(|(index, size)| {
+            let is_labeled = index % every == 0;
+            let label = is_labeled.then(|| format::size(*size));
+            (Self::position(*size), label.unwrap_or_default())
+        });
+        Self {
+            axis: Axis::logarithmic(low, high, ticks.collect()),
+            low,
+            high,
+        }
+    }
+
+    /// Position of `size` on the axis.
+    pub(super) fn position(size: u64) -> f64 {
+        size.max(1) as f64
+    }
 }
 
 impl Axis {

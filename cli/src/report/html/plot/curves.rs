@@ -3,7 +3,7 @@
 use plotters::prelude::{ChartBuilder, PathElement};
 use plotters::style::Color;
 
-use super::axis::Axis;
+use super::axis::{Axis, SizeAxis};
 use super::{DrawError, arm, grid, palette, svg};
 
 /// Value of the metric at one size.
@@ -35,8 +35,8 @@ pub struct Curve {
 pub struct Curves<'a> {
     /// Text alternative for screen readers.
     pub description: &'a str,
-    /// Sizes in bytes with their labels.
-    pub sizes: Vec<(u64, String)>,
+    /// Sizes in bytes.
+    pub sizes: Vec<u64>,
     /// One curve for each arm.
     pub curves: Vec<Curve>,
     /// Upper bound of the metric, which is drawn as a horizontal line.
@@ -46,8 +46,6 @@ pub struct Curves<'a> {
 }
 
 const HEIGHT: u32 = 300;
-/// Maximum number of size labels on the axis.
-const MAX_LABELS: usize = 8;
 /// Horizontal distance between the arms at one size, as a fraction of the axis.
 const DODGE: f64 = 0.012;
 
@@ -61,29 +59,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             .chain(point.rounds.iter().copied())
     });
     let y = Axis::around(values.chain(plot.upper_bound), plot.label);
-    let position = |size: u64| size.max(1) as f64;
-    let smallest = plot
-        .sizes
-        .iter()
-        .map(|(size, _)| position(*size))
-        .fold(f64::INFINITY, f64::min);
-    let largest = plot
-        .sizes
-        .iter()
-        .map(|(size, _)| position(*size))
-        .fold(1.0, f64::max);
-    let ratio = (largest / smallest).max(2.0);
-    let (low, high) = (smallest / ratio.powf(0.06), largest * ratio.powf(0.06));
-    let every = plot.sizes.len().div_ceil(MAX_LABELS);
-    let ticks = plot.sizes.iter().enumerate().map(|(index, (size, label))| {
-        let label = if index % every == 0 {
-            label.clone()
-        } else {
-            String::new()
-        };
-        (position(*size), label)
-    });
-    let x = Axis::logarithmic(low, high, ticks.collect());
+    let SizeAxis { axis: x, low, high } = SizeAxis::new(plot.sizes.iter().copied());
     let middle = (plot.curves.len() as f64 - 1.0) / 2.0;
     svg(HEIGHT, plot.description, |area| {
         let mut chart = ChartBuilder::on(area)
@@ -99,7 +75,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
         for (index, curve) in plot.curves.iter().enumerate() {
             let color = palette::arm(curve.arm, curve.control);
             let dodge = (high / low).powf(DODGE * (index as f64 - middle));
-            let at = |point: &Point| position(point.size) * dodge;
+            let at = |point: &Point| SizeAxis::position(point.size) * dodge;
             let style = (curve.arm, curve.control);
             let line = curve.points.iter().map(|point| (at(point), point.value));
             arm::draw_line(&mut chart, style, line.collect(), color.mix(0.6).stroke_width(1))?;

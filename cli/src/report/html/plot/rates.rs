@@ -13,9 +13,9 @@ pub struct RateCurve {
     pub arm: usize,
     /// Whether the arm is a control arm.
     pub control: bool,
-    /// Rate and median latency in nanoseconds, lowest rate first.
+    /// Rates and median latencies in nanoseconds, lowest rate first.
     pub p50: Vec<(f64, f64)>,
-    /// Rate and 99th percentile of latency in nanoseconds.
+    /// Rates and 99th percentiles of latency in nanoseconds.
     pub p99: Vec<(f64, f64)>,
     /// Highest sustained rate, if it is within the range.
     pub knee: Option<f64>,
@@ -38,7 +38,7 @@ const HEIGHT: u32 = 300;
 const MAX_LABELS: usize = 6;
 /// Horizontal distance between the knees of two arms, as a fraction of the axis.
 const DODGE: f64 = 0.008;
-/// Lengths of the dashes and the gaps of the line of a knee, in SVG units.
+/// Lengths of the dashes and the gaps in the line of a knee, in SVG units.
 const KNEE_DASH: (u32, u32) = (3, 3);
 
 /// Draws the plot as SVG.

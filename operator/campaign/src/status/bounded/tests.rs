@@ -56,7 +56,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         directions: Some(DirectionsResult {
             initiator_bytes_per_second: 12_345_678_901,
             target_bytes_per_second: 12_345_678_901,
-            fairness_ppm: 1_234_567,
+            rate_ratio_ppm: 1_234_567,
         }),
         flush: None,
         flows: Some(FlowsResult {
@@ -85,6 +85,8 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             memory_growth_bytes: Some(123_456_789),
         }),
         footprint: None,
+        reported_latency_nanos: Some(123_456_789),
+        reported_bytes_per_second: Some(123_456_789),
         serving: None,
         fabric: None,
         emulated: None,
@@ -249,13 +251,13 @@ fn largest_run_stays_below_64_kib_and_lists_omissions() {
 #[test]
 fn omits_detail_before_results_and_results_before_comparisons() {
     let mut status = largest();
-    status.results.truncate(40);
+    status.results.truncate(38);
     status.comparisons.truncate(40);
     status.expectations.clear();
     status.execution = None;
     status.sweeps.truncate(2);
     let fitted = fit(status.clone());
-    assert_eq!((fitted.results.len(), fitted.comparisons.len()), (40, 40));
+    assert_eq!((fitted.results.len(), fitted.comparisons.len()), (38, 40));
     assert_eq!(fitted.results[0].p50_nanos, status.results[0].p50_nanos);
     assert!(length(&fitted) <= MAX_STATUS_BYTES);
 }
@@ -279,8 +281,9 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 27;
-    let left = 3;
+    let of_result = 29;
+    // p50, p99, the throughput, and the two values that a command reports.
+    let left = 5;
     let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
     // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.
     assert_eq!(fitted.omitted_values, Some(5 + of_results + 2 * 20));

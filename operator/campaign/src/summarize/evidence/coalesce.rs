@@ -120,12 +120,13 @@ mod tests {
         }
     }
 
-    fn measured(interfaces: &[(&str, &[u32], u64)]) -> Measured {
+    fn measurement(interfaces: &[(&str, &[u32], u64)]) -> Measured {
         let delta = |(name, rails, tx_bytes): &(&str, &[u32], u64)| InterfaceDelta {
             name: (*name).into(),
             rails: rails.to_vec(),
             tx_bytes: *tx_bytes,
             rx_bytes: 0,
+            software: None,
             retransmits: None,
             interval_nanos: 1,
             line_bits_per_second: None,
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn separate_interfaces_confirm_or_contradict_coalescing() {
         let own = |idle: u64| {
-            measured(&[
+            measurement(&[
                 ("a", &[0], 101 * MIB),
                 ("b", &[1], 101 * MIB),
                 ("c", &[2], idle),
@@ -155,13 +156,13 @@ mod tests {
         let assess = |measured: &Measured| assess(&cell(2), Some(&cell(4)), &posts, &[measured], 4).0;
         assert_eq!(assess(&own(1000)), Engagement::Confirmed);
         assert_eq!(assess(&own(50 * MIB)), Engagement::NotEngaged);
-        let shared = measured(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);
+        let shared = measurement(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);
         assert_eq!(assess(&shared), Engagement::RequestedOnly);
     }
 
     #[test]
     fn every_gpu_must_use_the_planned_number_of_rails() {
-        let own = measured(&[
+        let own = measurement(&[
             ("a", &[0], 101 * MIB),
             ("b", &[1], 0),
             ("c", &[2], 101 * MIB),
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn same_plan_is_not_applicable_and_striping_over_all_rails_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
-        let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
+        let shared = measurement(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
         let same_plan = assess(&cell(4), Some(&cell(4)), &posts, &[&shared], 4);
         assert_eq!(same_plan.0, Engagement::NotApplicable);
         let all_rails = assess(&cell(2), Some(&cell(4)), &posts, &[&shared], 4);

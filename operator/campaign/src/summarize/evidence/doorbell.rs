@@ -1,10 +1,11 @@
 //! Evidence for doorbell batching. Providers do not report how they handle the FI_MORE hint, so the runner's counters
-//! are the only evidence, and the engagement is never `Confirmed`.
+//! are the only evidence, and the engagement is never `Confirmed`. With verbs, the posts of a batch are passed to the driver in one
+//! call, but no device reports how often it was rung.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
-pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
+pub(super) fn assess(counters: &PostingCounters, over_verbs: bool) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -31,6 +32,15 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
             format!("none of {posts} posts carried FI_MORE"),
         );
     }
+    if over_verbs {
+        return (
+            Engagement::RequestedOnly,
+            format!(
+                "{posts} work requests in {app_doorbells} requested calls of ibv_post_send, and one more whenever the queue was \
+                 full; the device reports no doorbells"
+            ),
+        );
+    }
     (
         Engagement::RequestedOnly,
         format!(
@@ -52,13 +62,19 @@ mod tests {
             posts_per_burst,
             ..PostingCounters::default()
         };
-        assert_eq!(assess(&counters(150, 16)).0, Engagement::RequestedOnly);
-        assert_eq!(assess(&counters(0, 16)).0, Engagement::NotEngaged);
-        assert_eq!(assess(&counters(0, 1)).0, Engagement::NotApplicable);
+        assert_eq!(assess(&counters(150, 16), false).0, Engagement::RequestedOnly);
+        assert_eq!(assess(&counters(0, 16), false).0, Engagement::NotEngaged);
+        assert_eq!(assess(&counters(0, 1), false).0, Engagement::NotApplicable);
+        let (engagement, reason) = assess(&counters(150, 16), true);
+        assert_eq!(engagement, Engagement::RequestedOnly);
+        assert!(
+            reason.starts_with("160 work requests in 10 requested calls"),
+            "{reason}"
+        );
         let injected = PostingCounters {
             injected: 160,
             ..counters(0, 16)
         };
-        assert_eq!(assess(&injected).0, Engagement::NotApplicable);
+        assert_eq!(assess(&injected, true).0, Engagement::NotApplicable);
     }
 }

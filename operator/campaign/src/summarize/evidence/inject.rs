@@ -1,5 +1,6 @@
 //! Evidence for inject. An injected send generates no completion. If completions are missing for exactly the injected
-//! posts, that is evidence independent of what the runner requested.
+//! posts, that is evidence independent of what the runner requested. ibverbs is different: the runner itself decides which
+//! work requests have a completion, so missing ones are no evidence.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -11,7 +12,7 @@ pub(super) enum Method {
     Unknown,
     /// The message is part of the work request.
     Inlined,
-    /// The provider copies the message into a buffer of its own, because it is larger than the device's inline size.
+    /// The provider copies the message into a separate buffer, because it is larger than the device's inline size.
     Copied {
         /// The inline size in bytes.
         inline_bytes: u64,
@@ -39,7 +40,8 @@ impl Method {
     }
 }
 
-pub(super) fn assess(counters: &PostingCounters, method: Method) -> (Engagement, String) {
+/// Assesses `counters`. `over_verbs` is true for an arm that calls ibverbs directly.
+pub(super) fn assess(counters: &PostingCounters, method: Method, over_verbs: bool) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -73,6 +75,15 @@ pub(super) fn assess(counters: &PostingCounters, method: Method) -> (Engagement,
         0 => String::new(),
         over => format!(" ({over} over the limit{limit})"),
     };
+    if over_verbs {
+        return (
+            Engagement::RequestedOnly,
+            format!(
+                "{injected} of {posts} posts had IBV_SEND_INLINE{partly}, and the driver accepted them; the device does not \
+                 report how it read them"
+            ),
+        );
+    }
     if *completions == others {
         return (
             Engagement::Confirmed,
@@ -115,23 +126,40 @@ mod tests {
     #[test]
     fn missing_completions_confirm_inject() {
         assert_eq!(
-            assess(&counters(1000, 1000, 0), Method::Unknown).0,
+            assess(&counters(1000, 1000, 0), Method::Unknown, false).0,
             Engagement::Confirmed
         );
         assert_eq!(
-            assess(&counters(1000, 600, 400), Method::Unknown).0,
+            assess(&counters(1000, 600, 400), Method::Unknown, false).0,
             Engagement::Confirmed
         );
         assert_eq!(
-            assess(&counters(1000, 1000, 1000), Method::Unknown).0,
+            assess(&counters(1000, 1000, 1000), Method::Unknown, false).0,
             Engagement::RequestedOnly
         );
     }
 
     #[test]
+    fn verbs_do_not_confirm_inject() {
+        let (engagement, reason) = assess(&counters(1000, 1000, 0), Method::Inlined, true);
+        assert_eq!(engagement, Engagement::RequestedOnly);
+        assert!(
+            reason.starts_with("1000 of 1000 posts had IBV_SEND_INLINE, and the driver accepted them"),
+            "{reason}"
+        );
+        let none = assess(&counters(1000, 0, 1000), Method::Inlined, true);
+        assert_eq!(none.0, Engagement::NotEngaged);
+    }
+
+    #[test]
     fn reason_distinguishes_inlined_and_copied_messages() {
         let reason = |chunk_bytes, inline_bytes| {
-            assess(&counters(1000, 1000, 0), Method::new(chunk_bytes, inline_bytes)).1
+            assess(
+                &counters(1000, 1000, 0),
+                Method::new(chunk_bytes, inline_bytes),
+                false,
+            )
+            .1
         };
         assert!(reason(32, Some(32)).ends_with("inlined in the work request"));
         assert!(reason(64, Some(32)).ends_with("because the device inlines at most 32 B"));
@@ -145,7 +173,7 @@ mod tests {
             ..counters(1000, 0, 1000)
         };
         assert_eq!(
-            assess(&over, Method::Unknown),
+            assess(&over, Method::Unknown, false),
             (
                 Engagement::NotEngaged,
                 "over the inject limit of 128 B: 1000 of 1000 posts".to_owned()
@@ -155,9 +183,9 @@ mod tests {
             refused: 3,
             ..counters(1000, 997, 3)
         };
-        assert_eq!(assess(&refused, Method::Unknown).0, Engagement::NotEngaged);
+        assert_eq!(assess(&refused, Method::Unknown, false).0, Engagement::NotEngaged);
         assert_eq!(
-            assess(&counters(1000, 0, 1000), Method::Unknown).0,
+            assess(&counters(1000, 0, 1000), Method::Unknown, false).0,
             Engagement::NotEngaged
         );
     }

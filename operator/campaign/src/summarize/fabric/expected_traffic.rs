@@ -54,8 +54,9 @@ pub(super) fn expected_traffic(
             let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
             (one_way.clone(), one_way)
         }
-        // The posts of the target are not reported, so the replies and nested calls are not expected.
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => (request, Vec::new()),
+        // The posts of the target are not reported, so the expected traffic does not include replies and nested calls.
+        // The bytes of a command are in its own report.
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => (request, Vec::new()),
         // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
         Workload::ParameterServing(_) => {
             let read = posted_bytes_per_rail(&measured.target);
@@ -95,7 +96,7 @@ mod tests {
     use crate::collect::SidePosts;
 
     #[test]
-    fn what_is_read_back_moves_half_of_the_bytes_in_each_direction() {
+    fn read_back_transfers_half_of_the_bytes_in_each_direction() {
         let measured = Measured {
             initiator: Side {
                 posted: Some(SidePosts {

@@ -1,12 +1,13 @@
 //! Checks that the library returned the requested provider and used no protocol that the spec excludes.
 
+use crds::protocols;
 use crds::record::FabricFacts;
-use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec, Ucx};
+use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec, Ucx, unrequested_lane};
 
 use super::CaseProof;
 use crate::collect::Case;
 use crate::plan::Plan;
-use crate::summarize::{EndpointIndex, protocols};
+use crate::summarize::EndpointIndex;
 
 /// Returns a `Contradicted` proof if the library returned a provider other than the requested one, or used a protocol
 /// that the spec excludes.
@@ -16,10 +17,13 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
         let facts = endpoints.facts_of_case(case, rank)?;
         let transport = plan.transport_of(plan.arms.get(case.arm)?);
         let requested = requested_if_different(transport, facts)?;
-        Some(format!("requested {requested}, but {}", returned(facts)))
+        Some(format!("requested {requested}, but {}", describe_returned(facts)))
     });
     let reason = returned.or_else(|| match plan.transport_of(plan.arms.get(case.arm)?) {
-        TransportSpec::Ucx(ucx) => protocols::excluded(endpoints.protocols(case.arm), ucx),
+        TransportSpec::Ucx(ucx) => protocols::excluded(&endpoints.protocols(case.arm)?.uses, ucx),
+        TransportSpec::Nixl(nixl) => {
+            protocols::other_backend(&endpoints.protocols(case.arm)?.uses, nixl.backend)
+        }
         _ => None,
     })?;
     Some(CaseProof {
@@ -29,7 +33,7 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
 }
 
 /// Describes what the library returned.
-fn returned(facts: &FabricFacts) -> String {
+fn describe_returned(facts: &FabricFacts) -> String {
     let lanes: Vec<_> = facts.rails.iter().flat_map(|rail| &rail.lanes).cloned().collect();
     if lanes.is_empty() {
         format!(
@@ -41,10 +45,10 @@ fn returned(facts: &FabricFacts) -> String {
     }
 }
 
-/// Whether a lane, recorded as `transport/device`, uses a transport of the spec.
-fn is_lane_of(ucx: &Ucx, lane: &str) -> bool {
-    let transport = lane.split('/').next().unwrap_or_default();
-    ucx.transports.iter().any(|requested| requested.serves(transport))
+/// Whether all lanes of a rail, recorded as `transport/device`, use transports of the spec.
+fn are_lanes_of(ucx: &Ucx, lanes: &[String]) -> bool {
+    let names: Vec<_> = lanes.iter().filter_map(|lane| lane.split('/').next()).collect();
+    unrequested_lane(&ucx.transports, &names).is_none()
 }
 
 /// Returns the requested provider if `facts` differ from it.
@@ -67,26 +71,26 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
         }
         TransportSpec::Ucx(ucx) => {
             let is_requested = facts.library.as_ref().is_some_and(|found| found.name == "ucx")
-                && facts
-                    .rails
-                    .iter()
-                    .flat_map(|rail| &rail.lanes)
-                    .all(|lane| is_lane_of(ucx, lane));
+                && facts.rails.iter().all(|rail| are_lanes_of(ucx, &rail.lanes));
             let names: Vec<_> = ucx.transports.iter().map(|transport| transport.name()).collect();
             (format!("ucx over {}", names.join(", ")), is_requested)
         }
-        // These libraries choose their devices themselves; byte counters show whether a NIC carried the bytes.
-        TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
-            let library = transport.library();
-            let is_requested = facts
-                .library
-                .as_ref()
-                .is_some_and(|found| found.name.contains(library));
+        // The library chooses its own devices; byte counters show whether a NIC carried the bytes.
+        TransportSpec::Nixl(nixl) => {
+            let backend = nixl.backend.name();
+            let is_nixl = facts.library.as_ref().is_some_and(|found| found.name == "nixl");
             (
-                format!("library {library}"),
-                is_requested || transport.library() == "verbs",
+                format!("nixl with the backend {backend}"),
+                is_nixl && provider == backend,
             )
         }
+        TransportSpec::Verbs(_) => (
+            "verbs".to_owned(),
+            facts
+                .library
+                .as_ref()
+                .is_some_and(|found| found.name == "libibverbs"),
+        ),
     };
     (!is_requested).then_some(requested)
 }
@@ -94,7 +98,7 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
 #[cfg(test)]
 mod tests {
     use crds::record::{LibraryFacts, RailFacts};
-    use crds::v1alpha1::{Libfabric, UcxTransport};
+    use crds::v1alpha1::{Libfabric, Nixl, NixlBackend, UcxTransport};
 
     use super::*;
 
@@ -120,7 +124,7 @@ mod tests {
             }],
             ..FabricFacts::default()
         };
-        // A library that does not report its lanes is no contradiction.
+        // A library that does not report its lanes is not a contradiction.
         for lanes in [&["tcp/lo"][..], &[]] {
             assert_eq!(
                 requested_if_different(&requested, &with_lanes(lanes)),
@@ -133,7 +137,31 @@ mod tests {
             requested_if_different(&requested, &other),
             Some("ucx over tcp".to_owned())
         );
-        assert_eq!(returned(&other), "the library used the lanes tcp/lo, cma/memory");
+        assert_eq!(
+            describe_returned(&other),
+            "the library used the lanes tcp/lo, cma/memory"
+        );
+
+        let rc = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Rc], 1));
+        let setup = with_lanes(&["rc_mlx5/mlx5_0:1", "ud_mlx5/mlx5_0:1"]);
+        assert_eq!(requested_if_different(&rc, &setup), None);
+        assert!(requested_if_different(&rc, &with_lanes(&["ud_mlx5/mlx5_0:1"])).is_some());
+    }
+
+    #[test]
+    fn reports_a_backend_that_was_not_requested() {
+        let requested = TransportSpec::Nixl(Nixl::new(NixlBackend::Ucx, 1));
+        let with = |library: &str, provider| FabricFacts {
+            library: Some(LibraryFacts {
+                name: library.to_owned(),
+                ..LibraryFacts::default()
+            }),
+            ..facts(provider, "nixl")
+        };
+        assert_eq!(requested_if_different(&requested, &with("nixl", "UCX")), None);
+        for other in [with("nixl", "LIBFABRIC"), with("ucx", "UCX")] {
+            assert!(requested_if_different(&requested, &other).is_some(), "{other:?}");
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn hello(rank: u32) -> FromStream<HelloRecord> {
     }
 }
 
-/// A case of one pair, whose workers both read that the interface carried `counted` bytes in each direction.
+/// A case of one pair, in which both workers report that the interface counted `counted` bytes in each direction.
 fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
     let side = |posted| Side {
         window_nanos: WINDOW,
@@ -54,6 +54,7 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
             rails: vec![0],
             tx_bytes: counted,
             rx_bytes: counted,
+            software: None,
             retransmits: None,
             interval_nanos: WINDOW,
             line_bits_per_second: None,
@@ -124,7 +125,7 @@ fn reading_below_the_payload_of_its_own_pair_contradicts_the_fabric() {
 }
 
 #[test]
-fn pairs_that_run_one_after_the_other_are_proved_separately() {
+fn pairs_that_run_one_after_another_have_separate_proofs() {
     let separate = vec![case(0, 0, PAYLOAD), case(2, 2 * WINDOW, PAYLOAD)];
     assert_eq!(proofs(separate), [FabricProof::Verified; 2]);
 }

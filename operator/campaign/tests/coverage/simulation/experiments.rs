@@ -128,13 +128,13 @@ fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> 
         .zip(settings)
         .map(|(stream, &setting)| Coverage {
             setting,
-            covered: covered(&setting, unit, campaigns, stream),
+            covered: covered_share(&setting, unit, campaigns, stream),
         })
         .collect()
 }
 
 /// Fraction of intervals that contain the true effect, a decrease of 6 percent.
-fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Share {
+fn covered_share(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Share {
     let effect = 0.94_f64.ln();
     let mut rng = generator(stream);
     Share::count(campaigns, |_| {
@@ -208,7 +208,7 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
 
 /// Coverage of the interval that compares two runs.
 #[derive(Debug, Clone, Copy)]
-pub struct BetweenRuns {
+pub struct RunComparisonCoverage {
     /// Noise of the rounds.
     pub noise: Noise,
     /// Number of rounds of each run.
@@ -228,7 +228,7 @@ const LEVEL_OF_12: f64 = 0.05 / 12.0;
 
 /// Compares runs whose rounds have the same spread, or spreads that differ by a factor of 4, at the level of a single
 /// comparison and of one of 12.
-pub fn between_runs() -> Vec<BetweenRuns> {
+pub fn between_runs() -> Vec<RunComparisonCoverage> {
     let noises = [Noise::Normal, Noise::Skewed, Noise::Bimodal];
     let settings = noises.into_iter().flat_map(|noise| {
         [(13, 13), (20, 9)].into_iter().flat_map(move |rounds| {
@@ -246,7 +246,7 @@ pub fn between_runs() -> Vec<BetweenRuns> {
 fn between_runs_with(
     (noise, rounds, spread, level): (Noise, (usize, usize), f64, f64),
     stream: u64,
-) -> BetweenRuns {
+) -> RunComparisonCoverage {
     let mut rng = generator(stream);
     // The effect of a round is the difference between the noise of the arm and the noise of the baseline.
     let mut run = |rounds: usize, scale: f64| -> Vec<f64> {
@@ -263,7 +263,7 @@ fn between_runs_with(
         missed_by_ranks += usize::from(misses(rank_sum::interval(&first, &second, level)));
         misses(two_samples::interval(&first, &second, level))
     });
-    BetweenRuns {
+    RunComparisonCoverage {
         noise,
         rounds,
         spread,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fabricbench_campaign::stats::{percent_change, signed_rank::Cutoff};
 
-use super::experiments::{self, BetweenRuns, Coverage, FalseVerdicts, Power, Share};
+use super::experiments::{self, Coverage, FalseVerdicts, Power, RunComparisonCoverage, Share};
 use super::settled::{Cost, Costs, SettledCoverage};
 
 /// Describes the simulations and how the page is generated.
@@ -112,7 +112,7 @@ pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
 }
 
 /// The table of intervals that compare two runs.
-pub fn between_runs(rows: &[BetweenRuns]) -> String {
+pub fn between_runs(rows: &[RunComparisonCoverage]) -> String {
     let mut section = heading(
         "Comparison of two runs",
         "Percentage of intervals that miss the difference between two runs, at the level of a single comparison \

@@ -36,8 +36,8 @@ const MARGIN_PERCENT: f64 = 2.0;
 /// True effects, in percent.
 const EFFECTS: [f64; 5] = [0.0, 1.0, 3.0, 10.0, 50.0];
 
-/// Effect of the coverage simulations, in percent. It is close to the margin, so that each analysis ends some of the
-/// comparisons.
+/// True effect assumed in the coverage simulations, in percent. It is close to the margin, so that each analysis ends
+/// some of the comparisons.
 const COVERED_EFFECT: f64 = 3.0;
 
 /// When comparisons are analyzed, and what ends them.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MetadataError;
 
-/// Version of the entries. Others are refused.
+/// Version of the entries. Other versions are rejected.
 const VERSION: u32 = 1;
 /// Maximum length of an entry, in bytes.
 pub(super) const MAX_ENTRY_BYTES: usize = 16 * 1024;
@@ -49,9 +49,9 @@ impl Entry {
     /// # Errors
     /// If it is not an entry.
     pub(super) fn parse(service: &str, text: &str) -> Result<Self, MetadataError> {
-        serde_json::from_str(text).map_err(|error| MetadataError::Nonsense {
+        serde_json::from_str(text).map_err(|error| MetadataError::UnexpectedAnswer {
             service: service.to_owned(),
-            reason: format!("its entry is not one of a segment: {error}"),
+            reason: format!("its value is not a segment entry: {error}"),
         })
     }
 
@@ -60,15 +60,15 @@ impl Entry {
         self.expires_at <= now
     }
 
-    /// Whether a target of run `run` must not replace the entry at `now`.
+    /// Whether the entry protects its segment from the target of run `run` at `now`.
     pub(super) fn is_taken(&self, run: &str, now: u64) -> bool {
         self.run != run && !self.is_expired(now)
     }
 
-    /// Checks that the entry is that of a target that runs.
+    /// Checks that the entry belongs to a running target.
     ///
     /// # Errors
-    /// If it has expired, or is of another segment or version.
+    /// If it has expired, or has a different segment or version.
     pub(super) fn check(&self, name: &str, now: u64) -> Result<(), MetadataError> {
         let runner = env!("CARGO_PKG_VERSION");
         if self.version != VERSION || self.runner_version != runner {
@@ -78,7 +78,13 @@ impl Entry {
                 expected: runner,
             });
         }
-        if self.is_expired(now) || self.segment != name {
+        if self.segment != name {
+            return Err(MetadataError::OtherSegment {
+                segment: name.into(),
+                found: self.segment.clone(),
+            });
+        }
+        if self.is_expired(now) {
             return Err(MetadataError::Stale {
                 segment: self.segment.clone(),
                 run: self.run.clone(),
@@ -97,7 +103,7 @@ pub(super) fn key(name: &str) -> String {
 /// Checks the name of a segment.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Description of the problem.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
@@ -120,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_refused_by_name_after_its_expiry_and_with_another_version() {
+    fn rejects_an_entry_with_another_name_after_its_expiry_or_with_another_version() {
         let entry = Entry::new("segment", "run", "host:1", 30);
         let now = now_seconds();
         assert!(entry.check("segment", now).is_ok());
@@ -139,6 +145,12 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("99.0")
+        );
+        let other = entry.check("other", now).unwrap_err().to_string();
+        assert!(
+            other.contains("the entry of segment other describes segment segment")
+                && !other.contains("expired"),
+            "{other}"
         );
         assert!(entry.is_taken("other", now));
         assert!(!entry.is_taken("run", now) && !entry.is_taken("other", now + 100));

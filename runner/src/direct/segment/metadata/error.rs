@@ -8,7 +8,7 @@ use super::ENV_PASSWORD;
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum MetadataError {
-    /// No server answers in time.
+    /// No server answered in time.
     #[snafu(display(
         "the metadata service {service} does not answer: {reason}; check --metadata-servers and the service"
     ))]
@@ -28,14 +28,15 @@ pub enum MetadataError {
         /// Answer of the server.
         reason: String,
     },
-    /// The server answers with something else.
+    /// The server sent an unexpected answer.
     #[snafu(display(
-        "the metadata service {service} sent an unexpected answer: {reason}; check that it is such a service"
+        "the metadata service {service} sent an unexpected answer: {reason}; check that the server is a metadata \
+         service of this type"
     ))]
-    Nonsense {
+    UnexpectedAnswer {
         /// Kind and server.
         service: String,
-        /// What is unexpected.
+        /// Description of the unexpected content.
         reason: String,
     },
     /// There is no entry.
@@ -49,9 +50,10 @@ pub enum MetadataError {
         /// Name of the segment.
         segment: String,
     },
-    /// The entry is of a target that no longer runs.
+    /// The target that published the entry is no longer running.
     #[snafu(display(
-        "the entry of segment {segment} is stale: it is of run {run} and expired {seconds} s ago; start the target again"
+        "the entry of segment {segment} is stale: run {run} published it, and it expired {seconds} s ago; start the \
+         target again"
     ))]
     Stale {
         /// Name of the segment.
@@ -61,10 +63,21 @@ pub enum MetadataError {
         /// Time since the expiry, in seconds.
         seconds: u64,
     },
-    /// The entry is of another version.
+    /// The entry describes another segment.
     #[snafu(display(
-        "the entry of segment {segment} is of version {found:.40}, and this is version {expected}: use the same version on both \
-         machines"
+        "the entry of segment {segment} describes segment {found:.200}: the metadata service confuses its keys, or another \
+         program has written the entry; start the target again"
+    ))]
+    OtherSegment {
+        /// Name of the requested segment.
+        segment: String,
+        /// Name in the entry.
+        found: String,
+    },
+    /// The entry has a different version.
+    #[snafu(display(
+        "the entry of segment {segment} has version {found:.40}, but this program has version {expected}: use the \
+         same version on both machines"
     ))]
     OtherVersion {
         /// Name of the segment.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use ureq::http::Method;
 
 use super::entry::{Entry, key, now_seconds};
-use super::exchange::{exchange, nonsense, url};
+use super::exchange::{exchange, unexpected_answer, url};
 use super::{Login, MetadataError, Store};
 
 /// gRPC status codes of a missing or wrong login: PERMISSION_DENIED and UNAUTHENTICATED.
@@ -21,7 +21,7 @@ pub(super) struct Etcd {
 }
 
 /// An entry, its revision and its lease.
-struct Found {
+struct FoundEntry {
     entry: Entry,
     revision: String,
     lease: String,
@@ -57,9 +57,9 @@ impl Etcd {
 
     fn text(&self, answer: &Value, pointer: &str) -> Result<String, MetadataError> {
         let value = answer.pointer(pointer).and_then(Value::as_str);
-        value
-            .map(str::to_owned)
-            .ok_or_else(|| nonsense(&self.service, &format!("the answer has no {pointer}: {answer}")))
+        value.map(str::to_owned).ok_or_else(|| {
+            unexpected_answer(&self.service, &format!("the answer has no {pointer}: {answer}"))
+        })
     }
 }
 
@@ -76,13 +76,13 @@ impl Session<'_> {
             &body.to_string(),
         )?;
         let parsed: Value = serde_json::from_str(&answer.body)
-            .map_err(|error| nonsense(service, &format!("status {}: {error}", answer.status)))?;
+            .map_err(|error| unexpected_answer(service, &format!("status {}: {error}", answer.status)))?;
         if answer.status == 200 {
             return Ok(parsed);
         }
         let message = parsed["message"].as_str().unwrap_or(&answer.body).to_owned();
         let code = parsed["code"].as_u64().unwrap_or_default();
-        // A wrong password and a missing login are invalid arguments.
+        // etcd reports a wrong password or a missing login as an invalid argument.
         let is_login = LOGIN_CODES.contains(&code)
             || message.contains("authentication")
             || message.contains("user name is empty");
@@ -91,15 +91,18 @@ impl Session<'_> {
                 service: service.clone(),
                 reason: message,
             },
-            false => nonsense(service, &format!("status {}: {message}", answer.status)),
+            false => unexpected_answer(service, &format!("status {}: {message}", answer.status)),
         })
     }
 
-    fn find(&self, name: &str) -> Result<Option<Found>, MetadataError> {
+    fn find(&self, name: &str) -> Result<Option<FoundEntry>, MetadataError> {
         let service = &self.etcd.service;
         let answer = self.call("kv/range", &json!({"key": STANDARD.encode(key(name))}))?;
         if answer.get("header").is_none() {
-            return Err(nonsense(service, &format!("the answer has no header: {answer}")));
+            return Err(unexpected_answer(
+                service,
+                &format!("the answer has no header: {answer}"),
+            ));
         }
         let Some(found) = answer.pointer("/kvs/0") else {
             return Ok(None);
@@ -109,8 +112,8 @@ impl Session<'_> {
             .decode(value)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| nonsense(service, "the value is not text"))?;
-        Ok(Some(Found {
+            .ok_or_else(|| unexpected_answer(service, "the value is not text"))?;
+        Ok(Some(FoundEntry {
             entry: Entry::parse(service, &value)?,
             revision: self.etcd.text(found, "/mod_revision")?,
             lease: found["lease"].as_str().unwrap_or("0").to_owned(),
@@ -123,7 +126,9 @@ impl Session<'_> {
             return Ok(());
         }
         match self.call("lease/revoke", &json!({"ID": lease})) {
-            Err(MetadataError::Nonsense { reason, .. }) if reason.contains("lease not found") => Ok(()),
+            Err(MetadataError::UnexpectedAnswer { reason, .. }) if reason.contains("lease not found") => {
+                Ok(())
+            }
             other => other.map(drop),
         }
     }
@@ -156,7 +161,12 @@ impl Store for Etcd {
         if stored["succeeded"].as_bool() != Some(true) {
             session.revoke(&lease)?;
             return session.find(&entry.segment)?.map_or_else(
-                || Err(nonsense(&self.service, "the entry changed while it was written")),
+                || {
+                    Err(unexpected_answer(
+                        &self.service,
+                        "the entry changed while it was written",
+                    ))
+                },
                 |found| Ok(Some(found.entry)),
             );
         }

@@ -10,7 +10,7 @@ use super::MetadataError;
 /// Timeout of an operation of a metadata service.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum length of an answer, in bytes.
-const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+pub(super) const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
 /// Answer of a server.
 #[derive(Clone, Debug)]
@@ -46,19 +46,21 @@ pub(super) fn exchange(
     }
     let request = request
         .body(body.to_owned())
-        .map_err(|error| nonsense(service, &error.to_string()))?;
-    let mut response = agent.run(request).map_err(|error| failed(service, error))?;
+        .map_err(|error| unexpected_answer(service, &error.to_string()))?;
+    let mut response = agent
+        .run(request)
+        .map_err(|error| request_error(service, error))?;
     let status = response.status().as_u16();
     let body = response
         .body_mut()
         .with_config()
         .limit(MAX_ANSWER_BYTES)
         .read_to_string()
-        .map_err(|error| failed(service, error))?;
+        .map_err(|error| request_error(service, error))?;
     Ok(Answer { status, body })
 }
 
-fn failed(service: &str, error: ureq::Error) -> MetadataError {
+fn request_error(service: &str, error: ureq::Error) -> MetadataError {
     let reason = error.to_string();
     match error {
         ureq::Error::Io(_)
@@ -68,12 +70,12 @@ fn failed(service: &str, error: ureq::Error) -> MetadataError {
             service: service.to_owned(),
             reason,
         },
-        _ => nonsense(service, &reason),
+        _ => unexpected_answer(service, &reason),
     }
 }
 
-pub(super) fn nonsense(service: &str, reason: &str) -> MetadataError {
-    MetadataError::Nonsense {
+pub(super) fn unexpected_answer(service: &str, reason: &str) -> MetadataError {
+    MetadataError::UnexpectedAnswer {
         service: service.to_owned(),
         reason: reason.chars().take(200).collect(),
     }

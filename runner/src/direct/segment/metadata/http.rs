@@ -1,14 +1,14 @@
 //! Entries in an HTTP service, such as `fabricbench metadata`: GET, PUT and DELETE of `?key=KEY`. Uses TCP.
 //!
-//! `fabricbench metadata` refuses to replace the entry of another run. With a service that does not, another target could
-//! publish the same name between the two requests of a publication.
+//! `fabricbench metadata` refuses to replace the entry of another run. With other services, another target could publish
+//! the same name between the two requests of a publication.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ureq::http::Method;
 
 use super::entry::{Entry, key, now_seconds};
-use super::exchange::{Answer, exchange, nonsense, url};
+use super::exchange::{Answer, exchange, unexpected_answer, url};
 use super::{Login, MetadataError, Store};
 
 /// Server.
@@ -39,7 +39,7 @@ impl Http {
                 reason: format!("status {}", answer.status),
             }),
             200 | 204 | 404 | 409 => Ok(answer),
-            status => Err(nonsense(&self.service, &format!("status {status}"))),
+            status => Err(unexpected_answer(&self.service, &format!("status {status}"))),
         }
     }
 }
@@ -63,7 +63,10 @@ impl Store for Http {
         match self.exchange(Method::PUT, &key(&entry.segment), &body)?.status {
             200 | 204 => Ok(None),
             409 => self.find(&entry.segment),
-            status => Err(nonsense(&self.service, &format!("status {status} of a PUT"))),
+            status => Err(unexpected_answer(
+                &self.service,
+                &format!("status {status} of a PUT"),
+            )),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Published entry of a target, which a thread renews until the target ends. Uses TCP and standard error.
+//! Published entry of a target. A thread renews it until the target exits. Uses TCP and standard error.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::entry::Entry;
 use super::{Metadata, MetadataError};
 
-/// Number of renewals in the lifetime of an entry.
+/// Number of renewals within the lifetime of an entry.
 const RENEWALS: u32 = 3;
 
 /// Published segment.
@@ -52,7 +52,8 @@ impl Publication {
                 let _ = match &renewed {
                     Err(error) if !is_failing => writeln!(
                         io::stderr(),
-                        "segment {segment} is not renewed, and initiators may not find it: {error}"
+                        "the entry of segment {segment} cannot be renewed, so initiators may not find the segment: \
+                         {error}"
                     ),
                     Ok(()) if is_failing => writeln!(io::stderr(), "segment {segment} is published again"),
                     _ => Ok(()),

@@ -1,12 +1,20 @@
 //! Entries in Redis. An entry has a time to live, so that Redis removes it when it expires. Uses TCP.
+//!
+//! The crate `redis` encodes the commands and decodes the replies. Its connections limit only the time of a single read, so
+//! that a server that sends its reply slowly would keep them waiting. The connections of this module have a deadline and a
+//! limit on the length of the replies.
 
-use redis::{Client, Connection, ErrorKind, RedisError, cmd};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, ErrorKind, FromRedisValue, Parser, RedisError, RedisResult, cmd, from_redis_value};
 
 use super::entry::{Entry, MAX_ENTRY_BYTES, key};
-use super::exchange::{TIMEOUT, nonsense};
+use super::exchange::{MAX_ANSWER_BYTES, TIMEOUT, unexpected_answer};
 use super::{Login, MetadataError, Store};
 
-/// Stores an entry, unless there is one of another run, which it returns. Redis removes expired entries.
+/// Stores an entry, unless another run has published one, which is then returned. Redis removes expired entries.
 const PUBLISH: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run ~= ARGV[1] then return old end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -15,12 +23,79 @@ return false";
 const WITHDRAW: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return false";
+/// First bytes of the replies to these commands: a simple string, an error, a number and a string.
+const REPLIES: [u8; 4] = *b"+-:$";
 
 /// Server.
 pub(super) struct Redis {
     service: String,
     server: String,
     login: Option<Login>,
+}
+
+/// Connection whose replies end before a deadline and have a limited total length.
+struct Connection {
+    stream: TcpStream,
+    deadline: Instant,
+    bytes_left: u64,
+}
+
+impl Connection {
+    fn open(server: &str) -> io::Result<Self> {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in server.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, time_left(deadline)?) {
+                Ok(stream) => {
+                    return Ok(Self {
+                        stream,
+                        deadline,
+                        bytes_left: MAX_ANSWER_BYTES,
+                    });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Sends a command and reads its reply.
+    fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+        self.stream.set_write_timeout(Some(time_left(self.deadline)?))?;
+        self.stream.write_all(&command.get_packed_command())?;
+        let mut first = [0];
+        self.read_exact(&mut first)?;
+        if !REPLIES.contains(&first[0]) {
+            return Err((ErrorKind::Parse, "this is not a reply of Redis").into());
+        }
+        let value = Parser::new().parse_value((&first[..]).chain(self))?;
+        Ok(from_redis_value(value.extract_error()?)?)
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.bytes_left == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.stream.set_read_timeout(Some(time_left(self.deadline)?))?;
+        let max = buffer.len().min(self.bytes_left as usize);
+        let count = self.stream.read(&mut buffer[..max])?;
+        self.bytes_left -= count as u64;
+        Ok(count)
+    }
+}
+
+/// Time until `deadline`.
+///
+/// # Errors
+/// `TimedOut` if it has passed.
+fn time_left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(io::ErrorKind::TimedOut.into()),
+        false => Ok(left),
+    }
 }
 
 impl Redis {
@@ -32,36 +107,32 @@ impl Redis {
         }
     }
 
-    fn connect(&self) -> Result<Connection, MetadataError> {
-        let open = || {
-            let client = Client::open(format!("redis://{}", self.server))?;
-            let connection = client.get_connection_with_timeout(TIMEOUT)?;
-            connection.set_read_timeout(Some(TIMEOUT))?;
-            connection.set_write_timeout(Some(TIMEOUT))?;
-            Ok(connection)
+    /// Logs in if there is a login, and executes `command`.
+    fn execute<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, MetadataError> {
+        let mut connection =
+            Connection::open(&self.server).map_err(|error| self.request_error(&error.into()))?;
+        let mut query = || {
+            if let Some(login) = &self.login {
+                let mut auth = cmd("AUTH");
+                auth.arg(&login.user).arg(&login.password);
+                connection.query::<()>(&auth)?;
+            }
+            connection.query(command)
         };
-        let mut connection = open().map_err(|error| self.failed(&error))?;
-        if let Some(login) = &self.login {
-            let mut command = cmd("AUTH");
-            command.arg(&login.user).arg(&login.password);
-            command
-                .query::<()>(&mut connection)
-                .map_err(|error| self.failed(&error))?;
-        }
-        Ok(connection)
+        query().map_err(|error| match connection.bytes_left {
+            0 => unexpected_answer(&self.service, "the answer is too long"),
+            _ => self.request_error(&error),
+        })
     }
 
     /// Runs a script with the key of the segment `name`.
     fn script(&self, text: &str, name: &str, arguments: &[&str]) -> Result<Option<String>, MetadataError> {
-        let mut connection = self.connect()?;
         let mut command = cmd("EVAL");
         command.arg(text).arg(1).arg(key(name)).arg(arguments);
-        command
-            .query(&mut connection)
-            .map_err(|error| self.failed(&error))
+        self.execute(&command)
     }
 
-    fn failed(&self, error: &RedisError) -> MetadataError {
+    fn request_error(&self, error: &RedisError) -> MetadataError {
         let (service, reason) = (self.service.clone(), error.to_string());
         let code = error.code().unwrap_or_default();
         if ["NOAUTH", "WRONGPASS", "NOPERM"].contains(&code)
@@ -73,22 +144,20 @@ impl Redis {
         if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
             return MetadataError::Unreachable { service, reason };
         }
-        nonsense(&service, &reason)
+        unexpected_answer(&service, &reason)
     }
 }
 
 impl Store for Redis {
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError> {
-        let mut connection = self.connect()?;
-        let found: Option<String> = cmd("GET")
-            .arg(key(name))
-            .query(&mut connection)
-            .map_err(|error| self.failed(&error))?;
+        let mut command = cmd("GET");
+        command.arg(key(name));
+        let found: Option<String> = self.execute(&command)?;
         let Some(text) = found else {
             return Ok(None);
         };
         if text.len() > MAX_ENTRY_BYTES {
-            return Err(nonsense(&self.service, "the entry is too long"));
+            return Err(unexpected_answer(&self.service, "the entry is too long"));
         }
         Entry::parse(&self.service, &text).map(Some)
     }

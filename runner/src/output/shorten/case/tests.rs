@@ -3,8 +3,8 @@
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
 use crds::record::{
-    ChainWriter, DatagramReport, Durations, ExclusiveQuantiles, OpenLoopReport, PingReport, Posted,
-    PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
+    ChainWriter, DatagramReport, Durations, ExclusiveQuantiles, OpenLoopReport, OriginalStaleness,
+    PingReport, Posted, PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
 };
 
 use super::super::fit;
@@ -31,6 +31,7 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
         rails: vec![rail],
         tx_bytes: number,
         rx_bytes: number,
+        software: None,
         retransmits: Some(number),
         interval_nanos: number,
         line_bits_per_second: Some(number),
@@ -69,6 +70,7 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 tail_nanos: number,
             }),
             read_back: None,
+            command: None,
             first_burst_nanos: None,
             counters: PostingCounters {
                 posts: number,
@@ -216,9 +218,13 @@ fn serving(number: u64) -> ServingReport {
         time_lag_max_nanos: number,
         posts: number,
         posted: Some(PostedStaleness {
+            posts: number,
             store_versions: 1.0 / 3.0,
             post_versions: 2.0 / 3.0,
-            original_versions: 4.0 / 3.0,
+        }),
+        original: Some(OriginalStaleness {
+            posts: number,
+            versions: 4.0 / 3.0,
         }),
         torn: number,
         datagrams: Some(DatagramReport {

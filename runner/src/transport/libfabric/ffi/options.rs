@@ -3,7 +3,7 @@
 use super::objects::Owned;
 use super::{CallError, check};
 use crate::transport::libfabric::rules::attributes::Attributes;
-use crate::transport::libfabric::rules::offload::Reported;
+use crate::transport::libfabric::rules::offload::ReportedProperties;
 use libfabric_sys::bindings::{FI_OPT_ENDPOINT, fid_ep};
 use libfabric_sys::newer_constants::{
     EndpointOption, FI_HMEM_P2P_REQUIRED, FI_OPT_EFA_EMULATED_READ, FI_OPT_EFA_EMULATED_WRITE,
@@ -49,8 +49,8 @@ pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &A
 /// Reads whether efa emulates RMA with messages instead of executing it on the device.
 ///
 /// Both values are `None` for other providers, which do not have these options.
-pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> Reported {
-    Reported {
+pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> ReportedProperties {
+    ReportedProperties {
         emulates_reads: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_READ),
         emulates_writes: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_WRITE),
         inline_bytes: None,

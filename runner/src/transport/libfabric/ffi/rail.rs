@@ -7,7 +7,7 @@ use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::libfabric::rules::address::MAX_NAME_BYTES;
 use crate::transport::libfabric::rules::attributes::Attributes;
-use crate::transport::libfabric::rules::offload::Reported;
+use crate::transport::libfabric::rules::offload::ReportedProperties;
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
 use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
 use libfabric_sys::{Library, calls};
@@ -66,7 +66,7 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) wait_descriptor: Option<c_int>,
     last_key: u64,
     name: Vec<u8>,
-    reported: Reported,
+    reported: ReportedProperties,
 }
 
 // SAFETY: the raw pointers are addresses of registered memory and opaque descriptors. `objects` keeps them valid, and
@@ -108,7 +108,7 @@ impl Rail {
     }
 
     /// RMA emulation, as reported by the library.
-    pub(in crate::transport::libfabric) fn reported_offload(&self) -> Reported {
+    pub(in crate::transport::libfabric) fn reported_offload(&self) -> ReportedProperties {
         self.reported
     }
 

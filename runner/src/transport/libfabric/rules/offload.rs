@@ -8,7 +8,7 @@ use crds::v1alpha1::LibfabricProvider;
 
 /// Properties that the library reports for an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Reported {
+pub(in crate::transport::libfabric) struct ReportedProperties {
     /// `FI_OPT_EFA_EMULATED_READ`; `None` if the library does not have the option.
     pub emulates_reads: Option<bool>,
     /// `FI_OPT_EFA_EMULATED_WRITE`; `None` if the library does not have the option.
@@ -21,13 +21,13 @@ pub(in crate::transport::libfabric) struct Reported {
 /// opened with peer-to-peer transfers required.
 pub(in crate::transport::libfabric) fn offload(
     provider: LibfabricProvider,
-    reported: Reported,
+    reported: ReportedProperties,
     device_memory: bool,
 ) -> OffloadFacts {
     OffloadFacts {
         emulated_reads: emulation(provider, reported.emulates_reads),
         emulated_writes: emulation(provider, reported.emulates_writes),
-        staged: device_memory.then(|| staging(provider)),
+        staged: device_memory.then(|| staging_answer(provider)),
         inline_bytes: reported.inline_bytes,
     }
 }
@@ -46,7 +46,7 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
 }
 
 /// Whether GPU memory is copied through host memory.
-fn staging(provider: LibfabricProvider) -> Answer {
+fn staging_answer(provider: LibfabricProvider) -> Answer {
     use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
     match provider {
         // With FI_HMEM_P2P_REQUIRED, opening the endpoint fails if the provider would have to copy.
@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn staging_is_reported_only_for_gpu_memory() {
-        let staged = |provider, device_memory| offload(provider, Reported::default(), device_memory).staged;
+        let staged =
+            |provider, device_memory| offload(provider, ReportedProperties::default(), device_memory).staged;
         assert_eq!(staged(LibfabricProvider::Efa, false), None);
         assert_eq!(staged(LibfabricProvider::Efa, true), Some(Answer::False));
         assert_eq!(staged(LibfabricProvider::Tcp, true), Some(Answer::True));

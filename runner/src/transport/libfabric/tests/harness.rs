@@ -67,6 +67,7 @@ impl Setup {
             uses_wait: false,
             device_memory: false,
             location: None,
+            rank: 0,
             peers: 1,
             counts_protocols: false,
         }

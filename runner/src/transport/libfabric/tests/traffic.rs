@@ -338,7 +338,7 @@ fn wait_returns_when_a_message_arrives() {
                 // shm has no file descriptor to wait on, and reports an error.
                 assert_eq!(setup.provider, LibfabricProvider::Shm, "{error}");
                 assert_eq!(error.reason, FailureReason::OperationRejected, "{error}");
-                assert!(error.message.contains("use polling Spin or Yield"), "{error}");
+                assert!(error.message.contains("use polling: Spin or Yield"), "{error}");
                 continue;
             }
         };

@@ -7,7 +7,7 @@ use super::*;
 const SIZES: [usize; 9] = [0, 1, 64, 256, 257, 8192, 8193, 262_144, 300_001];
 const ROOM: usize = 400_000;
 
-fn filled(side: &Side, seed: u8) -> Vec<u8> {
+fn filled_bytes(side: &Side, seed: u8) -> Vec<u8> {
     let bytes = pattern(seed, ROOM);
     side.memory.write_from(0, &bytes).unwrap();
     bytes
@@ -18,8 +18,8 @@ fn delivers_a_send_with_immediate_data_to_a_receive() {
     for kind in [MemoryKind::Heap, MemoryKind::SharedMemory] {
         let (mut one, mut two) = pair_with(1, 16, kind, ROOM);
         for (token, size) in (0..).zip(SIZES) {
-            let sent = filled(&one, 1);
-            let mut expected = filled(&two, 2);
+            let sent = filled_bytes(&one, 1);
+            let mut expected = filled_bytes(&two, 2);
             two.receive(0, 100, size as u64 + 5, token);
             one.post(|post| {
                 post.operation = Operation::Send {
@@ -47,8 +47,8 @@ fn transfers_writes_and_reads_and_reports_only_immediate_data() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, ROOM);
     let remote = two.key();
     for size in SIZES {
-        let own = filled(&one, 3);
-        let theirs = filled(&two, 4);
+        let own = filled_bytes(&one, 3);
+        let theirs = filled_bytes(&two, 4);
         let operations = [
             Operation::Write {
                 remote,

@@ -6,15 +6,15 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use ucx_sys::Library;
 use ucx_sys::bindings::{
     UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_UNSUPPORTED, UCS_INPROGRESS, UCS_OK,
     ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
 use super::messages::Payload;
+use super::stable::StableBox;
 
-/// What an event is about.
+/// Subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// The post with this token.
@@ -25,14 +25,14 @@ pub(super) enum Source {
     Flush(u32),
     /// A notification of a peer that a write has arrived.
     Notification,
-    /// An active message of a peer; `None` if it has no payload.
-    Message(Option<Payload>),
+    /// An active message of a peer.
+    Message,
     /// The endpoint to this peer.
     Endpoint(u32),
 }
 
 /// Event that the library reported.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct RawEvent {
     pub source: Source,
     pub status: ucs_status_t,
@@ -40,27 +40,26 @@ pub(super) struct RawEvent {
     pub immediate: u64,
     /// Length of a message in bytes.
     pub length: usize,
+    /// Payload of an active message; `None` if it has no payload.
+    pub payload: Option<Payload>,
 }
+
+/// Function that releases a request.
+pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
 
 /// Queue of events, which the callbacks fill.
 pub(super) struct Events {
     queue: UnsafeCell<VecDeque<RawEvent>>,
-    request_free: unsafe extern "C" fn(*mut c_void),
+    request_free: RequestFree,
 }
-
-// SAFETY: only the thread that uses the worker accesses the queue: the library calls the callbacks on the thread that
-// called it, and `Rail` takes events with an exclusive reference to itself.
-unsafe impl Sync for Events {}
-// SAFETY: the fields are plain data and a code address.
-unsafe impl Send for Events {}
 
 impl Events {
     /// Creates a queue that does not allocate until more than `capacity` events are queued.
-    pub(super) fn new(library: &Library, capacity: usize) -> Box<Self> {
-        Box::new(Self {
+    pub(super) fn new(request_free: RequestFree, capacity: usize) -> StableBox<Self> {
+        StableBox::from(Box::new(Self {
             queue: UnsafeCell::new(VecDeque::with_capacity(capacity)),
-            request_free: library.functions().ucp_request_free,
-        })
+            request_free,
+        }))
     }
 
     /// Takes the oldest event.
@@ -89,22 +88,18 @@ impl Events {
     }
 }
 
-/// User data of a callback.
+/// User data of a callback. The library holds its address, so an origin that is passed to the library is in a [`StableBox`].
 pub(super) struct Origin {
     events: NonNull<Events>,
     source: Source,
 }
 
-// SAFETY: the pointer is dereferenced only in callbacks, while the queue exists.
-unsafe impl Send for Origin {}
-// SAFETY: as above; an origin is immutable.
-unsafe impl Sync for Origin {}
-
 impl Origin {
-    /// Creates the user data for callbacks about `source`. Must not be used after `events` is dropped.
-    pub(super) fn new(events: &Events, source: Source) -> Self {
+    /// Creates the user data for callbacks about `source`, which report to `events`. The callbacks require that `events`
+    /// exists.
+    pub(super) fn new(events: &StableBox<Events>, source: Source) -> Self {
         Self {
-            events: NonNull::from(events),
+            events: events.as_ptr(),
             source,
         }
     }
@@ -124,6 +119,7 @@ impl Origin {
             status,
             immediate,
             length,
+            payload: None,
         };
         // SAFETY: the caller fulfills the contract.
         unsafe { self.push(event) };
@@ -259,12 +255,16 @@ pub(super) unsafe extern "C" fn arrived(
     let attributes = unsafe { param.as_ref() }.map_or(0, |param| param.recv_attr);
     let has = |flag| attributes & u64::from(flag) != 0;
     let payload = NonNull::new(data).and_then(|data| match () {
-        () if has(UCP_AM_RECV_ATTR_FLAG_RNDV) => Some(Payload::Rendezvous(data)),
-        () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(Payload::Eager(data)),
+        // SAFETY: the flag indicates that this is a descriptor, and this function returns UCS_INPROGRESS.
+        () if has(UCP_AM_RECV_ATTR_FLAG_RNDV) => Some(unsafe { Payload::rendezvous(data, length) }),
+        // SAFETY: the flag indicates that the library keeps `length` bytes if this function returns UCS_INPROGRESS.
+        () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(unsafe { Payload::eager(data, length) }),
         () => None,
     });
+    // With UCS_INPROGRESS, the library keeps the payload until it is received or released.
+    let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
     let event = RawEvent {
-        source: Source::Message(payload),
+        source: Source::Message,
         status: if payload.is_none() && length > 0 {
             UCS_ERR_UNSUPPORTED
         } else {
@@ -272,11 +272,11 @@ pub(super) unsafe extern "C" fn arrived(
         },
         immediate,
         length,
+        payload,
     };
     // SAFETY: this is a callback of the library.
     unsafe { origin.push(event) };
-    // With UCS_INPROGRESS, the library keeps the payload until it is received or released.
-    if payload.is_some() { UCS_INPROGRESS } else { UCS_OK }
+    result
 }
 
 /// Completion of fetching the payload of an active message.
@@ -308,4 +308,41 @@ pub(super) unsafe extern "C" fn failed(user_data: *mut c_void, _endpoint: ucp_ep
     let origin = unsafe { origin(user_data) };
     // SAFETY: this is a callback of the library.
     unsafe { origin.report(status, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn count_free(request: *mut c_void) {
+        // SAFETY: the test passes the address of a counter as the request.
+        unsafe { *request.cast::<u32>() += 1 };
+    }
+
+    /// The library holds the address of an origin while its owner is moved. Miri checks the accesses.
+    #[test]
+    fn a_completion_reports_to_the_queue_and_frees_its_request() {
+        let events = Events::new(count_free, 4);
+        let origins: Box<[Origin]> = [0, 1]
+            .map(|token| Origin::new(&events, Source::Post(token)))
+            .into();
+        let origins = StableBox::from(origins);
+        let user_data = origins[1].as_user_data();
+        let moved = Some((events, origins));
+        let mut freed = 0_u32;
+        let request = std::ptr::from_mut(&mut freed).cast();
+        for status in [UCS_OK, UCS_ERR_UNSUPPORTED] {
+            // SAFETY: the origin and the queue exist, and the request is a counter.
+            unsafe { completed(request, status, user_data) };
+        }
+        let (events, _origins) = moved.as_ref().unwrap();
+        for status in [UCS_OK, UCS_ERR_UNSUPPORTED] {
+            // SAFETY: this is the only thread, and not a callback.
+            let event = unsafe { events.pop() }.unwrap();
+            assert_eq!((event.source, event.status), (Source::Post(1), status));
+        }
+        // SAFETY: as above.
+        assert!(unsafe { events.pop() }.is_none());
+        assert_eq!(freed, 2);
+    }
 }

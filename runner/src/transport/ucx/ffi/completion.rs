@@ -29,7 +29,7 @@ impl Rail {
         max_events: usize,
         mut handle: impl FnMut(Event),
     ) -> Result<(), CallError> {
-        // Without room for more completions, the library must not produce more.
+        // The library must not produce completions for which there is no space.
         if self.ready.len() < max_events {
             self.flush_all();
             self.progress();
@@ -73,7 +73,7 @@ impl Rail {
                 );
             }
             Source::Post(token) => match self.posts[token as usize] {
-                PostState::Write { .. } => self.written(token),
+                PostState::Write { .. } => self.handle_put(token),
                 PostState::Single | PostState::Idle => self.complete_post(token),
             },
             Source::Receive(token) => {
@@ -93,15 +93,15 @@ impl Rail {
                     });
                 }
             }
-            Source::Flush(slot) => self.flushed(slot, event.status),
+            Source::Flush(slot) => self.handle_flush(slot, event.status),
             Source::Notification => self.ready.push_back(Event::RemoteWrite {
                 immediate: event.immediate,
             }),
-            Source::Message(_) if event.status < 0 => {
+            Source::Message if event.status < 0 => {
                 let message = format_args!("an active message without data that the library keeps");
                 self.record_failure("completion", event.status, message);
             }
-            Source::Message(payload) => self.message_arrived(event, payload),
+            Source::Message => self.message_arrived(event),
             Source::Endpoint(peer) => {
                 self.record_failure(
                     "completion",

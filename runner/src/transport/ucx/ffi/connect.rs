@@ -3,10 +3,12 @@
 use super::callbacks::{Origin, Source, failed};
 use super::lanes::lanes;
 use super::rail::{Endpoint, ImportedKey, Rail};
+use super::stable::StableBox;
 use super::writes::PeerWrites;
 use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::ucx::rules::lanes::Lane;
+use crate::transport::ucx::rules::packing::{RegionKey, WorkerAddress};
 use std::mem::MaybeUninit;
 use std::sync::PoisonError;
 use ucx_sys::bindings::{
@@ -16,18 +18,18 @@ use ucx_sys::bindings::{
 
 impl Rail {
     /// Creates an endpoint to the worker with this address, and returns the number of the peer and the lanes of the
-    /// endpoint. The address must come from [`crate::transport::ucx::rules::packing::unpack`].
+    /// endpoint.
     ///
     /// # Errors
     ///
     /// Returns the failed call, if the peer cannot be reached over the configured transports.
     pub(in crate::transport::ucx) fn connect(
         &mut self,
-        address: &[u8],
+        address: WorkerAddress<'_>,
     ) -> Result<(Peer, Vec<Lane>), CallError> {
         let peer = self.endpoints.len();
         let source = Source::Endpoint(u32::try_from(peer).unwrap_or(u32::MAX));
-        let origin = Box::new(Origin::new(&self.objects.events, source));
+        let origin = StableBox::from(Box::new(Origin::new(&self.objects.events, source)));
         // SAFETY: the struct consists of integers, pointers and optional functions, for which zero is valid.
         let mut params: ucp_ep_params_t = unsafe { MaybeUninit::zeroed().assume_init() };
         params.field_mask = u64::from(
@@ -35,7 +37,7 @@ impl Rail {
                 | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE
                 | UCP_EP_PARAM_FIELD_ERR_HANDLER,
         );
-        params.address = address.as_ptr().cast();
+        params.address = address.bytes().as_ptr().cast();
         params.err_mode = if self.config.reports_peer_loss {
             UCP_ERR_HANDLING_MODE_PEER
         } else {
@@ -43,7 +45,6 @@ impl Rail {
         };
         params.err_handler.cb = Some(failed);
         params.err_handler.arg = origin.as_user_data();
-        // The box keeps its address when it is moved.
         self.objects
             .endpoint_origins
             .lock()
@@ -51,7 +52,7 @@ impl Rail {
             .push(origin);
         let library = self.objects.library();
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the worker exists, a peer's UCX of the same release packed the address (its checksum matched), and the
+        // SAFETY: the worker exists, the type of the address shows that a peer's UCX of the same release packed it, and the
         // origin lives longer than the worker.
         let status = unsafe {
             (library.functions().ucp_ep_create)(self.objects.worker.handle(), &params, &mut handle)
@@ -66,8 +67,7 @@ impl Rail {
         Ok((peer, lanes))
     }
 
-    /// Imports the key of a peer's region and returns its index. The key must come from
-    /// [`crate::transport::ucx::rules::packing::unpack`].
+    /// Imports the key of a peer's region and returns its index.
     ///
     /// # Errors
     ///
@@ -75,9 +75,7 @@ impl Rail {
     pub(in crate::transport::ucx) fn import(
         &mut self,
         peer: Peer,
-        key: &[u8],
-        address: u64,
-        length: u64,
+        key: RegionKey<'_>,
     ) -> Result<u64, CallError> {
         let library = self.objects.library();
         let Some(endpoint) = self.endpoints.get(peer) else {
@@ -88,16 +86,15 @@ impl Rail {
             ));
         };
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the endpoint is open, and a peer's UCX of the same release packed the key (its checksum matched).
-        let status = unsafe {
-            (library.functions().ucp_ep_rkey_unpack)(endpoint.handle, key.as_ptr().cast(), &mut handle)
-        };
+        let bytes = key.bytes().as_ptr().cast();
+        // SAFETY: the endpoint is open, and the type of the key shows that a peer's UCX of the same release packed it.
+        let status = unsafe { (library.functions().ucp_ep_rkey_unpack)(endpoint.handle, bytes, &mut handle) };
         check(library, "ucp_ep_rkey_unpack", status)?;
         self.keys.push(ImportedKey {
             handle,
             peer,
-            address,
-            length,
+            address: key.address(),
+            length: key.length(),
         });
         Ok(self.keys.len() as u64 - 1)
     }

@@ -25,15 +25,24 @@ pub(in crate::transport::ucx) struct RailRegion {
     remote: PackedKey,
 }
 
-// SAFETY: the handle is an opaque value that the rail passes back to the library and never dereferences. All other
-// fields are Send.
+// SAFETY: the handle is an opaque value that only the `Rail` passes to the library. All other fields are Send. A region is not
+// Sync, which nothing needs.
 unsafe impl Send for RailRegion {}
+
+/// Memory that was registered on a rail, before it is a region.
+struct Mapping {
+    handle: ucp_mem_h,
+    /// Key that UCX packed.
+    key: Vec<u8>,
+}
 
 /// Range of registered memory for a post.
 #[derive(Clone, Copy)]
 pub(in crate::transport::ucx) struct RegisteredRange<'a> {
     pub(super) pointer: *mut u8,
     pub(super) length: usize,
+    /// Whether the CPU cannot access the memory.
+    pub(super) is_device: bool,
     pub(super) handle: ucp_mem_h,
     pub(super) rail: *const Objects,
     region: PhantomData<&'a RailRegion>,
@@ -60,6 +69,7 @@ impl RailRegion {
         Some(RegisteredRange {
             pointer: self.memory.address().wrapping_add(offset),
             length,
+            is_device: self.memory.is_device(),
             handle: self.handle,
             rail: Arc::as_ptr(&self.rail),
             region: PhantomData,
@@ -93,8 +103,8 @@ impl Rail {
             UCS_MEMORY_TYPE_HOST
         };
         // SAFETY: the parameters are valid, and the registration keeps the memory allocated.
-        let handle = unsafe { self.map(&params, Some(Arc::clone(&memory))) }?;
-        self.region(memory, handle)
+        let mapping = unsafe { self.map(&params, Some(Arc::clone(&memory))) }?;
+        Ok(self.region(memory, mapping))
     }
 
     /// Makes the library allocate `bytes` bytes of host memory that are registered for all operations. The bytes are set
@@ -115,13 +125,13 @@ impl Rail {
         params.flags = UCP_MEM_MAP_ALLOCATE;
         params.memory_type = UCS_MEMORY_TYPE_HOST;
         // SAFETY: the parameters are valid, and the library allocates the memory.
-        let handle = unsafe { self.map(&params, None) }?;
+        let mapping = unsafe { self.map(&params, None) }?;
         let library = self.objects.library();
         // SAFETY: the struct consists of integers and a pointer, for which zero is valid.
         let mut attributes: ucp_mem_attr_t = unsafe { MaybeUninit::zeroed().assume_init() };
         attributes.field_mask = u64::from(UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH);
         // SAFETY: the memory was just registered, and there is room for the results.
-        let status = unsafe { (library.functions().ucp_mem_query)(handle, &mut attributes) };
+        let status = unsafe { (library.functions().ucp_mem_query)(mapping.handle, &mut attributes) };
         check(library, "ucp_mem_query", status)?;
         let Some(address) = NonNull::new(attributes.address.cast()).filter(|_| attributes.length >= bytes)
         else {
@@ -130,7 +140,7 @@ impl Rail {
         let owner = Arc::clone(&self.objects);
         // SAFETY: the library allocated at least this many bytes, and frees them when the objects of the rail are dropped.
         let memory = unsafe { LibraryMemory::new(address, bytes, owner) };
-        self.region(Memory::from_library(memory), handle)
+        Ok(self.region(Memory::from_library(memory), mapping))
     }
 
     /// Registers memory until the objects of the rail are dropped.
@@ -139,10 +149,10 @@ impl Rail {
     ///
     /// `params` must be valid, and describe `memory`, or memory that the library allocates if `memory` is `None`.
     unsafe fn map(
-        &self,
+        &mut self,
         params: &ucp_mem_map_params_t,
         memory: Option<Arc<Memory>>,
-    ) -> Result<ucp_mem_h, CallError> {
+    ) -> Result<Mapping, CallError> {
         let (library, context) = (self.objects.library(), &self.objects.context);
         let mut handle = std::ptr::null_mut();
         // SAFETY: the context is open, and the caller guarantees valid parameters.
@@ -156,35 +166,29 @@ impl Rail {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(registration);
-        Ok(handle)
+        let functions = library.functions();
+        let (mut buffer, mut length) = (std::ptr::null_mut(), 0);
+        // SAFETY: the context is open, the memory was registered in it above, and there is room for the results.
+        let status = unsafe { (functions.ucp_rkey_pack)(context.handle(), handle, &mut buffer, &mut length) };
+        check(library, "ucp_rkey_pack", status)?;
+        // SAFETY: the library returned a buffer of this length.
+        let key = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) }.to_vec();
+        // SAFETY: the buffer came from ucp_rkey_pack and is not used afterwards.
+        unsafe { (functions.ucp_rkey_buffer_release)(buffer) };
+        Ok(Mapping { handle, key })
     }
 
-    fn region(&self, memory: Arc<Memory>, handle: ucp_mem_h) -> Result<RailRegion, CallError> {
-        let key = pack_key(&self.objects, handle)?;
-        Ok(RailRegion {
+    fn region(&self, memory: Arc<Memory>, mapping: Mapping) -> RailRegion {
+        let version = self.objects.library().identity().version;
+        let address = memory.address().addr() as u64;
+        RailRegion {
             rail: Arc::clone(&self.objects),
             remote: PackedKey {
-                address: memory.address().addr() as u64,
-                key,
+                address,
+                key: packing::pack_key(version, address, memory.length() as u64, &mapping.key),
             },
             memory,
-            handle,
-        })
+            handle: mapping.handle,
+        }
     }
-}
-
-fn pack_key(objects: &Objects, handle: ucp_mem_h) -> Result<Vec<u8>, CallError> {
-    let library = objects.library();
-    let functions = library.functions();
-    let (mut buffer, mut length) = (std::ptr::null_mut(), 0);
-    // SAFETY: the context is open, the memory is registered in it, and there is room for the results.
-    let status =
-        unsafe { (functions.ucp_rkey_pack)(objects.context.handle(), handle, &mut buffer, &mut length) };
-    check(library, "ucp_rkey_pack", status)?;
-    // SAFETY: the library returned a buffer of this length.
-    let content = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) };
-    let packed = packing::pack(library.identity().version, content);
-    // SAFETY: the buffer came from ucp_rkey_pack and is not used afterwards.
-    unsafe { (functions.ucp_rkey_buffer_release)(buffer) };
-    Ok(packed)
 }

@@ -24,27 +24,48 @@ struct PostedReceive {
     handle: ucp_mem_h,
 }
 
-/// Message that no receive has been assigned to.
-struct ArrivedMessage {
-    immediate: u64,
+/// Payload that the library keeps until it is released or, for a rendezvous, fetched. It is not `Copy`, because each of
+/// these happens at most once.
+#[derive(Debug)]
+pub(super) struct Payload {
+    /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
+    data: NonNull<c_void>,
+    /// Length of the payload in bytes.
     length: usize,
-    payload: Option<Payload>,
+    is_rendezvous: bool,
 }
 
-/// Payload that the library keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Payload {
-    /// Address of the payload in host memory.
-    Eager(NonNull<c_void>),
-    /// Descriptor of a payload that is still in the memory of the peer.
-    Rendezvous(NonNull<c_void>),
+impl Payload {
+    /// # Safety
+    ///
+    /// The library must keep `length` bytes at `data` until `ucp_am_data_release`, and only the worker that reported the
+    /// payload may take it.
+    pub(super) unsafe fn eager(data: NonNull<c_void>, length: usize) -> Self {
+        Self {
+            data,
+            length,
+            is_rendezvous: false,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `descriptor` must describe a payload of `length` bytes that has not been fetched, and only the worker that reported
+    /// it may take it.
+    pub(super) unsafe fn rendezvous(descriptor: NonNull<c_void>, length: usize) -> Self {
+        Self {
+            data: descriptor,
+            length,
+            is_rendezvous: true,
+        }
+    }
 }
 
 /// Receives and messages that are not matched yet. At most one of the queues has an entry.
 #[derive(Default)]
 pub(super) struct Messages {
     receives: VecDeque<PostedReceive>,
-    arrived: VecDeque<ArrivedMessage>,
+    arrived: VecDeque<RawEvent>,
 }
 
 impl Messages {
@@ -87,7 +108,7 @@ impl Rail {
                 &param,
             )
         });
-        self.posted(token, state)
+        self.handle_post_result(token, state)
     }
 
     /// Posts a receive for one active message from any peer.
@@ -98,6 +119,10 @@ impl Rail {
         token: u32,
     ) -> Result<(), PostError> {
         self.check_owner(&range)?;
+        if range.is_device {
+            // An eager payload is copied by the CPU.
+            return Err(PostError::Refused(libc::EOPNOTSUPP));
+        }
         let receive = self
             .receives
             .get_mut(token as usize)
@@ -118,12 +143,8 @@ impl Rail {
 
     /// Handles the arrival of an active message.
     #[inline]
-    pub(super) fn message_arrived(&mut self, event: RawEvent, payload: Option<Payload>) {
-        self.messages.arrived.push_back(ArrivedMessage {
-            immediate: event.immediate,
-            length: event.length,
-            payload,
-        });
+    pub(super) fn message_arrived(&mut self, message: RawEvent) {
+        self.messages.arrived.push_back(message);
         self.match_messages();
     }
 
@@ -135,53 +156,53 @@ impl Rail {
                 return;
             };
             if let Some(message) = self.messages.arrived.pop_front() {
-                self.take_payload(&receive, &message);
+                self.take_payload(&receive, message);
             }
         }
     }
 
     #[inline]
-    fn take_payload(&mut self, receive: &PostedReceive, message: &ArrivedMessage) {
+    fn take_payload(&mut self, receive: &PostedReceive, message: RawEvent) {
         let token = receive.token;
         let (immediate, length) = (message.immediate, message.length);
         if length > receive.length {
-            message
-                .payload
-                .into_iter()
-                .for_each(|payload| self.release_payload(payload));
+            if let Some(payload) = message.payload {
+                self.release_payload(payload);
+            }
             return self.receive_failed(token, UCS_ERR_MESSAGE_TRUNCATED);
         }
         self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
         match message.payload {
             // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
-            Some(Payload::Eager(data)) => {
-                // SAFETY: the library keeps `length` bytes at the address until the release below, and the receive has at
-                // least as many bytes of host memory of a region, which lives as long as the worker. They do not
-                // overlap, because the library does not receive into memory of the application.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(data.as_ptr().cast_const().cast(), receive.pointer, length);
-                }
-                self.release_payload(Payload::Eager(data));
+            Some(payload) if !payload.is_rendezvous => {
+                let data = payload.data.as_ptr().cast_const().cast();
+                // SAFETY: the library keeps the bytes until the release below. The receive has at least as many bytes of
+                // host memory of a region, which lives as long as the worker: `receive_active_message` checked the region
+                // and the kind of memory, and the length was checked above. They do not overlap, because the library does
+                // not receive into memory of the application.
+                unsafe { std::ptr::copy_nonoverlapping(data, receive.pointer, payload.length) };
+                self.release_payload(payload);
                 self.payload_fetched(token);
             }
-            Some(Payload::Rendezvous(descriptor)) => self.fetch(receive, descriptor, length),
+            Some(payload) => self.fetch(receive, payload),
             None => self.payload_fetched(token),
         }
     }
 
-    /// Fetches a payload of `length` bytes from the peer.
-    fn fetch(&mut self, receive: &PostedReceive, descriptor: NonNull<c_void>, length: usize) {
+    /// Fetches the payload of a rendezvous from the peer. The receive must be long enough.
+    fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
+        let length = payload.length.min(receive.length);
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
         param.cb.recv_am = Some(fetched);
         let fetch = objects.library().functions().ucp_am_recv_data_nbx;
-        // SAFETY: the descriptor came from the callback of this worker and has not been used. The memory has at least
-        // `length` bytes and, as the origin, is valid until the completion.
+        // SAFETY: the descriptor came from the callback of this worker and is taken here, so it has not been used. The memory
+        // has at least `length` bytes and, as the origin, is valid until the completion.
         let state = request_state(unsafe {
             fetch(
                 objects.worker.handle(),
-                descriptor.as_ptr(),
+                payload.data.as_ptr(),
                 receive.pointer.cast(),
                 length,
                 &param,
@@ -214,21 +235,19 @@ impl Rail {
         self.record_failure("ucp_am_recv_data_nbx", status, receive);
     }
 
-    fn release_payload(&self, payload: Payload) {
-        let (Payload::Eager(data) | Payload::Rendezvous(data)) = payload;
+    fn release_payload(&mut self, payload: Payload) {
         let objects = &self.objects;
         let release = objects.library().functions().ucp_am_data_release;
-        // SAFETY: the library keeps the payload of this worker until this call, after which nothing uses it.
-        unsafe { release(objects.worker.handle(), data.as_ptr()) };
+        // SAFETY: the library keeps the payload of this worker until this call, and nothing uses it afterwards, because the
+        // only value that denotes it is taken here.
+        unsafe { release(objects.worker.handle(), payload.data.as_ptr()) };
     }
 
     /// Releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        for message in std::mem::take(&mut self.messages.arrived) {
-            message
-                .payload
-                .into_iter()
-                .for_each(|payload| self.release_payload(payload));
+        let arrived = std::mem::take(&mut self.messages.arrived);
+        for payload in arrived.into_iter().filter_map(|message| message.payload) {
+            self.release_payload(payload);
         }
         self.messages.receives.clear();
     }

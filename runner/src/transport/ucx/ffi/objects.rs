@@ -1,6 +1,7 @@
 //! Ownership of UCX's objects: each object is destroyed exactly once, children before parents.
 
 use super::callbacks::{Events, Origin};
+use super::stable::StableBox;
 use crate::memory::Memory;
 use std::sync::{Arc, Mutex};
 use ucx_sys::Library;
@@ -104,23 +105,25 @@ impl Drop for Registration {
 pub(super) struct Objects {
     pub worker: Worker,
     /// User data of callbacks: one for each post, receive and flush, and one for notifications.
-    pub origins: Box<[Origin]>,
+    pub origins: StableBox<[Origin]>,
     /// User data of the error handlers of endpoints.
-    #[allow(clippy::vec_box, reason = "the library holds the addresses")]
-    pub endpoint_origins: Mutex<Vec<Box<Origin>>>,
-    /// Headers of notifications in flight, by token.
-    pub headers: Box<[std::cell::UnsafeCell<u64>]>,
-    pub events: Box<Events>,
+    pub endpoint_origins: Mutex<Vec<StableBox<Origin>>>,
+    /// Headers of notifications and active messages in flight, by token.
+    pub headers: StableBox<[std::cell::UnsafeCell<u64>]>,
+    pub events: StableBox<Events>,
     pub regions: Mutex<Vec<Registration>>,
     pub context: Context,
 }
 
-// SAFETY: the worker is created in the thread mode SERIALIZED, so any thread may use it, but only one at a time. Only the
-// `Rail` that holds the objects uses them, through an exclusive reference; a `RailRegion` holds them only to keep them
-// open. They are destroyed once, when the last holder is dropped, and then no other thread can use them.
+// SAFETY: nothing in these objects belongs to a thread. The worker is created in the thread mode SERIALIZED, so any thread may
+// use it and destroy it, but only one at a time. The context and the registrations may be used by any thread too. The queue
+// of events, the payloads in it, the origins and the headers are plain memory, which the library accesses only while a thread
+// calls it with the worker. The objects are destroyed once, by the thread that drops the last `Arc`, which synchronizes with
+// the threads that dropped the others.
 unsafe impl Send for Objects {}
-// SAFETY: only a `Rail` calls the library with these objects, and it requires an exclusive reference. Through a shared
-// reference, other code accesses only the mutexes.
+// SAFETY: `RailRegion`s and memory of the library hold the objects only to keep them open, and access no field. The `Rail` is
+// the only other holder. It is not `Sync` and every one of its methods that calls the library, takes events or writes headers
+// requires an exclusive reference, so only one thread at a time does so. The mutexes may be used by any thread.
 unsafe impl Sync for Objects {}
 
 impl Objects {

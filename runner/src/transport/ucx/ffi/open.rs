@@ -49,7 +49,7 @@ impl Rail {
         let context = create_context(library, config, rail_config)?;
         let resources = resources(&context);
         let depth = rail_config.depth;
-        let events = Events::new(library, 3 * depth + SPARE_EVENTS);
+        let events = Events::new(library.functions().ucp_request_free, 3 * depth + SPARE_EVENTS);
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let origins = (0..depth)
             .map(|token| Source::Post(number(token)))
@@ -58,19 +58,22 @@ impl Rail {
             .chain([Source::Notification])
             .map(|source| Origin::new(&events, source));
         let origins: Box<[Origin]> = origins.collect();
-        let headers = (0..depth).map(|_| UnsafeCell::new(0)).collect();
+        let headers: Box<[UnsafeCell<u64>]> = (0..depth).map(|_| UnsafeCell::new(0)).collect();
         let worker = create_worker(library, &context)?;
-        let objects = Objects {
+        let mut objects = Objects {
             worker,
-            origins,
+            origins: origins.into(),
             endpoint_origins: Mutex::new(Vec::with_capacity(rail_config.peers)),
-            headers,
+            headers: headers.into(),
             events,
             regions: Mutex::new(Vec::new()),
             context,
         };
-        set_handler(&objects, NOTIFICATION_ID, notified, 0)?;
-        set_handler(&objects, MESSAGE_ID, arrived, UCP_AM_FLAG_PERSISTENT_DATA)?;
+        // SAFETY: the callback requires the user data of an origin, and the library to release the payload, if any.
+        unsafe { set_handler(&mut objects, NOTIFICATION_ID, notified, 0) }?;
+        // SAFETY: the callback requires the user data of an origin, and the library to keep the payload, as the flag
+        // indicates.
+        unsafe { set_handler(&mut objects, MESSAGE_ID, arrived, UCP_AM_FLAG_PERSISTENT_DATA) }?;
         Ok((Self::new(objects, rail_config)?, resources))
     }
 }
@@ -111,9 +114,14 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
     Ok(unsafe { Worker::new(Arc::clone(library), handle) })
 }
 
-/// Registers the callback for the active messages with this identifier.
-fn set_handler(
-    objects: &Objects,
+/// Registers the callback for the active messages with this identifier. Its user data is the last origin.
+///
+/// # Safety
+///
+/// The contract of `callback` must hold when the library calls it with an origin of this worker, while the worker exists,
+/// and treats payloads as `flags` say.
+unsafe fn set_handler(
+    objects: &mut Objects,
     id: c_uint,
     callback: MessageCallback,
     flags: ucp_am_cb_flags,
@@ -134,7 +142,8 @@ fn set_handler(
         .last()
         .map_or(std::ptr::null_mut(), Origin::as_user_data);
     let library = objects.library();
-    // SAFETY: the worker exists, and the origin in `arg` lives longer than the worker.
+    // SAFETY: the worker exists, the exclusive reference shows that no other thread uses it, the origin in `arg` lives longer
+    // than the worker, and the caller fulfills the contract of the callback.
     let status =
         unsafe { (library.functions().ucp_worker_set_am_recv_handler)(objects.worker.handle(), &param) };
     check(library, "ucp_worker_set_am_recv_handler", status)

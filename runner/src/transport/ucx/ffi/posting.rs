@@ -60,7 +60,7 @@ impl Rail {
                 &param,
             )
         });
-        self.posted(token, state)
+        self.handle_post_result(token, state)
     }
 
     /// Writes, and then sends the immediate data, if any. The completion means that the data is in the target's memory.
@@ -83,8 +83,8 @@ impl Rail {
         self.reserve_post(token, state)?;
         let param = self.post_param(&range, token);
         let put = self.objects.library().functions().ucp_put_nbx;
-        // SAFETY: the endpoint is open, the key was imported for it, and the memory and the origin are valid until the
-        // completion.
+        // SAFETY: the endpoint is open, the key was imported for it, the range lies in the peer's region that the key describes,
+        // and the memory and the origin are valid until the completion.
         let state = request_state(unsafe {
             put(
                 endpoint,
@@ -97,7 +97,7 @@ impl Rail {
         });
         match state {
             RequestState::InProgress(_) => {}
-            RequestState::Completed => self.written(token),
+            RequestState::Completed => self.handle_put(token),
             RequestState::Failed(status) => {
                 self.posts[token as usize] = PostState::Idle;
                 return Err(post_error(status));
@@ -123,7 +123,7 @@ impl Rail {
         // SAFETY: as for the write.
         let state =
             request_state(unsafe { get(endpoint, range.pointer.cast(), range.length, address, key, &param) });
-        self.posted(token, state)
+        self.handle_post_result(token, state)
     }
 
     /// Posts a receive for one message with any tag from any peer.
@@ -182,7 +182,7 @@ impl Rail {
 
     /// Handles the result of a call that posted a send or get: reports its completion, or releases the token.
     #[inline]
-    pub(super) fn posted(&mut self, token: u32, state: RequestState) -> Result<(), PostError> {
+    pub(super) fn handle_post_result(&mut self, token: u32, state: RequestState) -> Result<(), PostError> {
         match state {
             RequestState::InProgress(_) => Ok(()),
             RequestState::Completed => {

@@ -122,14 +122,18 @@ pub(in crate::transport::ucx) struct Rail {
     name: Vec<u8>,
 }
 
-// SAFETY: the raw pointers are handles and requests of the worker in `objects`, which only the library dereferences. All
-// other fields are Send.
+// SAFETY: the raw pointers are endpoints, keys, requests and payloads of the worker in `objects`, which any thread may use, one
+// at a time (see `Objects`), and addresses of receives in regions, which `objects` keeps registered. All other fields are
+// Send. A rail is not Sync, so moving it moves the use of the worker to the other thread.
 unsafe impl Send for Rail {}
 
 impl Rail {
-    pub(super) fn new(objects: Objects, config: RailConfig) -> Result<Self, CallError> {
-        let name = packed_address(&objects)?;
-        let wait_descriptor = config.uses_wait.then(|| wait_descriptor(&objects)).transpose()?;
+    pub(super) fn new(mut objects: Objects, config: RailConfig) -> Result<Self, CallError> {
+        let name = packed_address(&mut objects)?;
+        let wait_descriptor = config
+            .uses_wait
+            .then(|| wait_descriptor(&mut objects))
+            .transpose()?;
         Ok(Self {
             objects: Arc::new(objects),
             config,
@@ -200,8 +204,14 @@ impl Rail {
             param.flags = UCP_EP_CLOSE_FLAG_FORCE;
             // SAFETY: the endpoint is open, its error handling mode allows this flag, and it is not used afterwards.
             let state = request_state(unsafe { (functions.ucp_ep_close_nbx)(endpoint.handle, &param) });
-            let RequestState::InProgress(request) = state else {
-                continue;
+            let request = match state {
+                RequestState::InProgress(request) => request,
+                RequestState::Completed => continue,
+                RequestState::Failed(_) => {
+                    // The endpoint remains open, so its operations may still refer to the keys.
+                    closed = false;
+                    continue;
+                }
             };
             loop {
                 // SAFETY: the request was just returned and has not been freed.
@@ -244,27 +254,27 @@ impl Drop for Rail {
     }
 }
 
-fn packed_address(objects: &Objects) -> Result<Vec<u8>, CallError> {
+fn packed_address(objects: &mut Objects) -> Result<Vec<u8>, CallError> {
     let library = objects.library();
     let functions = library.functions();
     let worker = objects.worker.handle();
     let (mut address, mut length) = (std::ptr::null_mut(), 0);
-    // SAFETY: the worker exists, and there is room for the results.
+    // SAFETY: the worker exists, no other thread uses it, and there is room for the results.
     let status = unsafe { (functions.ucp_worker_get_address)(worker, &mut address, &mut length) };
     check(library, "ucp_worker_get_address", status)?;
     // SAFETY: the library returned an address of this length.
     let content = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), length) };
-    let packed = packing::pack(library.identity().version, content);
+    let packed = packing::pack_address(library.identity().version, content);
     // SAFETY: the address came from this worker and is not used afterwards.
     unsafe { (functions.ucp_worker_release_address)(worker, address) };
     Ok(packed)
 }
 
 /// File descriptor of a worker whose context has the feature WAKEUP.
-fn wait_descriptor(objects: &Objects) -> Result<c_int, CallError> {
+fn wait_descriptor(objects: &mut Objects) -> Result<c_int, CallError> {
     let library = objects.library();
     let mut descriptor = -1;
-    // SAFETY: the worker exists, and there is room for the descriptor, which the worker owns.
+    // SAFETY: the worker exists, no other thread uses it, and there is room for the descriptor, which the worker owns.
     let status =
         unsafe { (library.functions().ucp_worker_get_efd)(objects.worker.handle(), &mut descriptor) };
     check(library, "ucp_worker_get_efd", status).map(|()| descriptor)

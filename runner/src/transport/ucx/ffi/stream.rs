@@ -4,6 +4,8 @@ use libc::{FILE, c_char};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, PoisonError};
 
 /// Returns the text that `print` writes to the stream; empty if memory is exhausted.
 pub(super) fn capture(print: impl FnOnce(*mut FILE)) -> String {
@@ -28,15 +30,19 @@ pub(super) fn capture(print: impl FnOnce(*mut FILE)) -> String {
     captured
 }
 
-/// Returns the text that is printed to standard output while `print` runs. Text of other threads is captured too.
-///
-/// # Errors
-///
-/// If standard output cannot be replaced by a file in memory. `print` is then run, but its output is not captured.
-pub(in crate::transport::ucx) fn capture_stdout(print: impl FnOnce()) -> io::Result<String> {
+/// Runs `print`. Returns its result, and the text that is printed to standard output in the meantime, also by other threads.
+/// The text is an error if standard output cannot be replaced by a file in memory; `print` runs in any case.
+pub(in crate::transport::ucx) fn capture_stdout<T>(print: impl FnOnce() -> T) -> (T, io::Result<String>) {
+    // Two captures at the same time would restore each other's file.
+    static CAPTURE: Mutex<()> = Mutex::new(());
+    let _guard = CAPTURE.lock().unwrap_or_else(PoisonError::into_inner);
     let replaced = replace_stdout();
-    print();
-    let (original, mut file) = replaced?;
+    let result = print();
+    (result, replaced.and_then(restore_stdout))
+}
+
+/// Restores standard output, and returns the text in the file that replaced it.
+fn restore_stdout((original, mut file): (OwnedFd, File)) -> io::Result<String> {
     flush_streams();
     rustix::stdio::dup2_stdout(&original)?;
     file.rewind()?;
@@ -45,8 +51,8 @@ pub(in crate::transport::ucx) fn capture_stdout(print: impl FnOnce()) -> io::Res
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Replaces standard output by a new file in memory. Returns the original, and the file.
-fn replace_stdout() -> io::Result<(std::os::fd::OwnedFd, File)> {
+/// Replaces standard output with a new file in memory. Returns the original, and the file.
+fn replace_stdout() -> io::Result<(OwnedFd, File)> {
     flush_streams();
     let original = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let file = File::from(memfd_create("stdout", MemfdFlags::CLOEXEC)?);
@@ -54,7 +60,7 @@ fn replace_stdout() -> io::Result<(std::os::fd::OwnedFd, File)> {
     Ok((original, file))
 }
 
-/// Writes what the C library has buffered.
+/// Flushes the buffers of the C library.
 fn flush_streams() {
     // SAFETY: null stands for all output streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };

@@ -116,13 +116,13 @@ impl Rail {
         // SAFETY: the endpoint is open, and the origin lives longer than the worker.
         match request_state(unsafe { flush(handle, &param) }) {
             RequestState::InProgress(_) => {}
-            RequestState::Completed => self.flushed(slot, 0),
-            RequestState::Failed(status) => self.flushed(slot, status),
+            RequestState::Completed => self.handle_flush(slot, 0),
+            RequestState::Failed(status) => self.handle_flush(slot, status),
         }
     }
 
     /// Handles the completion of a flush.
-    pub(super) fn flushed(&mut self, slot: u32, status: ucs_status_t) {
+    pub(super) fn handle_flush(&mut self, slot: u32, status: ucs_status_t) {
         debug_assert!(self.free_flushes.len() < MAX_FLUSHES);
         self.free_flushes.push(slot);
         let FlushState {
@@ -148,7 +148,7 @@ impl Rail {
 
     /// Handles the local completion of a put.
     #[inline]
-    pub(super) fn written(&mut self, token: u32) {
+    pub(super) fn handle_put(&mut self, token: u32) {
         if let PostState::Write { written, .. } = &mut self.posts[token as usize] {
             *written = true;
         }

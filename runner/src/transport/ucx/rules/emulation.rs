@@ -40,7 +40,7 @@ impl Protocols {
 
 /// Direction of an RMA operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::ucx) enum Rma {
+enum Rma {
     /// `ucp_put_nbx`.
     Write,
     /// `ucp_get_nbx`.
@@ -58,8 +58,31 @@ pub(in crate::transport::ucx) struct Conditions {
     pub library_memory: bool,
 }
 
+/// Whether UCX emulates the RMA operations between host buffers with one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) struct EndpointEmulation {
+    /// Whether reads are emulated on any rail.
+    pub reads: Answer,
+    /// Whether writes are emulated on any rail.
+    pub writes: Answer,
+}
+
+impl EndpointEmulation {
+    /// Determines the emulation from the lanes of the endpoint of each rail. A lane counts only for its own endpoint.
+    pub(in crate::transport::ucx) fn new(conditions: Conditions, rails: &[Vec<Lane>]) -> Self {
+        let any = |operation| {
+            let answers = rails.iter().map(|lanes| emulation(conditions, lanes, operation));
+            answers.reduce(Answer::or).unwrap_or(Answer::Unknown)
+        };
+        Self {
+            reads: any(Rma::Read),
+            writes: any(Rma::Write),
+        }
+    }
+}
+
 /// Whether UCX emulates the operation between host buffers over these lanes; `Unknown` if the lanes are unknown.
-pub(in crate::transport::ucx) fn emulation(conditions: Conditions, lanes: &[Lane], operation: Rma) -> Answer {
+fn emulation(conditions: Conditions, lanes: &[Lane], operation: Rma) -> Answer {
     if lanes.is_empty() {
         return Answer::Unknown;
     }
@@ -195,7 +218,23 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_emulated_at_some_sizes_is_unknown() {
+    fn a_lane_counts_only_for_its_own_endpoint() {
+        use Answer::{False, True, Unknown};
+        let endpoint = |rails: &[&[&str]]| {
+            let rails: Vec<_> = rails.iter().map(|transports| lanes(transports)).collect();
+            let EndpointEmulation { reads, writes } = EndpointEmulation::new(conditions(EXCLUDED), &rails);
+            (reads, writes)
+        };
+        assert_eq!(endpoint(&[&["tcp"]]), (True, False));
+        assert_eq!(endpoint(&[&["cma", "posix"]]), (False, False));
+        // The kernel copy of the second rail does not serve the first.
+        assert_eq!(endpoint(&[&["tcp"], &["cma"]]), (True, False));
+        assert_eq!(endpoint(&[&["posix"], &["cma"]]), (True, True));
+        assert_eq!(endpoint(&[&["cma"], &[]]), (Unknown, Unknown));
+    }
+
+    #[test]
+    fn operations_that_may_be_emulated_at_some_sizes_are_unknown() {
         assert_eq!(
             emulation_without_peer_loss(DEFAULT, &lanes(&["tcp"]), Rma::Write),
             Answer::Unknown

@@ -7,7 +7,7 @@ use crds::v1alpha1::{Ucx, UcxTransport};
 /// started.
 ///
 /// * Signals: UCX would replace the handlers of SIGSEGV and similar signals, and of SIGHUP.
-/// * Unused variables: UCX warns about variables of other releases, which a run with several UCX may contain.
+/// * Unused variables: UCX warns about variables of other releases, which a run with several versions of UCX may contain.
 pub fn required_variables() -> Vec<(&'static str, String)> {
     [
         ("UCX_HANDLE_ERRORS", "none"),

@@ -6,10 +6,10 @@ use crds::v1alpha1::{Ucx, UcxErrorHandling};
 /// are not in the environment.
 const SHARED_MEMORY: [&str; 2] = ["UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"];
 
-/// Why UCX refuses the endpoints, with a remedy, if the cause may be the error handling mode: without these variables,
-/// posix and sysv do not support the mode `peer`, so no shared memory transport can carry messages. `is_set` reports
-/// whether a variable is set.
-pub(in crate::transport::ucx) fn unsupported(
+/// Reason why UCX rejects the endpoints, with a remedy, if the cause may be the error handling mode: without these
+/// variables, posix and sysv do not support the mode `peer`, so no shared memory transport can carry messages. `is_set`
+/// reports whether a variable is set.
+pub(in crate::transport::ucx) fn unsupported_reason(
     spec: &Ucx,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<&'static str> {
@@ -35,9 +35,9 @@ mod tests {
         };
         let peer = Some(UcxErrorHandling::Peer);
         let shared = spec(&[UcxTransport::Sm], peer);
-        assert!(unsupported(&shared, |_| false).is_some());
+        assert!(unsupported_reason(&shared, |_| false).is_some());
         assert_eq!(
-            unsupported(&shared, |name| name == "UCX_SYSV_ERROR_HANDLING"),
+            unsupported_reason(&shared, |name| name == "UCX_SYSV_ERROR_HANDLING"),
             None
         );
         for supported in [
@@ -45,7 +45,7 @@ mod tests {
             spec(&[UcxTransport::Sm], Some(UcxErrorHandling::None)),
             spec(&[UcxTransport::Tcp, UcxTransport::Sm], peer),
         ] {
-            assert_eq!(unsupported(&supported, |_| false), None, "{supported:?}");
+            assert_eq!(unsupported_reason(&supported, |_| false), None, "{supported:?}");
         }
     }
 }

@@ -22,8 +22,11 @@ pub(in crate::transport::ucx) fn post_error(status: ucs_status_t) -> PostError {
         UCS_ERR_UNREACHABLE => PostError::Failed(libc::EHOSTUNREACH),
         UCS_ERR_ENDPOINT_TIMEOUT | UCS_ERR_TIMED_OUT => PostError::Failed(libc::ETIMEDOUT),
         UCS_ERR_NOT_CONNECTED => PostError::Failed(libc::ENOTCONN),
-        UCS_ERR_CANCELED => PostError::Failed(libc::ECANCELED),
         UCS_ERR_MESSAGE_TRUNCATED => PostError::Failed(libc::EMSGSIZE),
+        // After the failure of an endpoint, UCX cancels what is posted to it.
+        lost if completion_failure_reason(lost) == FailureReason::PeerLost => {
+            PostError::Failed(libc::ECONNRESET)
+        }
         _ => PostError::Failed(libc::EIO),
     }
 }
@@ -50,6 +53,7 @@ pub(in crate::transport::ucx) fn completion_failure_reason(status: ucs_status_t)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::failed_post_reason;
 
     #[test]
     fn distinguishes_a_full_queue_a_refusal_and_a_failure() {
@@ -62,6 +66,27 @@ mod tests {
             post_error(UCS_ERR_CONNECTION_RESET),
             PostError::Failed(libc::ECONNRESET)
         );
+    }
+
+    #[test]
+    fn a_post_to_a_failed_endpoint_is_the_loss_of_its_peer() {
+        for status in [
+            UCS_ERR_CONNECTION_RESET,
+            UCS_ERR_UNREACHABLE,
+            UCS_ERR_ENDPOINT_TIMEOUT,
+            UCS_ERR_NOT_CONNECTED,
+            UCS_ERR_CANCELED,
+            -40,
+        ] {
+            let PostError::Failed(errno) = post_error(status) else {
+                panic!("{status}: {:?}", post_error(status));
+            };
+            assert_eq!(failed_post_reason(errno), FailureReason::PeerLost, "{status}");
+        }
+        let PostError::Failed(errno) = post_error(UCS_ERR_NO_MEMORY) else {
+            panic!("{:?}", post_error(UCS_ERR_NO_MEMORY));
+        };
+        assert_eq!(failed_post_reason(errno), FailureReason::PostFailed);
     }
 
     #[test]

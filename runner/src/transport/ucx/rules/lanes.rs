@@ -1,6 +1,6 @@
 //! Lanes of an endpoint: the transports and devices over which UCX transfers the data of one peer. Performs no I/O.
 
-use crds::v1alpha1::Ucx;
+use crds::v1alpha1::{Ucx, unrequested_lane};
 use std::fmt;
 
 /// Lane of an endpoint.
@@ -106,12 +106,12 @@ pub(in crate::transport::ucx) fn check(
     lanes: &[Lane],
 ) -> Result<(), String> {
     let list = |lanes: &[Lane]| lanes.iter().map(Lane::to_string).collect::<Vec<_>>().join(", ");
-    let allowed = |lane: &Lane| {
-        spec.transports
-            .iter()
-            .any(|transport| transport.serves(&lane.transport))
-    };
-    if let Some(lane) = lanes.iter().find(|lane| !allowed(lane)) {
+    let names: Vec<_> = lanes.iter().map(|lane| lane.transport.as_str()).collect();
+    let unrequested = unrequested_lane(&spec.transports, &names);
+    if let Some(lane) = lanes
+        .iter()
+        .find(|lane| Some(lane.transport.as_str()) == unrequested)
+    {
         let requested: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
         return Err(format!(
             "requested transports {}, but UCX uses {lane} (all lanes: {})",
@@ -130,7 +130,8 @@ pub(in crate::transport::ucx) fn check(
     Ok(())
 }
 
-fn uses_network(name: &str) -> bool {
+/// Whether the transport with this name uses a network.
+pub(in crate::transport::ucx) fn uses_network(name: &str) -> bool {
     name == "tcp"
         || ["rc_", "ud_", "dc_"]
             .iter()
@@ -214,6 +215,17 @@ mod tests {
             check(&rc, None, &[lane("rc_mlx5/mlx5_0:1"), lane("ud_mlx5/mlx5_0:1")]),
             Ok(())
         );
+        // ud replaces rc, which the alias `rc` permits to UCX if the device has no rc.
+        let ud = [lane("ud_mlx5/mlx5_0:1")];
+        let message = check(&rc, None, &ud).unwrap_err();
+        assert!(
+            message.starts_with("requested transports rc, but UCX uses ud_mlx5"),
+            "{message}"
+        );
+        let message = check_resources(&rc, None, &ud).unwrap_err();
+        assert!(message.starts_with("UCX has no transport rc"), "{message}");
+        let both = Ucx::new(vec![UcxTransport::Rc, UcxTransport::Ud], 1);
+        assert_eq!(check(&both, None, &ud), Ok(()));
     }
 
     #[test]

@@ -1,19 +1,96 @@
 //! Packs worker addresses and memory keys for peers. Performs no I/O.
 //!
-//! UCX does not check what it unpacks: a truncated address can crash the process. The packed form therefore contains the
-//! release of UCX, the length and a checksum, so that only bytes that the peer's UCX produced reach the library.
+//! UCX does not validate the bytes that it unpacks: a truncated address can crash the process. The packed form therefore
+//! contains its kind, the release of UCX, the length and a checksum. [`WorkerAddress`] and [`RegionKey`] exist only for
+//! bytes that match, and only these types are passed to UCX. The checksum detects truncation, corruption and confusion,
+//! but not a peer that forges it: the rendezvous admits only the workers of the same run, whose runner packs the bytes
+//! that its UCX produced.
 
+use crate::transport::{MAX_ADDRESS_BYTES, MAX_KEY_BYTES};
 use ucx_sys::Version;
 
-/// First bytes of the packed form.
-const MAGIC: [u8; 4] = *b"UCX1";
-/// Length of the bytes before the content: magic, release, length and checksum.
+/// Length of the bytes before the content: kind, release, length and checksum.
 const HEADER_BYTES: usize = 4 + 12 + 4 + 4;
+/// Length of the address and length of a region, which precede its key.
+const REGION_BYTES: usize = 8 + 8;
 
-/// Packs `content`, which UCX `version` produced.
-pub(in crate::transport::ucx) fn pack(version: Version, content: &[u8]) -> Vec<u8> {
+/// Content of a packed form.
+struct Kind {
+    /// First bytes of the packed form.
+    magic: [u8; 4],
+    name: &'static str,
+    max_bytes: usize,
+}
+
+const ADDRESS: Kind = Kind {
+    magic: *b"UCXA",
+    name: "worker address",
+    max_bytes: MAX_ADDRESS_BYTES,
+};
+const KEY: Kind = Kind {
+    magic: *b"UCXK",
+    name: "memory key",
+    max_bytes: MAX_KEY_BYTES,
+};
+
+/// Worker address that a peer's UCX of the same release packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) struct WorkerAddress<'a>(&'a [u8]);
+
+impl<'a> WorkerAddress<'a> {
+    /// Bytes for `ucp_ep_create`.
+    pub(in crate::transport::ucx) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+/// Key of a region that a peer's UCX of the same release packed, and the range of memory that the key belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::ucx) struct RegionKey<'a> {
+    address: u64,
+    length: u64,
+    key: &'a [u8],
+}
+
+impl<'a> RegionKey<'a> {
+    /// Address of the region in the peer's memory.
+    pub(in crate::transport::ucx) fn address(self) -> u64 {
+        self.address
+    }
+
+    /// Length of the region in bytes.
+    pub(in crate::transport::ucx) fn length(self) -> u64 {
+        self.length
+    }
+
+    /// Bytes for `ucp_ep_rkey_unpack`.
+    pub(in crate::transport::ucx) fn bytes(self) -> &'a [u8] {
+        self.key
+    }
+}
+
+/// Packs a worker address that UCX `version` produced.
+pub(in crate::transport::ucx) fn pack_address(version: Version, address: &[u8]) -> Vec<u8> {
+    pack(&ADDRESS, version, address)
+}
+
+/// Packs the key that UCX `version` produced for the `length` bytes at `address`.
+pub(in crate::transport::ucx) fn pack_key(
+    version: Version,
+    address: u64,
+    length: u64,
+    key: &[u8],
+) -> Vec<u8> {
+    let mut content = Vec::with_capacity(REGION_BYTES + key.len());
+    content.extend(address.to_le_bytes());
+    content.extend(length.to_le_bytes());
+    content.extend(key);
+    pack(&KEY, version, &content)
+}
+
+fn pack(kind: &Kind, version: Version, content: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(HEADER_BYTES + content.len());
-    packed.extend(MAGIC);
+    packed.extend(kind.magic);
     for number in version.numbers() {
         packed.extend(number.to_le_bytes());
     }
@@ -23,25 +100,55 @@ pub(in crate::transport::ucx) fn pack(version: Version, content: &[u8]) -> Vec<u
     packed
 }
 
-/// Unpacks the content, which must have been packed with the same release of UCX and be at most `max_bytes` long.
+/// Unpacks a worker address, which must have been packed with the same release of UCX.
 ///
 /// # Errors
 ///
-/// Returns a message if the bytes are truncated or corrupt, or the peer uses another release of UCX. `what` names the
-/// content.
-pub(in crate::transport::ucx) fn unpack<'a>(
+/// Returns a message if the bytes are truncated or corrupt, or the peer uses another release of UCX.
+pub(in crate::transport::ucx) fn unpack_address(
     version: Version,
-    packed: &'a [u8],
-    max_bytes: usize,
-    what: &str,
-) -> Result<&'a [u8], String> {
-    let corrupt = |detail: String| {
-        format!("the peer's {what} is not valid: {detail}; use the same runner version for all workers")
+    packed: &[u8],
+) -> Result<WorkerAddress<'_>, String> {
+    unpack(&ADDRESS, version, packed).map(WorkerAddress)
+}
+
+/// Unpacks the key of a region, which must have been packed with the same release of UCX.
+///
+/// # Errors
+///
+/// Same as [`unpack_address`].
+pub(in crate::transport::ucx) fn unpack_key(
+    version: Version,
+    packed: &[u8],
+) -> Result<RegionKey<'_>, String> {
+    let content = unpack(&KEY, version, packed)?;
+    let region = content
+        .split_first_chunk()
+        .and_then(|(address, rest)| Some((address, rest.split_first_chunk()?)));
+    let Some((address, (length, key))) = region else {
+        return Err(corrupt(&KEY, "it has no region"));
     };
-    if packed.len() > max_bytes {
+    Ok(RegionKey {
+        address: u64::from_le_bytes(*address),
+        length: u64::from_le_bytes(*length),
+        key,
+    })
+}
+
+fn corrupt(kind: &Kind, detail: &str) -> String {
+    format!(
+        "the peer's {} is not valid: {detail}; use the same runner version for all workers",
+        kind.name
+    )
+}
+
+fn unpack<'a>(kind: &Kind, version: Version, packed: &'a [u8]) -> Result<&'a [u8], String> {
+    let corrupt = |detail: String| corrupt(kind, &detail);
+    if packed.len() > kind.max_bytes {
         return Err(corrupt(format!(
-            "it has {} bytes, but at most {max_bytes} are allowed",
-            packed.len()
+            "it has {} bytes, but at most {} are allowed",
+            packed.len(),
+            kind.max_bytes
         )));
     }
     let (Some(header), Some(content)) = (packed.get(..HEADER_BYTES), packed.get(HEADER_BYTES..)) else {
@@ -50,8 +157,11 @@ pub(in crate::transport::ucx) fn unpack<'a>(
             packed.len()
         )));
     };
-    if header[..4] != MAGIC {
-        return Err(corrupt("it was not packed by the UCX transport".to_owned()));
+    if header[..4] != kind.magic {
+        return Err(corrupt(format!(
+            "it was not packed by the UCX transport as a {}",
+            kind.name
+        )));
     }
     let [major, minor, patch, length, checksum] =
         std::array::from_fn(|index| number(&header[4 + 4 * index..]));
@@ -86,19 +196,26 @@ mod tests {
     const VERSION: Version = Version::new(1, 13, 1);
 
     fn rejection(packed: &[u8]) -> String {
-        unpack(VERSION, packed, 256, "worker address").unwrap_err()
+        unpack_address(VERSION, packed).unwrap_err()
     }
 
     #[test]
     fn unpacks_what_was_packed() {
-        let packed = pack(VERSION, b"address");
-        assert_eq!(unpack(VERSION, &packed, 256, "key"), Ok(&b"address"[..]));
-        assert_eq!(unpack(VERSION, &pack(VERSION, b""), 256, "key"), Ok(&b""[..]));
+        let address = pack_address(VERSION, b"address");
+        assert_eq!(unpack_address(VERSION, &address).unwrap().bytes(), b"address");
+        let empty = pack_address(VERSION, b"");
+        assert_eq!(unpack_address(VERSION, &empty).unwrap().bytes(), b"");
+        let packed = pack_key(VERSION, 4096, 64, b"key");
+        let key = unpack_key(VERSION, &packed).unwrap();
+        assert_eq!(
+            (key.address(), key.length(), key.bytes()),
+            (4096, 64, &b"key"[..])
+        );
     }
 
     #[test]
     fn rejects_every_truncation_and_every_flipped_byte() {
-        let packed = pack(VERSION, b"address");
+        let packed = pack_address(VERSION, b"address");
         for length in 0..packed.len() {
             rejection(&packed[..length]);
         }
@@ -110,10 +227,23 @@ mod tests {
     }
 
     #[test]
+    fn rejects_an_address_as_key_and_a_key_as_address() {
+        let message = unpack_key(VERSION, &pack_address(VERSION, &[1; 64])).unwrap_err();
+        assert!(
+            message.contains("not packed by the UCX transport as a memory key"),
+            "{message}"
+        );
+        let message = rejection(&pack_key(VERSION, 0, 64, b"key"));
+        assert!(message.contains("as a worker address"), "{message}");
+        let message = unpack_key(VERSION, &pack(&KEY, VERSION, &[0; REGION_BYTES - 1])).unwrap_err();
+        assert!(message.contains("it has no region"), "{message}");
+    }
+
+    #[test]
     fn names_the_cause() {
         assert!(rejection(b"short").contains("worker address is not valid: it has 5 bytes"));
-        assert!(rejection(&[0; 300]).contains("at most 256"));
-        let newer = pack(Version::new(1, 22, 0), b"address");
+        assert!(rejection(&[0; MAX_ADDRESS_BYTES + 1]).contains("at most 2048"));
+        let newer = pack_address(Version::new(1, 22, 0), b"address");
         assert_eq!(
             rejection(&newer),
             "the peer uses UCX 1.22.0, but this side uses UCX 1.13.1: use the same UCX on both sides"

@@ -26,7 +26,7 @@ const FUNCTION: &str = " by ucp_";
 pub(in crate::transport::ucx) fn parse(printed: &str) -> (Vec<ProtocolUse>, Vec<&str>) {
     let mut protocols: Vec<ProtocolUse> = Vec::new();
     let mut others = Vec::new();
-    let mut function = None;
+    let mut table = None;
     for line in printed.lines() {
         let content = without_prefix(line);
         if is_border(content) {
@@ -41,10 +41,10 @@ pub(in crate::transport::ucx) fn parse(printed: &str) -> (Vec<ProtocolUse>, Vec<
         };
         let cells: Vec<_> = cells.split('|').map(str::trim).collect();
         match cells.as_slice() {
-            // The second title of a table names the function.
-            [title] => function = function_in(title),
+            // The second title of a table names the function and the kind of memory.
+            [title] => table = function_in(title).map(|function| (function, memory_in(title))),
             [count, range, description, lanes] => {
-                let used = function.and_then(|function| row(function, count, range, description, lanes));
+                let used = table.and_then(|table| row(table, count, range, description, lanes));
                 if let Some(protocol) = used {
                     protocol.add_to(&mut protocols);
                 }
@@ -76,11 +76,30 @@ fn function_in(title: &str) -> Option<&str> {
     Some(&name[..end.unwrap_or(name.len())])
 }
 
-/// Converts a row of a table. Returns `None` for the header, and for a protocol that was not used.
-fn row(function: &str, count: &str, range: &str, description: &str, lanes: &str) -> Option<ProtocolUse> {
+/// Kind of the local memory in the title of a table, such as `host` in `from host memory` and `cuda` in
+/// `into cuda/GPU0 memory`.
+fn memory_in(title: &str) -> Option<&str> {
+    let (before, _) = title.split_once(" memory")?;
+    // The title of an RMA operation starts with `remote memory`.
+    let before = match before {
+        "remote" => title["remote memory".len()..].split_once(" memory")?.0,
+        other => other,
+    };
+    let (_, kind) = before.rsplit_once(' ')?;
+    Some(kind.split('/').next().unwrap_or(kind))
+}
+
+/// Converts a row of a table for a function and a kind of memory. Returns `None` for the header, and for a protocol that was not used.
+fn row(
+    (function, memory): (&str, Option<&str>),
+    count: &str,
+    range: &str,
+    description: &str,
+    lanes: &str,
+) -> Option<ProtocolUse> {
     let count = count.parse().ok().filter(|count| *count > 0)?;
     let (from, to) = range.split_once("..").unwrap_or((range, range));
-    // The mark `(?)` says that the range is an estimate.
+    // The mark `(?)` indicates that the range is an estimate.
     let description = description.strip_prefix("(?)").unwrap_or(description).trim();
     Some(ProtocolUse {
         function: function.to_owned(),
@@ -89,9 +108,11 @@ fn row(function: &str, count: &str, range: &str, description: &str, lanes: &str)
             "inf" => None,
             limit => Some(bytes(limit)?),
         },
+        memory: memory.map(str::to_owned),
         description: description.to_owned(),
         lanes: lanes.to_owned(),
         count,
+        steps: None,
     })
 }
 
@@ -143,9 +164,11 @@ ucx: a message of the library";
             function: "ucp_tag_send".to_owned(),
             from_bytes,
             to_bytes,
+            memory: Some("host".to_owned()),
             description: description.to_owned(),
             lanes: "tcp/lo".to_owned(),
             count,
+            steps: None,
         }
     }
 
@@ -159,6 +182,40 @@ ucx: a message of the library";
         ];
         assert_eq!(protocols, expected);
         assert_eq!(others, ["ucx: a message of the library"]);
+    }
+
+    #[test]
+    fn titles_name_the_kind_of_the_local_memory() {
+        for (title, memory) in [
+            ("tagged message by ucp_tag_send* from host memory", Some("host")),
+            (
+                "remote memory write by ucp_put* from cuda/GPU0 memory to host",
+                Some("cuda"),
+            ),
+            (
+                "remote memory read by ucp_get* into host memory from cuda",
+                Some("host"),
+            ),
+            (
+                "active message by ucp_am_send* with reply flag from cuda-managed memory",
+                Some("cuda-managed"),
+            ),
+            ("remote memory write by ucp_put*", None),
+            ("perftest intra-node cfg#0", None),
+        ] {
+            assert_eq!(memory_in(title), memory, "{title}");
+        }
+        let cuda = PRINTED.replace("from host memory   ", "from cuda/GPU0 memory");
+        let both = format!("{PRINTED}\n{cuda}");
+        let kinds: Vec<_> = parse(&both).0.into_iter().map(|found| found.memory).collect();
+        assert_eq!(
+            kinds
+                .iter()
+                .filter(|kind| kind.as_deref() == Some("cuda"))
+                .count(),
+            3
+        );
+        assert_eq!(kinds.len(), 6);
     }
 
     #[test]

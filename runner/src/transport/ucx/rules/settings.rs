@@ -13,13 +13,13 @@ pub(in crate::transport::ucx) struct Setting {
     pub value: String,
 }
 
-/// Settings to apply for one rail, in this order: transports and device, emulation, preset, and single settings. A
-/// setting whose variable (`UCX_<name>`) is set in the environment is left out, as NIXL does. `is_set` reports whether a
+/// Settings to apply for one rail, in this order: transports and device, emulation, preset, and individual settings. A
+/// setting whose variable (`UCX_<name>`) is set in the environment is omitted, as in NIXL. `is_set` reports whether a
 /// variable is set.
 ///
 /// # Errors
 ///
-/// Returns a message if a single setting would contradict a field of the spec.
+/// Returns a message if an individual setting would contradict a field of the spec.
 pub(in crate::transport::ucx) fn settings(
     spec: &Ucx,
     device: Option<&str>,
@@ -68,8 +68,8 @@ fn setting(name: &str, value: &str) -> Setting {
     }
 }
 
-/// Settings of the preset. Settings for InfiniBand are left out if the spec uses no RDMA transport, because a UCX without
-/// InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
+/// Settings of the preset. Settings for InfiniBand are omitted if the spec uses no RDMA transport, because a UCX library
+/// without InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
 fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
     let since = |minor| version >= Version::new(1, minor, 0);
     let rdma = spec.uses_rdma();
@@ -96,6 +96,20 @@ fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
         .collect()
 }
 
+/// Names of the settings that UCX reports as unused in `printed`, the log of the creation of a worker. UCX accepts every name,
+/// because transports have settings of their own, and warns afterwards (`ucp_warn_unused_uct_config`).
+pub(in crate::transport::ucx) fn unused(printed: &str) -> Vec<&str> {
+    let warnings = printed
+        .lines()
+        .filter_map(|line| line.split_once("invalid configuration"))
+        .filter_map(|(_, rest)| rest.split_once(": "));
+    let assignments = warnings.flat_map(|(_, list)| list.split(','));
+    let names = assignments
+        .filter_map(|one| one.trim().split_once('='))
+        .map(|(name, _)| name);
+    names.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +122,7 @@ mod tests {
         Ucx::new(vec![UcxTransport::Tcp], 1)
     }
 
-    fn applied(spec: &Ucx, version: Version, set: &[&str]) -> Vec<String> {
+    fn applied_names(spec: &Ucx, version: Version, set: &[&str]) -> Vec<String> {
         let settings = settings(spec, Some("lo"), version, |name| set.contains(&name)).unwrap();
         settings
             .into_iter()
@@ -117,21 +131,39 @@ mod tests {
     }
 
     #[test]
+    fn reads_the_names_of_unused_settings() {
+        let one = "[1.2] [host:7:0] parser.c:1 UCX  WARN  invalid configuration: RNDV_THRESHH=8192";
+        assert_eq!(unused(one), ["RNDV_THRESHH"]);
+        let several = format!(
+            "first\n{}\nlast",
+            one.replace("configuration: ", "configurations: A=1,")
+        );
+        assert_eq!(unused(&several), ["A", "RNDV_THRESHH"]);
+        assert!(unused("UCX  WARN  another warning: A=1").is_empty());
+    }
+
+    #[test]
     fn excludes_emulation_unless_it_is_allowed() {
-        assert_eq!(applied(&spec(), OLD, &[]), ["TLS=tcp,self", "NET_DEVICES=lo"]);
         assert_eq!(
-            applied(&spec(), NEW, &[]),
+            applied_names(&spec(), OLD, &[]),
+            ["TLS=tcp,self", "NET_DEVICES=lo"]
+        );
+        assert_eq!(
+            applied_names(&spec(), NEW, &[]),
             ["TLS=tcp,self", "NET_DEVICES=lo", "PROTO_EMULATION_ENABLE=n"]
         );
         let allowed = Ucx {
             emulation: UcxEmulation::Allow,
             ..spec()
         };
-        assert_eq!(applied(&allowed, NEW, &[]), ["TLS=tcp,self", "NET_DEVICES=lo"]);
+        assert_eq!(
+            applied_names(&allowed, NEW, &[]),
+            ["TLS=tcp,self", "NET_DEVICES=lo"]
+        );
     }
 
     #[test]
-    fn a_single_setting_replaces_that_of_the_preset() {
+    fn an_individual_setting_replaces_the_preset() {
         let spec = Ucx {
             preset: UcxPreset::Ucxx,
             settings: vec![UcxSetting {
@@ -140,7 +172,7 @@ mod tests {
             }],
             ..spec()
         };
-        let applied = applied(&spec, OLD, &[]);
+        let applied = applied_names(&spec, OLD, &[]);
         assert_eq!(
             applied[2..],
             ["MEMTYPE_CACHE=n", "MAX_RNDV_RAILS=1", "RNDV_THRESH=1m"]
@@ -153,7 +185,7 @@ mod tests {
             preset: UcxPreset::Nixl,
             ..spec()
         };
-        let applied = applied(&spec, NEW, &["UCX_RNDV_THRESH", "UCX_TLS"]);
+        let applied = applied_names(&spec, NEW, &["UCX_RNDV_THRESH", "UCX_TLS"]);
         assert!(
             !applied
                 .iter()
@@ -186,7 +218,7 @@ mod tests {
                 preset: UcxPreset::Nixl,
                 ..Ucx::new(vec![transport], 1)
             };
-            applied(&spec, NEW, &[]).contains(&"RC_FENCE=none".to_owned())
+            applied_names(&spec, NEW, &[]).contains(&"RC_FENCE=none".to_owned())
         };
         assert!(applied_to(UcxTransport::Rc) && !applied_to(UcxTransport::Tcp));
     }

@@ -88,6 +88,7 @@ impl Setup {
             uses_wait: false,
             device_memory: false,
             location: None,
+            rank: 0,
             peers: 1,
             counts_protocols: false,
         }

@@ -3,10 +3,9 @@
 use super::harness::{DEPTH, LENGTH, PostRequest, tcp};
 use crate::memory::Memory;
 use crate::transport::ucx::Ucx;
-use crate::transport::ucx::rules::errors::completion_failure_reason;
 use crate::transport::{
     Completion, CompletionKind, EndpointAddresses, Operation, Post, PostError, Region, RemoteRegion,
-    Transport,
+    Transport, failed_post_reason,
 };
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;
@@ -60,9 +59,7 @@ fn reports_a_closed_peer_as_lost() {
                 ..PostRequest::new(operation, 64)
             }) {
                 Ok(()) | Err(PostError::Again | PostError::Refused(libc::EBUSY)) => {}
-                Err(PostError::Failed(libc::ECONNRESET | libc::ETIMEDOUT | libc::ENOTCONN)) => {
-                    break completion_failure_reason(ucx_sys::bindings::UCS_ERR_CONNECTION_RESET);
-                }
+                Err(PostError::Failed(errno)) => break failed_post_reason(errno),
                 Err(other) => panic!("{operation:?}: {other:?}"),
             }
             if let Err(error) = initiator.poll() {
@@ -75,7 +72,7 @@ fn reports_a_closed_peer_as_lost() {
     }
 }
 
-/// Variable with the path of the socket over which the target process of a test talks to the test.
+/// Variable with the path of the socket over which the target process of a test communicates with the test.
 const SOCKET: &str = "FABRICBENCH_TEST_UCX_SOCKET";
 
 /// Target process: connects to the initiator, and polls until it is killed. Does nothing if it is not started by a test.
@@ -119,7 +116,7 @@ fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<UnixStream
 #[test]
 #[ignore = "run by every_library"]
 fn operations_to_a_killed_peer_fail() {
-    for kind in ["write", "read", "send"] {
+    for kind in ["write", "read", "send", "flush"] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -142,7 +139,7 @@ fn operations_to_a_killed_peer_fail() {
         let peer = transport.connect(&address).unwrap();
         let remote = transport.import(peer, &remote).unwrap()[0];
         let operation = match kind {
-            "write" => Operation::Write {
+            "write" | "flush" => Operation::Write {
                 remote,
                 remote_offset: 0,
             },
@@ -174,11 +171,15 @@ fn operations_to_a_killed_peer_fail() {
                 more: false,
                 token,
             };
-            match transport.post(&post) {
+            let posted = transport.post(&post).and_then(|()| match kind {
+                "flush" => transport.post_flush(peer).map(|_| ()),
+                _ => Ok(()),
+            });
+            match posted {
                 Ok(()) | Err(PostError::Again | PostError::Refused(libc::EBUSY)) => {}
                 Err(PostError::Failed(errno)) => {
                     println!("{kind}: errno {errno}");
-                    break FailureReason::PeerLost;
+                    break failed_post_reason(errno);
                 }
                 Err(other) => panic!("{kind}: {other:?}"),
             }

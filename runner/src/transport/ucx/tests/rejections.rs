@@ -4,10 +4,12 @@ use super::harness::{
     DEPTH, LENGTH, Pair, PostRequest, Setup, pattern, setups, shared_memory, tcp, with_library_memory,
 };
 use crate::transport::ucx::Ucx;
-use crate::transport::{EndpointAddresses, Operation, PostError, Region, Transport, TransportError};
+use crate::transport::{
+    EndpointAddresses, Operation, PostError, Region, RemoteRegion, Transport, TransportError,
+};
 use crds::record::FailureReason;
 use crds::v1alpha1::{
-    TransferOperation, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxSetting, UcxTransport,
+    Answer, TransferOperation, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxSetting, UcxTransport,
 };
 
 fn open_error(setup: &Setup) -> TransportError {
@@ -143,10 +145,20 @@ fn rejects_truncated_and_corrupt_addresses_and_keys() {
         };
         let error = transport.connect(&two).unwrap_err();
         assert!(error.message.contains("2 rails"), "{error}");
-        let mut truncated = region;
+        let mut truncated = region.clone();
         truncated.rails[0].key.pop();
         let error = transport.import(0, &truncated).unwrap_err();
         assert!(error.message.contains("memory key is not valid"), "{error}");
+        let mut elsewhere = region.clone();
+        elsewhere.rails[0].address += 8;
+        let longer = RemoteRegion {
+            length: region.length + 1,
+            ..region
+        };
+        for contradiction in [elsewhere, longer] {
+            let error = transport.import(0, &contradiction).unwrap_err();
+            assert!(error.message.contains("but its key belongs to"), "{error}");
+        }
     }
 }
 
@@ -158,9 +170,9 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         denied.spec.emulation = UcxEmulation::Deny;
         let pair = denied.pair();
         let transport = &pair.initiator.transport;
-        assert_eq!(transport.check_operation(TransferOperation::Send), Ok(()));
-        let reads = transport.check_operation(TransferOperation::Read);
-        let writes = transport.check_operation(TransferOperation::Write);
+        assert_eq!(transport.check_operation(0, TransferOperation::Send), Ok(()));
+        let reads = transport.check_operation(0, TransferOperation::Read);
+        let writes = transport.check_operation(0, TransferOperation::Write);
         let old = !transport.facts().settings.contains_key("PROTO_EMULATION_ENABLE");
         let is_tcp = !setup.rails.is_empty();
         let reports_peer_loss = setup.spec.error_handling() == UcxErrorHandling::Peer;
@@ -181,8 +193,46 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
         }
         let allowed = setup.pair();
         for operation in [TransferOperation::Read, TransferOperation::Write] {
-            assert_eq!(allowed.initiator.transport.check_operation(operation), Ok(()));
+            assert_eq!(allowed.initiator.transport.check_operation(0, operation), Ok(()));
         }
+    }
+}
+
+/// One peer is reached over shared memory and sockets, and the other over sockets only.
+#[test]
+#[ignore = "run by every_library"]
+fn the_lanes_of_one_peer_do_not_count_for_another() {
+    let mut both = tcp();
+    both.spec.transports = vec![UcxTransport::Tcp, UcxTransport::Sm];
+    both.spec.error_handling = Some(UcxErrorHandling::None);
+    both.spec.emulation = UcxEmulation::Deny;
+    let mut sockets = both.clone();
+    sockets.spec.transports = vec![UcxTransport::Tcp];
+    let mut config = both.config();
+    config.peers = 2;
+    for sockets_first in [false, true] {
+        let mut initiator = Ucx::open(&config).unwrap();
+        let near = Ucx::open(&both.config()).unwrap();
+        let far = Ucx::open(&sockets.config()).unwrap();
+        let (near, far) = if sockets_first {
+            let far = initiator.connect(far.addresses()).unwrap();
+            (initiator.connect(near.addresses()).unwrap(), far)
+        } else {
+            let near = initiator.connect(near.addresses()).unwrap();
+            (near, initiator.connect(far.addresses()).unwrap())
+        };
+        let old = !initiator.facts().settings.contains_key("PROTO_EMULATION_ENABLE");
+        let reads = |peer| initiator.check_operation(peer, TransferOperation::Read);
+        // UCX 1.13 emulates operations on memory that it did not allocate.
+        assert_eq!(reads(near).is_err(), old, "{:?}", reads(near));
+        let error = reads(far).unwrap_err();
+        assert!(
+            error.message.contains("tcp/lo") && !error.message.contains("memory"),
+            "{error}"
+        );
+        assert_eq!(initiator.facts().offload.emulated_reads, Some(Answer::True));
+        let unknown = initiator.check_operation(2, TransferOperation::Read);
+        assert!(unknown.is_err(), "{unknown:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Resolves the exported functions, each with the symbol version that the rest of the crate relies on.
 
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
-use shared_library::{Loaded, OpenError};
+use shared_library::{LoadedLibrary, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Symbol versions of `fi_getinfo`, `fi_dupinfo` and `fi_freeinfo`, newest first, up to the last release that this
@@ -37,7 +37,7 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Resolves all functions in an open library.
-    pub(super) fn resolve(loaded: &Loaded) -> Result<Self, OpenError> {
+    pub(super) fn resolve(loaded: &LoadedLibrary) -> Result<Self, OpenError> {
         let require = |name: &CStr, version: &CStr| {
             let address = loaded.require(name, Some(version));
             address.map(std::ptr::NonNull::as_ptr)
@@ -56,8 +56,7 @@ impl Functions {
         let strerror = require(c"fi_strerror", c"FABRIC_1.0")?;
         Ok(Self {
             info_version,
-            // SAFETY: the address is that of the C function with this name, which rdma/fabric.h declares with this
-            // type.
+            // SAFETY: this is the address of the C function with this name, which rdma/fabric.h declares with this type.
             getinfo: unsafe { std::mem::transmute::<*mut c_void, GetInfo>(getinfo) },
             // SAFETY: as above.
             dupinfo: unsafe { std::mem::transmute::<*mut c_void, DupInfo>(dupinfo) },

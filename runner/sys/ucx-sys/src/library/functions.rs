@@ -8,7 +8,7 @@ use crate::bindings::{
     ucs_status_t,
 };
 use libc::FILE;
-use shared_library::{Loaded, OpenError};
+use shared_library::{LoadedLibrary, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// Declares the functions, each with the type that the C headers declare.
@@ -35,13 +35,13 @@ macro_rules! functions {
             /// # Errors
             ///
             /// `SymbolMissing` if the library lacks a function.
-            pub(super) fn resolve(loaded: &Loaded) -> Result<Self, OpenError> {
+            pub(super) fn resolve(loaded: &LoadedLibrary) -> Result<Self, OpenError> {
                 Ok(Self {
                     $($name: {
                         let name = concat!(stringify!($name), "\0");
                         let name = CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default();
                         let address = loaded.require(name, None)?.as_ptr();
-                        // SAFETY: the address is that of the C function with this name, and `assert_types` checks that
+                        // SAFETY: this is the address of the C function with this name, and `assert_types` checks that
                         // the headers declare it with this type.
                         unsafe {
                             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)
@@ -51,8 +51,8 @@ macro_rules! functions {
             }
         }
 
-        /// Checks at compile time that the types above are those of the headers. The function is never instantiated,
-        /// because the binary is not linked with the library; a function without a parameter might be compiled.
+        /// Checks at compile time that the types above match the headers. The function is never instantiated, because the
+        /// binary is not linked with the library; a function without a parameter might be compiled.
         #[allow(dead_code, clippy::extra_unused_type_parameters)]
         fn assert_types<T>() {
             $(let _: unsafe extern "C" fn($($type),*) $(-> $result)? = bindings::$name;)+

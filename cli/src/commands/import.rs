@@ -1,0 +1,265 @@
+//! `fabricbench import`: creates a run from existing logs of a benchmark tool.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use campaign::validate::{MAX_LABEL, is_label};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use command_output::check_pattern;
+use crds::units::Size;
+use crds::v1alpha1::{CommandPattern, CommandTool, RateUnit, TimeUnit};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::report::text_options;
+use super::{Exit, Failure};
+use crate::imported::directory::{self, LogFile};
+use crate::imported::{ImportedRun, MAX_LOGS, MAX_VARIANTS, Manifest, StoredLog};
+use crate::imported::{ManifestKind, ManifestStatus};
+use crate::report::imported;
+use crate::report::text::TextOptions;
+
+/// Create a run from existing logs of a benchmark tool, to report and compare the values that it printed.
+///
+/// The values were not measured under the control of fabricbench, so the run has no verdicts, and `report` and `compare`
+/// exit with status 3. Each log must be the complete output of one execution.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples: fabricbench import all_reduce.log --tool NcclTests --name all-reduce
+          fabricbench import --tool Perftest --variant old=1.log --variant old=2.log --variant new=3.log --name drivers"
+)]
+pub(super) struct Import {
+    /// Logs of one variant, each of one execution.
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "variants",
+        conflicts_with = "variants"
+    )]
+    files: Vec<PathBuf>,
+    /// Tool that printed the logs.
+    #[arg(long, value_name = "TOOL", ignore_case = true, value_parser = parse_named::<CommandTool>(TOOLS))]
+    tool: CommandTool,
+    /// A log and its variant. May be repeated; several logs of one variant are repeated executions. The other variants
+    /// are compared with the first one.
+    #[arg(long = "variant", value_name = "NAME=FILE")]
+    variants: Vec<VariantLog>,
+    /// Name of the run.
+    #[arg(long, default_value = "imported")]
+    name: String,
+    /// Size of a message or transfer in all logs, for tools that do not print it, such as 64 or 1Mi.
+    #[arg(long, value_parser = size)]
+    size: Option<Size>,
+    /// With the tool Regex: regular expression that matches the lines with results, with the named groups `latency` or
+    /// `bandwidth`, and `size` if a line contains the size in bytes.
+    #[arg(long, value_name = "REGEX")]
+    expression: Option<String>,
+    /// Unit of the group latency.
+    #[arg(long, value_name = "UNIT", requires = "expression", value_parser = parse_named::<TimeUnit>(TIME_UNITS))]
+    latency_unit: Option<TimeUnit>,
+    /// Unit of the group bandwidth, per second.
+    #[arg(long, value_name = "UNIT", requires = "expression", value_parser = parse_named::<RateUnit>(RATE_UNITS))]
+    bandwidth_unit: Option<RateUnit>,
+    /// Directory for the results.
+    #[arg(long, value_name = "DIR", default_value = "fabricbench-output")]
+    output: PathBuf,
+}
+
+/// A log, and the name of its variant.
+#[derive(Clone, Debug)]
+struct VariantLog {
+    variant: String,
+    file: PathBuf,
+}
+
+/// Name of the variant if only files are specified.
+const ONLY_VARIANT: &str = "imported";
+
+impl FromStr for VariantLog {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, file) = text
+            .split_once('=')
+            .ok_or("the form is NAME=FILE, for example baseline=first.log")?;
+        check_name(name)?;
+        if file.is_empty() {
+            return Err("the file is missing; the form is NAME=FILE".to_owned());
+        }
+        Ok(Self {
+            variant: name.to_owned(),
+            file: PathBuf::from(file),
+        })
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    match is_label(name, MAX_LABEL) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{name}` is not a valid name: use 1 to {MAX_LABEL} lowercase letters, digits and hyphens, with a letter or a \
+             digit at both ends"
+        )),
+    }
+}
+
+/// Parser for a value by its name in the resource. The case is ignored if the argument ignores it.
+fn parse_named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|text| {
+        let known = names.iter().find(|name| name.eq_ignore_ascii_case(&text));
+        let exact = names.iter().find(|name| **name == text);
+        let name = exact.or(known).map_or(text.clone(), |name| (*name).to_owned());
+        serde_json::from_value(Value::String(name))
+    })
+}
+
+const TOOLS: &[&str] = &[
+    "NcclTests",
+    "Perftest",
+    "Fabtests",
+    "UcxPerftest",
+    "Nixlbench",
+    "TransferEngineBench",
+    "Regex",
+];
+const TIME_UNITS: &[&str] = &["ns", "us", "ms", "s"];
+const RATE_UNITS: &[&str] = &["GB", "GiB", "Gb", "MB", "MiB", "Mb", "KB", "KiB", "Kb"];
+
+impl Import {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        check_name(&self.name).map_err(|error| Failure::invalid_input(format!("--name: {error}")))?;
+        let pattern = self.pattern()?;
+        let sources = self.sources()?;
+        let files = directory::read_logs(sources.iter().map(|source| source.file.as_path()));
+        let files = files.map_err(Failure::invalid_input)?;
+        let manifest = Manifest {
+            kind: ManifestKind::ImportedRun,
+            name: self.name.clone(),
+            status: ManifestStatus::IMPORTED,
+            tool: self.tool,
+            pattern,
+            size: self.size,
+            imported_at: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            logs: sources
+                .iter()
+                .zip(&files)
+                .map(|(source, file)| stored_log(source, file))
+                .collect(),
+        };
+        let logs: Result<Vec<_>, _> = files.iter().map(|file| file.results(&manifest)).collect();
+        let logs = logs.map_err(Failure::invalid_input)?;
+        let run = ImportedRun::new(manifest, &logs).map_err(Failure::invalid_input)?;
+        let target = self.output.join(&self.name);
+        directory::write(&target, &run.manifest, &files, &imported::html(&run))
+            .map_err(Failure::invalid_input)?;
+        print(&run, &target)
+    }
+
+    fn pattern(&self) -> Result<Option<CommandPattern>, Failure> {
+        let pattern = self.expression.clone().map(|expression| CommandPattern {
+            expression,
+            latency_unit: self.latency_unit,
+            bandwidth_unit: self.bandwidth_unit,
+        });
+        match (&pattern, self.tool) {
+            (None, CommandTool::Regex) => Err(Failure::invalid_input(
+                "the tool Regex needs --expression, for example --expression 'latency (?<latency>[0-9.]+) us' \
+                 --latency-unit us",
+            )),
+            (Some(_), tool) if tool != CommandTool::Regex => Err(Failure::invalid_input(format!(
+                "--expression applies only to the tool Regex. Remove it, or specify --tool Regex instead of {tool:?}"
+            ))),
+            (Some(pattern), _) => match check_pattern(pattern) {
+                Ok(()) => Ok(Some(pattern.clone())),
+                Err(error) => {
+                    let option = match error.field {
+                        "latencyUnit" => "--latency-unit",
+                        "bandwidthUnit" => "--bandwidth-unit",
+                        _ => "--expression",
+                    };
+                    Err(Failure::invalid_input(format!("{option}: {}", error.problem)))
+                }
+            },
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// Logs with their variants, in the order of the command line.
+    fn sources(&self) -> Result<Vec<VariantLog>, Failure> {
+        let only = self.files.iter().map(|file| VariantLog {
+            variant: ONLY_VARIANT.to_owned(),
+            file: file.clone(),
+        });
+        let sources: Vec<VariantLog> = only.chain(self.variants.iter().cloned()).collect();
+        if sources.len() > MAX_LOGS {
+            return Err(Failure::invalid_input(format!(
+                "{} logs are specified; the limit is {MAX_LOGS}. Import them as several runs",
+                sources.len()
+            )));
+        }
+        let mut names: Vec<&str> = sources.iter().map(|source| source.variant.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        match names.len() > MAX_VARIANTS {
+            true => Err(Failure::invalid_input(format!(
+                "{} variants are specified; the limit is {MAX_VARIANTS}. Import them as several runs",
+                names.len()
+            ))),
+            false => Ok(sources),
+        }
+    }
+}
+
+fn stored_log(source: &VariantLog, file: &LogFile) -> StoredLog {
+    StoredLog {
+        variant: source.variant.clone(),
+        source: source.file.display().to_string(),
+        sha256: file.sha256.clone(),
+    }
+}
+
+/// Prints the report. The import itself succeeded, so the exit status is 0.
+fn print(run: &ImportedRun, target: &Path) -> Result<Exit, Failure> {
+    let report = target.join("report.html").display().to_string();
+    let options = TextOptions {
+        full_report: Some(&report),
+        ..text_options(false)
+    };
+    std::io::stdout()
+        .lock()
+        .write_all(imported::text(run, &options).as_bytes())?;
+    Ok(Exit::Complete)
+}
+
+/// Size of at least one byte.
+fn size(text: &str) -> Result<Size, String> {
+    let size = Size::from_str(text).map_err(|error| error.to_string())?;
+    if size.bytes() == 0 {
+        return Err("must be at least 1 byte".to_owned());
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_the_resource() {
+        let tools = CommandTool::ALL.map(|tool| serde_json::to_value(tool).unwrap());
+        assert_eq!(tools.to_vec(), TOOLS);
+        let rates = RateUnit::ALL.map(|unit| serde_json::to_value(unit).unwrap());
+        assert_eq!(rates.to_vec(), RATE_UNITS);
+        for unit in TIME_UNITS {
+            assert!(
+                serde_json::from_value::<TimeUnit>((*unit).into()).is_ok(),
+                "{unit}"
+            );
+        }
+    }
+}

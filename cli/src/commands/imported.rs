@@ -1,0 +1,81 @@
+//! Reports of imported runs, and comparisons with them. Their exit status is 3, because their values cannot be trusted
+//! like those of a measured run.
+
+use std::io::Write;
+
+use super::compare::Format as ComparisonFormat;
+use super::report::{Format, text_options};
+use super::source::Source;
+use super::stored::StoredRun;
+use super::{Exit, Failure};
+use crate::imported::{ImportedRun, Side, directory, pairs};
+use crate::report::imported;
+
+/// Loads the imported run at `source`; `None` if `source` is not an imported run.
+///
+/// # Errors
+/// The imported run is invalid or was changed.
+pub(super) fn load(source: &Source) -> Result<Option<ImportedRun>, Failure> {
+    match source {
+        Source::Directory(path) if directory::is_imported(path) => {
+            directory::load(path).map(Some).map_err(Failure::invalid_input)
+        }
+        Source::Directory(_) | Source::Cluster(_) => Ok(None),
+    }
+}
+
+/// Renders a report of `run`.
+///
+/// # Errors
+/// Imported runs have no report in this format.
+pub(super) fn render(run: &ImportedRun, format: Format, to_file: bool) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(imported::text(run, &text_options(to_file))),
+        Format::Json => imported::json(run).map_err(Failure::incomplete),
+        Format::Csv => imported::csv(run).map_err(Failure::incomplete),
+        Format::Html => Ok(imported::html(run)),
+        Format::Openmetrics => Err(Failure::invalid_input(imported::NO_OPENMETRICS)),
+        Format::Markdown => Ok(imported::markdown(run)),
+        Format::Junit => imported::junit(run).map_err(Failure::incomplete),
+    }
+}
+
+/// Prints a comparison of two runs, at least one of which must be imported; `None` if neither is.
+///
+/// # Errors
+/// A run cannot be loaded, or the runs have no value in common.
+pub(super) fn compare(
+    first: &Source,
+    second: &Source,
+    format: ComparisonFormat,
+) -> Result<Option<Exit>, Failure> {
+    let imported_runs = (load(first)?, load(second)?);
+    let (first, second) = match &imported_runs {
+        (None, None) => return Ok(None),
+        (one, two) => (side(one.as_ref(), first)?, side(two.as_ref(), second)?),
+    };
+    let pairs = pairs(&first, &second).map_err(Failure::invalid_input)?;
+    let mut out = std::io::stdout().lock();
+    match format {
+        ComparisonFormat::Text => {
+            let text = imported::comparison_text(&first, &second, &pairs, &text_options(false));
+            out.write_all(text.as_bytes())?;
+        }
+        ComparisonFormat::Json => {
+            let document = imported::comparison_json(&first, &second, &pairs);
+            serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(Some(Exit::Untrusted))
+}
+
+fn side(imported: Option<&ImportedRun>, source: &Source) -> Result<Side, Failure> {
+    match imported {
+        Some(run) => Ok(Side::from_imported(run)),
+        None => {
+            let stored = StoredRun::load_complete(source)?;
+            Ok(Side::from_measured(&stored.plan, &stored.evaluation))
+        }
+    }
+}

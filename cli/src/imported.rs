@@ -1,0 +1,165 @@
+//! Runs created from existing logs of a benchmark tool. They have a separate type without rounds and verdicts, so that no
+//! code can derive a verdict from them. Files are read and written in [`directory`] only.
+
+mod compare;
+pub mod directory;
+mod manifest;
+mod values;
+
+use command_output::import::Log;
+use crds::v1alpha1::Metric;
+use snafu::{Snafu, ensure};
+
+pub use compare::{CompareError, Origin, Pair, Side, SideValue, pairs};
+pub use manifest::{
+    Kind as ManifestKind, MAX_LOGS, MAX_VARIANTS, Manifest, Status as ManifestStatus, StoredLog,
+};
+pub use values::{Value, ValueSummary};
+
+/// Statement that every report of an imported run contains.
+pub const NOT_CONTROLLED: &str = "the values come from existing logs. They were measured without rounds, random order, control \
+     arms, evidence and proof of the fabric, so a difference may be noise, or an effect of the order or of the state of the \
+     machines. There is no verdict; to obtain one, measure the variants in one run with a scenario `command`";
+/// Short form of [`NOT_CONTROLLED`], for tables and other programs.
+pub const NOT_CONTROLLED_SHORT: &str = "not controlled";
+
+/// Run created from existing logs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedRun {
+    /// Name of the run, its tool and its logs.
+    pub manifest: Manifest,
+    /// Values of each variant, size and metric.
+    pub values: Vec<Value>,
+    /// Path of the data, as reported by the libraries of the tool in the logs.
+    pub reported: Vec<String>,
+    /// Warnings about the values.
+    pub warnings: Vec<String>,
+}
+
+/// Reason why logs cannot be combined into a run.
+#[derive(Clone, Debug, PartialEq, Eq, Snafu)]
+pub enum ImportedRunError {
+    /// A log contains sizes, although a size was specified.
+    #[snafu(display("{log}: the log contains sizes, so --size cannot apply to it. Remove --size"))]
+    HasSizes {
+        /// Path of the log.
+        log: String,
+    },
+    /// Logs with the same metric are from different tests.
+    #[snafu(display(
+        "{second} is a log of `{second_test}`, but {first} is a log of `{first_test}`: their {metric} values cannot \
+         be compared. Import each test as a separate run"
+    ))]
+    OtherTest {
+        /// Path of the first log.
+        first: String,
+        /// Its test.
+        first_test: String,
+        /// Path of the second log.
+        second: String,
+        /// Its test.
+        second_test: String,
+        /// Name of the metric.
+        metric: &'static str,
+    },
+    /// Two logs have the same content.
+    #[snafu(display(
+        "{second} has the same content as {first}. Each log counts only once: specify the log of another execution"
+    ))]
+    SameLog {
+        /// Path of the first log.
+        first: String,
+        /// Path of the second log.
+        second: String,
+    },
+}
+
+impl ImportedRun {
+    /// Combines `logs`, which are the logs in `manifest`, in the same order.
+    ///
+    /// # Errors
+    /// If two logs have the same content, or their values cannot be compared.
+    pub fn new(manifest: Manifest, logs: &[Log]) -> Result<Self, ImportedRunError> {
+        distinct(&manifest)?;
+        if manifest.size.is_some() {
+            for (stored, log) in manifest.logs.iter().zip(logs) {
+                let log_has_sizes = log.rows.iter().any(|row| row.size.is_some());
+                ensure!(!log_has_sizes, HasSizesSnafu { log: &stored.source });
+            }
+        }
+        values::check_same_tests(&manifest, logs)?;
+        let values = values::values(&manifest, logs);
+        let warnings = warnings(&manifest, logs, &values);
+        let mut reported = Vec::new();
+        for (stored, log) in manifest.logs.iter().zip(logs) {
+            let lanes = log.evidence.lanes.iter();
+            reported.extend(lanes.map(|lane| format!("{} ({}): {lane}", stored.variant, stored.source)));
+        }
+        Ok(Self {
+            manifest,
+            values,
+            reported,
+            warnings,
+        })
+    }
+
+    /// Value of a variant at a size; `None` if no log of the variant contains it.
+    pub fn value_summary(&self, variant: usize, size: Option<u64>, metric: Metric) -> Option<&ValueSummary> {
+        let mut values = self.values.iter();
+        let found = values.find(|value| (value.variant, value.size, value.metric) == (variant, size, metric));
+        found.map(|value| &value.observed)
+    }
+}
+
+/// Fails if two logs have the same content.
+fn distinct(manifest: &Manifest) -> Result<(), ImportedRunError> {
+    for (index, second) in manifest.logs.iter().enumerate() {
+        let mut earlier = manifest.logs.iter().take(index);
+        if let Some(first) = earlier.find(|first| first.sha256 == second.sha256) {
+            let (first, second) = (&first.source, &second.source);
+            return SameLogSnafu { first, second }.fail();
+        }
+    }
+    Ok(())
+}
+
+fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (stored, log) in manifest.logs.iter().zip(logs) {
+        for line in &log.evidence.fallbacks {
+            warnings.push(format!(
+                "{}: {} reports a fallback, so its values may have been measured on a different path than intended: \
+                 {line}",
+                stored.variant, stored.source
+            ));
+        }
+    }
+    for (index, name) in manifest.variants().iter().enumerate() {
+        let counts = values.iter().filter(|value| value.variant == index);
+        let most = counts.map(|value| value.observed.logs).max().unwrap_or_default();
+        if most == 1 {
+            warnings.push(format!(
+                "{name}: every value comes from a single log, so the variation between executions is unknown"
+            ));
+        }
+        let fewer = values
+            .iter()
+            .filter(|value| value.variant == index && value.observed.logs < most);
+        let fewer: Vec<String> = fewer
+            .map(|value| {
+                format!(
+                    "{} at {}",
+                    campaign::compare::metric_name(value.metric),
+                    value.size_text()
+                )
+            })
+            .collect();
+        if !fewer.is_empty() {
+            warnings.push(format!(
+                "{name}: fewer than {most} logs contain {}",
+                fewer.join(", ")
+            ));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,263 @@
+//! Pairs of values of two runs, at least one of which is imported. There is no verdict. Performs no I/O.
+
+use campaign::Evaluation;
+use campaign::plan::HashedPlan;
+use crds::v1alpha1::{CommandPattern, CommandTool, Metric};
+use serde::Serialize;
+use snafu::{Snafu, ensure};
+
+use super::values::METRICS;
+use super::{ImportedRun, ValueSummary};
+
+/// Maximum number of names in an error.
+const MAX_NAMES: usize = 8;
+
+/// Origin of the values of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Origin {
+    /// Existing logs.
+    Imported,
+    /// Rounds of a finished run.
+    Measured,
+}
+
+/// One of two runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// Name of the run.
+    pub name: String,
+    /// Origin of its values.
+    pub origin: Origin,
+    /// Tools and patterns of its values.
+    tools: Vec<(CommandTool, Option<CommandPattern>)>,
+    /// Values.
+    values: Vec<SideValue>,
+}
+
+/// Value of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideValue {
+    /// Variant or arm.
+    pub variant: String,
+    /// Scenario of a measured run.
+    pub scenario: Option<String>,
+    /// Size in bytes, if it is known.
+    pub size: Option<u64>,
+    /// Metric.
+    pub metric: Metric,
+    /// Values of the logs or the rounds.
+    pub observed: ValueSummary,
+}
+
+/// Values of two runs at the same size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Value of the first run.
+    pub first: SideValue,
+    /// Value of the second run.
+    pub second: SideValue,
+}
+
+/// Reason why two runs have no value in common.
+#[derive(Clone, Debug, PartialEq, Eq, Snafu)]
+pub enum CompareError {
+    /// The measured run has no command.
+    #[snafu(display(
+        "{run} has no scenario `command`, so it contains no values that a tool reported. Compare imported values with a run \
+         that measured the same tool"
+    ))]
+    NoCommand {
+        /// Name of the run.
+        run: String,
+    },
+    /// The tools differ.
+    #[snafu(display(
+        "the tool of {first} is {first_tools}, but the tool of {second} is {second_tools}. Tools define latency and \
+         bandwidth differently; compare runs of the same tool"
+    ))]
+    OtherTool {
+        /// Name of the first run.
+        first: String,
+        /// Its tools.
+        first_tools: String,
+        /// Name of the second run.
+        second: String,
+        /// Its tools.
+        second_tools: String,
+    },
+    /// The runs have no variant in common.
+    #[snafu(display(
+        "the runs have no variant in common: {first} has {first_variants}, {second} has {second_variants}. Import the logs \
+         again with --variant NAME=FILE and the names of the other run"
+    ))]
+    OtherVariants {
+        /// Name of the first run.
+        first: String,
+        /// Its variants.
+        first_variants: String,
+        /// Name of the second run.
+        second: String,
+        /// Its variants.
+        second_variants: String,
+    },
+    /// The runs have no size in common.
+    #[snafu(display("{first} and {second} have no size and metric in common"))]
+    OtherSizes {
+        /// Name of the first run.
+        first: String,
+        /// Name of the second run.
+        second: String,
+    },
+}
+
+impl Side {
+    /// Values of an imported run.
+    pub fn from_imported(run: &ImportedRun) -> Self {
+        let names = run.manifest.variants();
+        let values = run.values.iter().filter_map(|value| {
+            Some(SideValue {
+                variant: (*names.get(value.variant)?).to_owned(),
+                scenario: None,
+                size: value.size,
+                metric: value.metric,
+                observed: value.observed,
+            })
+        });
+        Self {
+            name: run.manifest.name.clone(),
+            origin: Origin::Imported,
+            tools: vec![(run.manifest.tool, run.manifest.pattern.clone())],
+            values: values.collect(),
+        }
+    }
+
+    /// Values that the tools of a measured run reported in its valid rounds.
+    pub fn from_measured(plan: &HashedPlan, evaluation: &Evaluation) -> Self {
+        let mut tools = Vec::new();
+        let mut values = Vec::new();
+        for (index, scenario) in plan.scenarios.iter().enumerate() {
+            let Some(command) = scenario.assignment.workload.command() else {
+                continue;
+            };
+            tools.push((command.tool, command.pattern.clone()));
+            let cells = evaluation
+                .summary
+                .cells
+                .iter()
+                .filter(|cell| cell.scenario == index);
+            for cell in cells {
+                let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none());
+                for (arm, metric) in arm
+                    .into_iter()
+                    .flat_map(|arm| METRICS.map(|metric| (arm, metric)))
+                {
+                    values.extend(cell.metric(metric).map(|spread| SideValue {
+                        variant: arm.name.clone(),
+                        scenario: Some(scenario.assignment.name.clone()),
+                        size: Some(cell.size_bytes),
+                        metric,
+                        observed: ValueSummary {
+                            logs: spread.rounds,
+                            median: spread.median,
+                            min: spread.min,
+                            max: spread.max,
+                        },
+                    }));
+                }
+            }
+        }
+        tools.dedup();
+        Self {
+            name: plan.run.clone(),
+            origin: Origin::Measured,
+            tools,
+            values,
+        }
+    }
+
+    fn variants(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for value in &self.values {
+            if !names.contains(&value.variant.as_str()) {
+                names.push(&value.variant);
+            }
+        }
+        names
+    }
+
+    fn describe_tools(&self) -> String {
+        let tools = self.tools.iter().map(|(tool, pattern)| match pattern {
+            Some(pattern) => format!("{tool:?} with the expression `{}`", pattern.expression),
+            None => format!("{tool:?}"),
+        });
+        tools.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Values of `first` and `second` with the same variant, size and metric. If each run has one variant, their names may
+/// differ.
+///
+/// # Errors
+/// If no values match.
+pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
+    for side in [first, second] {
+        ensure!(!side.tools.is_empty(), NoCommandSnafu { run: &side.name });
+    }
+    let [only] = first.tools.as_slice() else {
+        return other_tool(first, second);
+    };
+    if second.tools.as_slice() != std::slice::from_ref(only) {
+        return other_tool(first, second);
+    }
+    let (first_names, second_names) = (first.variants(), second.variants());
+    let is_single = first_names.len() == 1 && second_names.len() == 1;
+    let has_common = first_names.iter().any(|name| second_names.contains(name));
+    if !is_single && !has_common {
+        return OtherVariantsSnafu {
+            first: &first.name,
+            first_variants: names(&first_names),
+            second: &second.name,
+            second_variants: names(&second_names),
+        }
+        .fail();
+    }
+    let mut found = Vec::new();
+    for one in &first.values {
+        let same = |other: &&SideValue| {
+            (is_single || other.variant == one.variant)
+                && (other.size, other.metric) == (one.size, one.metric)
+                // Scenarios of a measured run are compared with all logs.
+                && (one.scenario == other.scenario || one.scenario.is_none() || other.scenario.is_none())
+        };
+        found.extend(second.values.iter().filter(same).map(|other| Pair {
+            first: one.clone(),
+            second: other.clone(),
+        }));
+    }
+    ensure!(
+        !found.is_empty(),
+        OtherSizesSnafu {
+            first: &first.name,
+            second: &second.name
+        }
+    );
+    Ok(found)
+}
+
+fn other_tool<R>(first: &Side, second: &Side) -> Result<R, CompareError> {
+    OtherToolSnafu {
+        first: &first.name,
+        first_tools: first.describe_tools(),
+        second: &second.name,
+        second_tools: second.describe_tools(),
+    }
+    .fail()
+}
+
+fn names(names: &[&str]) -> String {
+    let mut shown: Vec<&str> = names.iter().copied().take(MAX_NAMES).collect();
+    if names.len() > MAX_NAMES {
+        shown.push("…");
+    }
+    shown.join(", ")
+}

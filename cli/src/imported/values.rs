@@ -1,0 +1,138 @@
+//! Values of the variants of an imported run. Performs no I/O.
+
+use campaign::compare::metric_name;
+use campaign::format;
+use campaign::stats::median_of;
+use command_output::Row;
+use command_output::import::Log;
+use crds::v1alpha1::Metric;
+
+use super::{ImportedRunError, Manifest, OtherTestSnafu};
+
+/// Metrics of a tool, in the order of the reports.
+pub const METRICS: [Metric; 2] = [Metric::ReportedLatency, Metric::ReportedBandwidth];
+
+/// Values of one metric of one variant at one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// Index of the variant in [`Manifest::variants`].
+    pub variant: usize,
+    /// Size in bytes; `None` if the tool does not print it.
+    pub size: Option<u64>,
+    /// `ReportedLatency` in nanoseconds, or `ReportedBandwidth` in bytes per second.
+    pub metric: Metric,
+    /// The values.
+    pub observed: ValueSummary,
+}
+
+/// Values of several logs. There is no interval, because nothing is known about the executions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueSummary {
+    /// Number of logs.
+    pub logs: usize,
+    /// Median.
+    pub median: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl ValueSummary {
+    /// Summarizes `values`; `None` if there are none.
+    fn from_values(mut values: Vec<f64>) -> Option<Self> {
+        let median = median_of(&mut values)?;
+        Some(Self {
+            logs: values.len(),
+            median,
+            min: *values.first()?,
+            max: *values.last()?,
+        })
+    }
+
+    /// Difference of the medians from `first` to `self`, in percent of `first`.
+    pub fn difference_percent(&self, first: &Self) -> f64 {
+        (self.median / first.median - 1.0) * 100.0
+    }
+}
+
+impl Value {
+    /// The size for display.
+    pub fn size_text(&self) -> String {
+        size_text(self.size)
+    }
+}
+
+/// A size for display.
+pub fn size_text(size: Option<u64>) -> String {
+    size.map_or_else(|| "not printed".to_owned(), format::size)
+}
+
+/// Value of `metric` in `row`.
+fn value_of(row: &Row, metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::ReportedLatency => row.latency_nanos,
+        Metric::ReportedBandwidth => row.bytes_per_second,
+        _ => None,
+    }
+}
+
+/// Values of all variants, by metric, size and variant.
+pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
+    let size_of = |row: &Row| {
+        let printed = row.size.map(|size| size.bytes);
+        printed.or(manifest.size.map(|size| size.bytes()))
+    };
+    let rows = || logs.iter().flat_map(|log| &log.rows);
+    let mut sizes: Vec<Option<u64>> = rows().map(size_of).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let names = manifest.variants();
+    let mut values = Vec::new();
+    for metric in METRICS {
+        for size in &sizes {
+            for (variant, name) in names.iter().enumerate() {
+                let own = manifest
+                    .logs
+                    .iter()
+                    .zip(logs)
+                    .filter(|(stored, _)| stored.variant == **name);
+                let own = own
+                    .flat_map(|(_, log)| &log.rows)
+                    .filter(|row| size_of(row) == *size);
+                let own: Vec<f64> = own.filter_map(|row| value_of(row, metric)).collect();
+                values.extend(ValueSummary::from_values(own).map(|observed| Value {
+                    variant,
+                    size: *size,
+                    metric,
+                    observed,
+                }));
+            }
+        }
+    }
+    values
+}
+
+/// Fails if logs with the same metric come from different tests of the tool. Tests are known only if the tool prints
+/// their names.
+pub(super) fn check_same_tests(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunError> {
+    for metric in METRICS {
+        let has_metric = |log: &Log| log.rows.iter().any(|row| value_of(row, metric).is_some());
+        let named = manifest.logs.iter().zip(logs).filter(|(_, log)| has_metric(log));
+        let mut named = named.filter_map(|(stored, log)| Some((stored, log.test.as_deref()?)));
+        let Some((first, first_test)) = named.next() else {
+            continue;
+        };
+        if let Some((second, second_test)) = named.find(|(_, test)| *test != first_test) {
+            return OtherTestSnafu {
+                first: &first.source,
+                first_test,
+                second: &second.source,
+                second_test,
+                metric: metric_name(metric),
+            }
+            .fail();
+        }
+    }
+    Ok(())
+}

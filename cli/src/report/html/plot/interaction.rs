@@ -1,0 +1,60 @@
+//! Interaction plot: the change caused by one factor at each size, without and with another factor.
+
+use plotters::prelude::{ChartBuilder, Circle, LineSeries, PathElement};
+use plotters::style::Color;
+
+use super::axis::{Axis, SizeAxis};
+use super::{DrawError, grid, palette, svg};
+
+/// Content of the plot.
+pub struct Interaction<'a> {
+    /// Text alternative for screen readers.
+    pub description: &'a str,
+    /// Size in bytes, and the change in percent caused by the first factor without and with the second factor.
+    pub points: Vec<(u64, [f64; 2])>,
+}
+
+const HEIGHT: u32 = 260;
+/// Index of the arm whose color the lines have.
+const ARM: usize = 1;
+const RADIUS: i32 = 4;
+
+/// Draws the plot as SVG.
+pub fn interaction(plot: &Interaction<'_>) -> Result<String, DrawError> {
+    let values = plot.points.iter().flat_map(|(_, changes)| *changes);
+    let y = Axis::linear_around(values.chain([0.0]), 6, |percent| {
+        format!("{percent:+.4}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+            + " %"
+    });
+    let SizeAxis { axis: x, low, high } = SizeAxis::new(plot.points.iter().map(|(size, _)| *size));
+    svg(HEIGHT, plot.description, |area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .x_label_area_size(34)
+            .y_label_area_size(84)
+            .build_cartesian_2d(x, y)?;
+        grid(&mut chart)?;
+        chart.draw_series([PathElement::new([(low, 0.0), (high, 0.0)], palette::TEXT)])?;
+        let color = palette::arm(ARM, false);
+        for state in [0, 1] {
+            let point = |(size, changes): &(u64, [f64; 2])| {
+                let change = changes.get(state).copied().unwrap_or_default();
+                (SizeAxis::position(*size), change)
+            };
+            let points: Vec<(f64, f64)> = plot.points.iter().map(point).collect();
+            chart.draw_series(LineSeries::new(
+                points.iter().copied(),
+                color.stroke_width(1 + state as u32),
+            ))?;
+            let fill = if state == 0 { palette::PAGE } else { color };
+            for point in points {
+                chart.draw_series([Circle::new(point, RADIUS, fill.filled())])?;
+                chart.draw_series([Circle::new(point, RADIUS, color.stroke_width(2))])?;
+            }
+        }
+        Ok(())
+    })
+}

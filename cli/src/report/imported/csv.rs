@@ -1,0 +1,55 @@
+//! CSV report of an imported run. Columns have the same names as in the CSV report of a measured run if they have the
+//! same meaning.
+
+use crate::imported::{ImportedRun, NOT_CONTROLLED_SHORT};
+use crate::report::csv::{significant, unit};
+
+const COLUMNS: [&str; 13] = [
+    "run",
+    "tool",
+    "size_bytes",
+    "arm",
+    "metric",
+    "unit",
+    "logs",
+    "median",
+    "min",
+    "max",
+    "uncontrolled_difference_percent",
+    "verdict",
+    "reason",
+];
+
+/// Renders the report as CSV with a header row.
+///
+/// # Errors
+/// If the CSV writer fails, which does not happen when writing to memory.
+pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    let names = run.manifest.variants();
+    for value in &run.values {
+        let observed = &value.observed;
+        let baseline = run
+            .value_summary(0, value.size, value.metric)
+            .filter(|_| value.variant > 0);
+        let difference = baseline.map(|baseline| significant(observed.difference_percent(baseline)));
+        writer.write_record([
+            run.manifest.name.clone(),
+            format!("{:?}", run.manifest.tool),
+            value.size.map(|bytes| bytes.to_string()).unwrap_or_default(),
+            names.get(value.variant).copied().unwrap_or_default().to_owned(),
+            value.metric.to_string(),
+            unit(value.metric).to_owned(),
+            observed.logs.to_string(),
+            significant(observed.median),
+            significant(observed.min),
+            significant(observed.max),
+            difference.unwrap_or_default(),
+            String::new(),
+            NOT_CONTROLLED_SHORT.to_owned(),
+        ])?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

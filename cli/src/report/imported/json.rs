@@ -1,0 +1,51 @@
+//! JSON report of an imported run.
+
+use serde_json::json;
+
+use crate::imported::{ImportedRun, NOT_CONTROLLED, NOT_CONTROLLED_SHORT};
+use crate::report::csv::unit;
+
+/// Renders the report as JSON with a final newline.
+///
+/// # Errors
+/// If serialization fails, which does not happen when writing to memory.
+pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
+    let manifest = &run.manifest;
+    let names = manifest.variants();
+    let values = run.values.iter().map(|value| {
+        let observed = &value.observed;
+        let baseline = run
+            .value_summary(0, value.size, value.metric)
+            .filter(|_| value.variant > 0);
+        json!({
+            "variant": names.get(value.variant),
+            "sizeBytes": value.size,
+            "metric": value.metric,
+            "unit": unit(value.metric),
+            "logs": observed.logs,
+            "median": observed.median,
+            "min": observed.min,
+            "max": observed.max,
+            "differencePercent": baseline.map(|baseline| observed.difference_percent(baseline)),
+            "verdict": null,
+        })
+    });
+    let values: Vec<_> = values.collect();
+    let document = json!({
+        "kind": manifest.kind,
+        "run": manifest.name,
+        "status": manifest.status,
+        "controlled": false,
+        "message": format!("{NOT_CONTROLLED_SHORT}: {NOT_CONTROLLED}"),
+        "verdict": null,
+        "tool": manifest.tool,
+        "pattern": manifest.pattern,
+        "importedAt": manifest.imported_at,
+        "version": manifest.version,
+        "logs": manifest.logs,
+        "values": values,
+        "reported": run.reported,
+        "warnings": run.warnings,
+    });
+    Ok(format!("{:#}\n", document))
+}

@@ -1,0 +1,136 @@
+//! Report formats of an imported run.
+
+use command_output::import::read;
+use crds::v1alpha1::{CommandTool, Metric};
+use fabricbench_cli::imported::{
+    ImportedRun, ImportedRunError, Manifest, ManifestKind, ManifestStatus, StoredLog,
+};
+use fabricbench_cli::report::imported;
+use fabricbench_cli::report::text::TextOptions;
+
+macro_rules! golden {
+    ($name:literal) => {
+        include_str!(concat!("../../../command-output/tests/golden/", $name, ".txt"))
+    };
+}
+
+/// A run with these logs: variant, path and content.
+fn import(tool: CommandTool, logs: &[(&str, &str, &str)]) -> Result<ImportedRun, ImportedRunError> {
+    let stored = |(variant, source, text): &(&str, &str, &str)| StoredLog {
+        variant: (*variant).to_owned(),
+        source: (*source).to_owned(),
+        // Creates a value that is different for each content.
+        sha256: format!("{:064x}", text.len()),
+    };
+    let manifest = Manifest {
+        kind: ManifestKind::ImportedRun,
+        name: "all-reduce".to_owned(),
+        status: ManifestStatus::IMPORTED,
+        tool,
+        pattern: None,
+        size: None,
+        imported_at: "2026-03-01T10:00:00Z".to_owned(),
+        version: "0.1.0".to_owned(),
+        logs: logs.iter().map(stored).collect(),
+    };
+    let read = |(_, source, text): &(&str, &str, &str)| {
+        read(tool, None, text.as_bytes()).unwrap_or_else(|error| panic!("{source}: {error}"))
+    };
+    ImportedRun::new(manifest, &logs.iter().map(read).collect::<Vec<_>>())
+}
+
+/// Three logs of nccl-tests in two variants; one reports a fallback, and one has fewer sizes.
+fn nccl() -> ImportedRun {
+    let first = golden!("published/nccl-tests-all_reduce_perf-2.13");
+    let second = first.replace("   1806.7  297.16  586.06", "   1906.7  281.57  555.32");
+    let third = first.replace("   1806.7  297.16  586.06", "   1206.7  444.92  877.48");
+    let third: String = third
+        .lines()
+        .filter(|line| !line.contains("  1073741824 "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let third = format!("{third}node-0: falling back to sockets\n");
+    let logs = [
+        ("default", "logs/1 <b>.txt", first),
+        ("default", "logs/2.txt", second.as_str()),
+        ("tuned", "logs/3.txt", third.as_str()),
+    ];
+    // The first two logs are equally long.
+    let mut run = import(CommandTool::NcclTests, &[logs[0], logs[2]]).unwrap();
+    run.manifest.logs.insert(
+        1,
+        StoredLog {
+            variant: "default".to_owned(),
+            source: logs[1].1.to_owned(),
+            sha256: "1".repeat(64),
+        },
+    );
+    let logs = logs.map(|(_, _, text)| read(CommandTool::NcclTests, None, text.as_bytes()).unwrap());
+    ImportedRun::new(run.manifest, &logs).unwrap()
+}
+
+#[test]
+fn formats_of_an_imported_run() {
+    let run = nccl();
+    let options = TextOptions {
+        full_report: Some("output/all-reduce/report.html"),
+        ..TextOptions::default()
+    };
+    insta::assert_snapshot!("text", imported::text(&run, &options));
+    let narrow = TextOptions {
+        width: 60,
+        ..TextOptions::default()
+    };
+    let narrow = imported::text(&run, &narrow);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    insta::assert_snapshot!("markdown", imported::markdown(&run));
+    insta::assert_snapshot!("csv", imported::csv(&run).unwrap());
+    insta::assert_snapshot!("json", imported::json(&run).unwrap());
+    insta::assert_snapshot!("junit", imported::junit(&run).unwrap());
+    let html = imported::html(&run);
+    for text in [
+        "Not controlled",
+        "none: not controlled",
+        "555 GB/s to 586 GB/s",
+        "1 &lt;b&gt;.txt",
+        "falling back to sockets",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("<script") && !html.contains("http"), "{html}");
+}
+
+#[test]
+fn values_are_medians_and_ranges_of_logs() {
+    let run = nccl();
+    let at = |variant, size| {
+        run.value_summary(variant, Some(size), Metric::ReportedLatency)
+            .copied()
+    };
+    let default = at(0, 1 << 29).unwrap();
+    assert_eq!(
+        (default.logs, default.median, default.min, default.max),
+        (2, 1_856_700.0, 1_806_700.0, 1_906_700.0)
+    );
+    assert_eq!(at(1, 1 << 30), None, "its log does not contain this size");
+    let difference = at(1, 1 << 29).unwrap().difference_percent(&default);
+    assert!(
+        (difference - (1206.7 / 1856.7 - 1.0) * 100.0).abs() < 1e-9,
+        "{difference}"
+    );
+}
+
+#[test]
+fn rejects_logs_of_other_tests_and_copies() {
+    let write = golden!("published/perftest-ib_write_lat");
+    let read = write.replace("RDMA_Write", "RDMA_Read");
+    let error = import(CommandTool::Perftest, &[("a", "1", write), ("b", "2", &read)]).unwrap_err();
+    assert!(matches!(error, ImportedRunError::OtherTest { .. }), "{error}");
+    let error = import(CommandTool::Perftest, &[("a", "1", write), ("b", "2", write)]).unwrap_err();
+    assert!(matches!(error, ImportedRunError::SameLog { .. }), "{error}");
+    // Latency and bandwidth come from different tests, and are not compared with each other.
+    let bandwidth = golden!("published/perftest-ib_write_bw-mb");
+    let run = import(CommandTool::Perftest, &[("a", "1", write), ("a", "2", bandwidth)]).unwrap();
+    let metrics: Vec<Metric> = run.values.iter().map(|value| value.metric).collect();
+    assert!(metrics.contains(&Metric::ReportedLatency) && metrics.contains(&Metric::ReportedBandwidth));
+}

@@ -1,0 +1,52 @@
+//! Everything that the parser of a tool found in an output: the results, and evidence of whether the output is complete.
+
+use crate::Row;
+
+/// Results in an output, and the evidence of whether the output comes from exactly one execution that ran to completion.
+#[derive(Debug, Default)]
+pub struct ParsedOutput {
+    /// Results, in the order of the output.
+    pub rows: Vec<Row>,
+    /// Different headers of tables, with single spaces.
+    pub headers: Vec<String>,
+    /// First line of a table that starts like a result but has different columns.
+    pub unread: Option<String>,
+    /// Whether the last result is followed by the text that the tool prints after its results. `None` if no such text is
+    /// known for the tool.
+    pub has_end: Option<bool>,
+}
+
+impl ParsedOutput {
+    /// Creates the results of a tool whose output has no table.
+    pub fn from_rows(rows: Vec<Row>) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the header of a table.
+    pub fn add_header(&mut self, line: &str) {
+        let header = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !self.headers.contains(&header) {
+            self.headers.push(header);
+        }
+    }
+
+    /// Adds the result in `line`. A line without a result is kept if it starts like a result.
+    pub fn add_row(&mut self, row: Option<Row>, line: &str, begins_as_result: bool) {
+        match row {
+            Some(row) => {
+                self.rows.push(row);
+                self.has_end = self.has_end.map(|_| false);
+            }
+            None if begins_as_result && self.unread.is_none() => self.unread = Some(line.trim().to_owned()),
+            None => {}
+        }
+    }
+
+    /// Records whether a line that contains no result is the text that the tool prints after its results.
+    pub fn add_end(&mut self, is_end: bool) {
+        self.has_end = Some(is_end || self.has_end.unwrap_or_default());
+    }
+}

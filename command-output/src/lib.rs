@@ -1,0 +1,258 @@
+//! Arguments and output of external benchmark commands: [`template`] replaces placeholders in arguments, [`parse`] reads
+//! results from the output of a tool, and [`log`] finds in the output which transports the tool's library used. Performs
+//! no I/O.
+//!
+//! Every value was printed by the tool and is converted to nanoseconds or bytes per second. Nothing is estimated: a value
+//! that a tool does not print is `None`, and output with an unexpected format or unit is an error.
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod fabtests;
+mod found;
+pub mod import;
+pub mod log;
+mod nccl_tests;
+mod nixlbench;
+mod pattern;
+mod perftest;
+mod row;
+mod table;
+pub mod template;
+mod transfer_engine_bench;
+mod ucx_perftest;
+
+use crds::v1alpha1::{CommandPattern, CommandTool};
+use found::ParsedOutput;
+use snafu::{OptionExt, Snafu, ensure};
+
+pub use pattern::{LinePattern, PatternError, PatternProblem, check as check_pattern};
+pub use row::{PrintedSize, Row};
+
+/// Maximum number of bytes that are read from the output of a command.
+pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// Maximum number of results that are read from the output of a command.
+pub const MAX_ROWS: usize = 4096;
+
+/// Reason why an output contains no usable result.
+#[derive(Clone, Debug, PartialEq, Eq, Snafu)]
+pub enum ParseError {
+    /// Nothing was printed.
+    #[snafu(display("it printed nothing"))]
+    Nothing,
+    /// No line contains a result of the tool.
+    #[snafu(display("no line is a result of {expected}; the output ends with: {last}"))]
+    NoResult {
+        /// Result that was expected.
+        expected: &'static str,
+        /// End of the output.
+        last: String,
+    },
+    /// The header of a table has different columns or units than expected.
+    #[snafu(display(
+        "the unit or the columns differ from those that the tool is known to print: expected {expected}, found `{found}`"
+    ))]
+    Unit {
+        /// Expected columns or unit.
+        expected: &'static str,
+        /// Header or unit that was found.
+        found: String,
+    },
+    /// The header of a table contains a column that the tool is not known to print.
+    #[snafu(display(
+        "the column `{text}` is not one that the tool is known to print, so the other columns may be at other positions: `{header}`"
+    ))]
+    UnknownColumn {
+        /// What is not the name of a known column.
+        text: String,
+        /// Header that contains it.
+        header: String,
+    },
+    /// A value is not a number, is negative or is not finite.
+    #[snafu(display("`{text}` is not a number in `{line}`"))]
+    Number {
+        /// Text of the value.
+        text: String,
+        /// Line that contains it.
+        line: String,
+    },
+    /// The tool found corrupted data.
+    #[snafu(display("the tool reports corrupted data: `{line}`"))]
+    WrongData {
+        /// Line that reports it.
+        line: String,
+    },
+    /// There are more results than the limit.
+    #[snafu(display("there are more than {MAX_ROWS} results"))]
+    TooMany,
+    /// No result has the requested size.
+    #[snafu(display("there is no result for {size} bytes, only for {found}"))]
+    OtherSize {
+        /// Requested size in bytes.
+        size: u64,
+        /// Sizes of the results.
+        found: String,
+    },
+    /// Several results have the requested size.
+    #[snafu(display("there are {count} results for {size} bytes, but an execution must print exactly one"))]
+    Ambiguous {
+        /// Requested size in bytes.
+        size: u64,
+        /// Number of results.
+        count: usize,
+    },
+    /// The regular expression is missing or invalid.
+    #[snafu(display("{problem}"))]
+    Pattern {
+        /// Description of the problem.
+        problem: String,
+    },
+}
+
+/// Reads all results in `output`, in order. `pattern` is the pattern of the tool `Regex`.
+///
+/// # Errors
+/// If the output has no result, or does not have the format and the units that the tool is known to print.
+pub fn parse(
+    tool: CommandTool,
+    pattern: Option<&CommandPattern>,
+    output: &str,
+) -> Result<Vec<Row>, ParseError> {
+    find(tool, pattern, output).map(|found| found.rows)
+}
+
+/// Reads the results in `output`, and the evidence of whether it is complete.
+fn find(
+    tool: CommandTool,
+    pattern: Option<&CommandPattern>,
+    output: &str,
+) -> Result<ParsedOutput, ParseError> {
+    ensure!(!output.trim().is_empty(), NothingSnafu);
+    let found = match tool {
+        CommandTool::NcclTests => nccl_tests::parse(output),
+        CommandTool::Perftest => perftest::parse(output),
+        CommandTool::Fabtests => fabtests::parse(output),
+        CommandTool::UcxPerftest => ucx_perftest::parse(output),
+        CommandTool::Nixlbench => nixlbench::parse(output),
+        CommandTool::TransferEngineBench => transfer_engine_bench::parse(output),
+        CommandTool::Regex => {
+            let pattern = pattern.context(PatternSnafu {
+                problem: "the tool Regex needs a pattern",
+            })?;
+            pattern::parse(pattern, output)
+        }
+    }?;
+    ensure!(found.rows.len() <= MAX_ROWS, TooManySnafu);
+    ensure!(
+        !found.rows.is_empty(),
+        NoResultSnafu {
+            expected: expected_results(tool),
+            last: end_of(output),
+        }
+    );
+    Ok(found)
+}
+
+/// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its execution.
+///
+/// # Errors
+/// If the number of results with this size is not one.
+pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
+    let of_size: Vec<&Row> = rows.iter().filter(|row| row.is_for(size)).collect();
+    match of_size.as_slice() {
+        [row] => Ok((*row).clone().with_size(size)),
+        [] => {
+            let mut sizes: Vec<String> = rows.iter().filter_map(Row::printed_size).collect();
+            sizes.truncate(16);
+            let found = sizes.join(", ");
+            OtherSizeSnafu { size, found }.fail()
+        }
+        several => {
+            let count = several.len();
+            AmbiguousSnafu { size, count }.fail()
+        }
+    }
+}
+
+/// Description of the results of `tool`.
+fn expected_results(tool: CommandTool) -> &'static str {
+    match tool {
+        CommandTool::NcclTests => "nccl-tests, which begins with a size and a count",
+        CommandTool::Perftest => "perftest, which follows a line with #bytes",
+        CommandTool::Fabtests => "fabtests, which follows a line with MB/sec and usec/xfer",
+        CommandTool::UcxPerftest => {
+            "ucx_perftest, which begins with Final: or is the only row with the option -f"
+        }
+        CommandTool::Nixlbench => "nixlbench, which follows a line with Block Size (B)",
+        CommandTool::TransferEngineBench => "transfer_engine_bench, which contains Test completed",
+        CommandTool::Regex => "the pattern, which matches no line",
+    }
+}
+
+/// Last lines of an output that are not empty, with at most 300 characters in total.
+pub fn end_of(output: &str) -> String {
+    const MAX_CHARACTERS: usize = 300;
+    let lines: Vec<&str> = output
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let text = lines[lines.len().saturating_sub(3)..].join(" | ");
+    let characters: Vec<char> = text.chars().map(printable).collect();
+    characters[characters.len().saturating_sub(MAX_CHARACTERS)..]
+        .iter()
+        .collect()
+}
+
+fn printable(character: char) -> char {
+    if character.is_control() { ' ' } else { character }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_empty_output_with_a_specific_error() {
+        for tool in CommandTool::ALL {
+            assert_eq!(parse(tool, None, " \n\n"), Err(ParseError::Nothing), "{tool:?}");
+        }
+    }
+
+    #[test]
+    fn rejects_output_of_another_program() {
+        for tool in CommandTool::ALL
+            .into_iter()
+            .filter(|tool| *tool != CommandTool::Regex)
+        {
+            let error = parse(tool, None, "Segmentation fault\n64 1 2 3\n").unwrap_err();
+            assert!(matches!(error, ParseError::NoResult { .. }), "{tool:?}: {error}");
+            assert!(error.to_string().contains("64 1 2 3"), "{tool:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_a_size_must_be_unique() {
+        let row = |bytes| Row {
+            size: Some(row::PrintedSize::exact(bytes)),
+            ..Row::default()
+        };
+        let rows = [row(64), row(128), row(128)];
+        assert!(select(&rows, 64).is_ok());
+        assert_eq!(
+            select(&rows, 128),
+            Err(ParseError::Ambiguous { size: 128, count: 2 })
+        );
+        assert_eq!(
+            select(&rows, 32).unwrap_err().to_string(),
+            "there is no result for 32 bytes, only for 64, 128, 128"
+        );
+        assert!(select(&[Row::default()], 7).is_ok(), "a result without a size");
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_short() {
+        assert_eq!(end_of("a\n\nb\nc\u{7}\nd\n"), "b | c  | d");
+        assert_eq!(end_of(&"x".repeat(1000)).len(), 300);
+        assert_eq!(end_of(""), "");
+    }
+}

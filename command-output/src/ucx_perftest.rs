@@ -1,0 +1,84 @@
+//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall one, which
+//! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. A MB is 2^20 bytes
+//! (src/tools/perf/perftest_run.c). The output with `-v` has no units, so only its bandwidth is read.
+
+use crate::table::{above_zero, is_whole, number, whole_number};
+use crate::{ParseError, ParsedOutput, Row};
+
+const MEGABYTE: f64 = 1_048_576.0;
+const EXPECTED: &str = "latency (usec) or overhead (usec), and bandwidth (MB/s)";
+/// Number of values in a row: iterations, three times, two bandwidths and two message rates.
+const VALUES: usize = 8;
+
+/// Quantity in the first group of columns.
+#[derive(Clone, Copy)]
+enum Header {
+    /// Latencies.
+    Latency,
+    /// Overheads of posts, which are not latencies.
+    Overhead,
+    /// Unknown, because the output for other programs has no header.
+    Csv,
+}
+
+/// Reads the final row, which the program prints at the end.
+pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
+    let mut found = ParsedOutput::default();
+    let mut header = None;
+    let mut final_only = false;
+    for line in output.lines() {
+        if line.contains("(usec)") || line.contains("bandwidth (") {
+            header = Some(units(line)?);
+            found.add_header(line);
+        } else if line.starts_with("iterations,") {
+            header = Some(Header::Csv);
+            found.add_header(line);
+        } else if line.starts_with('|') && line.contains("# iterations") {
+            final_only = line.contains(" Test ");
+        } else if let Some(header) = header {
+            let is_final = line.starts_with("Final:") || (final_only && is_whole(line));
+            found.add_row(row(line, header, final_only)?, line, is_final);
+        }
+    }
+    Ok(found)
+}
+
+fn units(line: &str) -> Result<Header, ParseError> {
+    let is_known = line.contains("bandwidth (MB/s)");
+    let header = match () {
+        () if line.contains("latency (usec)") => Some(Header::Latency),
+        () if line.contains("overhead (usec)") => Some(Header::Overhead),
+        () => None,
+    };
+    header.filter(|_| is_known).ok_or_else(|| ParseError::Unit {
+        expected: EXPECTED,
+        found: line.trim().to_owned(),
+    })
+}
+
+/// The final row in `line`; `None` if the line is an intermediate row, a border or a log line.
+fn row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
+    let separator =
+        |character: char| character.is_whitespace() || (matches!(header, Header::Csv) && character == ',');
+    let words: Vec<&str> = line.split(separator).filter(|word| !word.is_empty()).collect();
+    let values = match (words.first(), header) {
+        (Some(&"Final:"), _) => &words[1..],
+        (Some(first), Header::Csv) if first.parse::<u64>().is_ok() => &words[..],
+        (Some(first), _) if final_only && first.parse::<u64>().is_ok() => &words[..],
+        _ => return Ok(None),
+    };
+    if values.len() != VALUES {
+        return Ok(None);
+    }
+    let overall_latency = number(values[3], line)?;
+    Ok(Some(Row {
+        size: None,
+        latency_nanos: match header {
+            Header::Latency => above_zero(overall_latency * 1e3),
+            Header::Overhead | Header::Csv => None,
+        },
+        bytes_per_second: above_zero(number(values[5], line)? * MEGABYTE),
+        operations: Some(whole_number(values[0], line)?),
+        payload_bytes: None,
+    }))
+}

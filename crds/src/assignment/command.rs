@@ -1,0 +1,78 @@
+//! Executions of a benchmark command, with all defaults resolved.
+
+use serde::{Deserialize, Serialize};
+
+use crate::v1alpha1::{CommandPattern, CommandTool};
+
+/// Number of TCP ports that the executions of a scenario use in turn, so that a port is not reused immediately after an
+/// earlier execution has used it.
+pub const COMMAND_PORTS: u16 = 256;
+/// Maximum number of arguments of a command.
+const MAX_ARGUMENTS: usize = 64;
+
+/// Executions of a benchmark command. Every case executes the server on the target and the client on the initiator once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CommandWorkload {
+    /// Tool whose output the client prints.
+    pub tool: CommandTool,
+    /// Program and arguments of the server, with placeholders; empty if only the client is executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server: Vec<String>,
+    /// Program and arguments of the client, with placeholders.
+    pub client: Vec<String>,
+    /// Regular expression for the line that the server prints when it is ready. If unset, the server is ready when it
+    /// listens on its port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    /// First of the TCP ports that successive executions use: [`COMMAND_PORTS`] consecutive ports.
+    pub port: u16,
+    /// How to parse the output, if the tool is Regex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<CommandPattern>,
+    /// Maximum duration of an execution, in seconds.
+    pub timeout_seconds: u32,
+}
+
+impl CommandWorkload {
+    /// Whether the numbers are within their bounds and the client is not empty.
+    pub fn is_bounded(&self) -> bool {
+        (1..=3600).contains(&self.timeout_seconds)
+            && self.port >= 1024
+            && self.port <= u16::MAX - COMMAND_PORTS
+            && (1..=MAX_ARGUMENTS).contains(&self.client.len())
+            && self.server.len() <= MAX_ARGUMENTS
+    }
+
+    /// Port of the execution with this seed, which both workers of a pair know.
+    pub fn port_of(&self, seed: u64) -> u16 {
+        self.port + (seed % u64::from(COMMAND_PORTS)) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_within_the_range() {
+        let command = CommandWorkload {
+            tool: CommandTool::Fabtests,
+            server: Vec::new(),
+            client: vec!["client".to_owned()],
+            ready: None,
+            port: 65_000,
+            pattern: None,
+            timeout_seconds: 1,
+        };
+        assert!(command.is_bounded());
+        assert_eq!(command.port_of(0), 65_000);
+        assert_eq!(command.port_of(u64::MAX), 65_255);
+        let high = CommandWorkload {
+            port: 65_300,
+            ..command
+        };
+        assert!(!high.is_bounded());
+    }
+}

@@ -1,0 +1,280 @@
+//! Workloads of the scenarios.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CommandWorkload, ServingWorkload, memory};
+use crate::v1alpha1::{
+    Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
+};
+
+/// Workload of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Workload {
+    /// Ping-pong with one message in flight.
+    PingPong(PingPongWorkload),
+    /// Transfers with many messages in flight.
+    Transfer(TransferWorkload),
+    /// Calls between isolated processes.
+    Rpc(RpcWorkload),
+    /// Distribution of a tensor to processes whose memory is measured.
+    MemoryFootprint(FootprintWorkload),
+    /// One trainer that publishes parameters to several workers.
+    ParameterServing(ServingWorkload),
+    /// Executions of a benchmark command.
+    Command(CommandWorkload),
+}
+
+/// Ping-pong workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PingPongWorkload {
+    /// Operation that sends a message.
+    pub operation: PingPongOperation,
+    /// Number of measured round trips, or duration of the measurement.
+    pub measured: Extent,
+    /// Number of warm-up round trips, or duration of the warm-up.
+    pub warmup: Extent,
+}
+
+/// Transfer workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TransferWorkload {
+    /// Operation that each transfer posts.
+    pub operation: TransferOperation,
+    /// Maximum number of transfers in flight per thread.
+    pub window: u32,
+    /// Number of transfers posted together in one burst.
+    pub batch: u32,
+    /// Number of initiator threads.
+    pub threads: u32,
+    /// Direction of the transfers between the workers of a pair.
+    pub direction: Direction,
+    /// Whether the transfers in flight have separate buffers.
+    pub buffers: TransferBuffers,
+    /// Intended start times of the measured transfers; unset for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
+    /// Whether a flush of the endpoint follows every transfer and is part of its sample, if the library has flushes.
+    /// Requires a window of 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush: bool,
+    /// Whether the initiator sends pings during its transfers, and also before them, while the fabric is idle. Requires a
+    /// single thread.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ping: bool,
+    /// Whether every burst of writes is followed by a burst of reads of the memory that it has written. Requires writes
+    /// in one direction in a closed loop, and a window that equals the batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_back: bool,
+    /// Whether the threads are distributed over the NUMA nodes, each using the CPUs and the memory of its node, and every
+    /// transfer in flight has separate memory, without a limit on the total size. The first burst of the warm-up is
+    /// timed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segments: bool,
+    /// Number of measured transfers per thread, or duration of the measurement.
+    pub measured: Extent,
+    /// Number of warm-up transfers per thread, or duration of the warm-up.
+    pub warmup: Extent,
+}
+
+/// Calls between isolated processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RpcWorkload {
+    /// Sequence of calls that make up a sample.
+    pub pattern: RpcPattern,
+    /// Number of calls in a sample, each nested in the previous one. The initiator makes the first, and the processes
+    /// alternate.
+    pub hops: u32,
+    /// Largest payload that is sent over a transport, in bytes; 0 if no arm calls over a transport.
+    pub message_bytes: u64,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured samples.
+    pub measured: Extent,
+    /// Number of warm-up samples.
+    pub warmup: Extent,
+}
+
+/// Distribution of a tensor to processes whose memory is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FootprintWorkload {
+    /// Number of consumers.
+    pub consumers: u32,
+    /// Number of measured distributions to all consumers. One more, for warm-up, precedes them.
+    pub distributions: u32,
+    /// Maximum duration of a case, in seconds.
+    pub timeout_seconds: u32,
+    /// Number of measured operations: one for each consumer and distribution.
+    pub measured: Extent,
+}
+
+/// Amount of work: a number of operations or a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Extent {
+    /// Number of operations.
+    Iterations(u32),
+    /// Duration in nanoseconds.
+    DurationNanos(u64),
+    /// As many operations as it takes to fill the measured window. [`pilot`] cases determine the number before the
+    /// first round; if all of them fail, the minimum number is used.
+    #[serde(rename_all = "camelCase")]
+    FillWindow {
+        /// Minimum number of operations.
+        min_iterations: u32,
+        /// Minimum length of the window, in nanoseconds.
+        min_window_nanos: u64,
+    },
+}
+
+/// Number of operations that every arm performs in one scenario at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OperationCount {
+    /// Index of the scenario.
+    pub scenario: u32,
+    /// Message or transfer size, in bytes.
+    pub size_bytes: u64,
+    /// Number of measured operations per thread.
+    pub iterations: u32,
+}
+
+impl Workload {
+    /// Whether both workers of a pair post operations.
+    pub fn is_bidirectional(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
+    }
+
+    /// Whether every burst of writes is followed by a burst of reads of the same memory.
+    pub fn reads_back(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.read_back)
+    }
+
+    /// Whether each thread uses one NUMA node, and every transfer in flight has separate memory.
+    pub fn has_segments(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.segments)
+    }
+
+    /// Number of threads of a pair that post operations: those of the initiator, and also those of the target if both
+    /// workers post.
+    pub fn posters(&self) -> u32 {
+        memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
+    }
+
+    /// Whether the channel of an arm determines how it passes the payload.
+    pub fn uses_channels(&self) -> bool {
+        matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_))
+    }
+
+    /// Whether the payload of an arm with `channel` stays on the machine of the initiator, outside its transport.
+    pub fn is_off_fabric(&self, channel: RpcChannel) -> bool {
+        match self {
+            Self::Rpc(_) => !channel.is_transport(),
+            Self::MemoryFootprint(_) => true,
+            // A command transfers its data without the transport. Counters and log lines show whether the data used the
+            // fabric.
+            Self::Command(_) => false,
+            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => false,
+        }
+    }
+
+    /// Whether an operation of an arm with `channel` moves the bytes of a payload of `size_bytes` bytes. A local call and
+    /// shared memory pass the payload by reference, so that their time contains no transfer of its bytes.
+    pub fn moves_payload(&self, channel: RpcChannel, size_bytes: u64) -> bool {
+        match self {
+            Self::Rpc(_) | Self::MemoryFootprint(_) => !matches!(
+                channel.for_payload(size_bytes),
+                RpcChannel::Local | RpcChannel::SharedMemory
+            ),
+            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) | Self::Command(_) => true,
+        }
+    }
+
+    /// Number of measured operations, or duration of the measurement.
+    pub fn measured(&self) -> Extent {
+        match self {
+            Self::PingPong(work) => work.measured,
+            Self::Transfer(work) => work.measured,
+            Self::Rpc(work) => work.measured,
+            Self::MemoryFootprint(work) => work.measured,
+            Self::ParameterServing(work) => Extent::DurationNanos(work.max_time_nanos),
+            Self::Command(_) => Extent::Iterations(1),
+        }
+    }
+
+    /// Number of warm-up operations, or duration of the warm-up.
+    pub fn warmup(&self) -> Extent {
+        match self {
+            Self::PingPong(work) => work.warmup,
+            Self::Transfer(work) => work.warmup,
+            Self::ParameterServing(_) => Extent::Iterations(0),
+            Self::Rpc(work) => work.warmup,
+            Self::MemoryFootprint(_) | Self::Command(_) => Extent::Iterations(0),
+        }
+    }
+
+    /// Whether the flows of the many-to-many pattern can use the workload. Their windows are opened and closed at the same
+    /// time, so the workload must be a unidirectional closed loop that lasts for a duration, or parameter serving.
+    pub fn suits_many_to_many(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => {
+                transfer.direction == Direction::Unidirectional
+                    && transfer.open_loop.is_none()
+                    && !transfer.flush
+                    && !transfer.ping
+                    && !transfer.segments
+                    && !transfer.read_back
+                    && matches!(transfer.measured, Extent::DurationNanos(_))
+            }
+            Self::ParameterServing(_) => true,
+            Self::PingPong(_) | Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_) => false,
+        }
+    }
+
+    /// Replaces the number of measured operations or the duration of the measurement. Parameter serving has separate
+    /// limits, which do not change, and a command is executed once.
+    pub fn set_measured(&mut self, measured: Extent) {
+        match self {
+            Self::PingPong(work) => work.measured = measured,
+            Self::Transfer(work) => work.measured = measured,
+            Self::Rpc(work) => work.measured = measured,
+            Self::MemoryFootprint(work) => work.measured = measured,
+            Self::ParameterServing(_) | Self::Command(_) => {}
+        }
+    }
+
+    /// The workload, if it is parameter serving.
+    pub fn serving(&self) -> Option<&ServingWorkload> {
+        match self {
+            Self::ParameterServing(serving) => Some(serving),
+            Self::PingPong(_)
+            | Self::Transfer(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_)
+            | Self::Command(_) => None,
+        }
+    }
+
+    /// The workload, if it is a command.
+    pub fn command(&self) -> Option<&CommandWorkload> {
+        match self {
+            Self::Command(command) => Some(command),
+            Self::PingPong(_)
+            | Self::Transfer(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_)
+            | Self::ParameterServing(_) => None,
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Rules for the protocols that a library reported for the messages of one arm. Performs no I/O.
+
+use crate::record::ProtocolUse;
+use crate::v1alpha1::{
+    Answer, MemoryKind, NixlBackend, TransferOperation, TransportSpec, Ucx, UcxEmulation, UcxMessages,
+};
+
+/// Start of UCX's description of a protocol that emulates RMA with messages.
+const EMULATION: &str = "software emulation";
+
+/// Protocols that the library used for an arm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedProtocols {
+    /// The protocols. Empty if the library does not report them.
+    pub uses: Vec<ProtocolUse>,
+    /// Number of protocols that the records omit.
+    pub omitted: u64,
+}
+
+/// Protocols that served an operation with chunks of certain lengths.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServingProtocols {
+    /// The protocols. Empty if the library does not report them.
+    pub protocols: Vec<ProtocolUse>,
+    /// Whether there is a protocol for every chunk that shows how the library transfers it. The library does not count
+    /// all messages.
+    pub covers_all_chunks: bool,
+}
+
+/// The protocols in `reported` that served `operation` on this kind of memory with chunks of these lengths, in bytes. The
+/// library selects protocols by the kind of memory. The counts include messages of other sizes for which the library
+/// selects the same protocol.
+pub fn serving(
+    reported: &ReportedProtocols,
+    transport: &TransportSpec,
+    operation: TransferOperation,
+    memory: MemoryKind,
+    chunks: [u64; 2],
+) -> ServingProtocols {
+    let Some(function) = function(transport, operation) else {
+        return ServingProtocols::default();
+    };
+    let serves = |protocol: &ProtocolUse, bytes: &u64| {
+        protocol.function == function && is_for(protocol, memory) && protocol.covers(*bytes)
+    };
+    let used = reported
+        .uses
+        .iter()
+        .filter(|protocol| chunks.iter().any(|bytes| serves(protocol, bytes)));
+    ServingProtocols {
+        protocols: used.cloned().collect(),
+        // The backends of NIXL do not report how they transfer the data of a request. An omitted protocol may be an
+        // emulation.
+        covers_all_chunks: matches!(transport, TransportSpec::Ucx(_))
+            && reported.omitted == 0
+            && chunks
+                .iter()
+                .all(|bytes| reported.uses.iter().any(|protocol| serves(protocol, bytes))),
+    }
+}
+
+/// Whether the library selects `protocol` for this kind of memory; a kind that it does not report may be any.
+fn is_for(protocol: &ProtocolUse, memory: MemoryKind) -> bool {
+    let on_gpu = memory == MemoryKind::Cuda;
+    protocol
+        .memory
+        .as_deref()
+        .is_none_or(|kind| (kind != "host") == on_gpu)
+}
+
+/// Name of the function that transfers data, in the records of the library; `None` if the library reports none.
+fn function(transport: &TransportSpec, operation: TransferOperation) -> Option<&'static str> {
+    use TransferOperation::{Read, Send, Write, WriteImmediate};
+    match (transport, operation) {
+        (TransportSpec::Ucx(ucx), Send) => Some(match ucx.messages {
+            UcxMessages::Tag => "ucp_tag_send",
+            UcxMessages::ActiveMessage => "ucp_am_send",
+        }),
+        (TransportSpec::Ucx(_), Write | WriteImmediate) => Some("ucp_put"),
+        (TransportSpec::Ucx(_), Read) => Some("ucp_get"),
+        (TransportSpec::Nixl(_), Write | WriteImmediate) => Some("nixl WRITE"),
+        (TransportSpec::Nixl(_), Read) => Some("nixl READ"),
+        (TransportSpec::Nixl(_), Send) => None,
+        (TransportSpec::Loopback(_) | TransportSpec::Libfabric(_) | TransportSpec::Verbs(_), _) => None,
+    }
+}
+
+/// Replaces `answer`, which states whether RMA operations are emulated according to the lanes, with the answer according
+/// to the protocols that served them. If a chunk has no protocol, an unknown answer remains unknown.
+pub fn refine_emulation(answer: Answer, found: &ServingProtocols) -> Answer {
+    match answer {
+        _ if found.protocols.iter().any(is_emulation) => Answer::True,
+        Answer::Unknown if found.covers_all_chunks => Answer::False,
+        known => known,
+    }
+}
+
+fn is_emulation(protocol: &ProtocolUse) -> bool {
+    protocol.description.starts_with(EMULATION)
+}
+
+/// Describes a protocol in `reported` that the spec excludes: it uses a transport that was not requested, or emulates RMA
+/// operations although emulation is denied.
+pub fn excluded(reported: &[ProtocolUse], ucx: &Ucx) -> Option<String> {
+    let other_transport = |lane: &str| !ucx.transports.iter().any(|requested| requested.serves(lane));
+    reported.iter().find_map(|protocol| {
+        let ProtocolUse {
+            function,
+            description,
+            lanes,
+            ..
+        } = protocol;
+        if transports(lanes).any(other_transport) {
+            return Some(format!(
+                "{function} used the protocol \"{description}\" over {lanes}"
+            ));
+        }
+        (ucx.emulation == UcxEmulation::Deny && is_emulation(protocol))
+            .then(|| format!("{function} used {description}, which spec.transport.ucx.emulation denies"))
+    })
+}
+
+/// Describes requests in `reported` that a NIXL backend other than `backend` served. A request whose backend NIXL did not
+/// report is not a contradiction.
+pub fn other_backend(reported: &[ProtocolUse], backend: NixlBackend) -> Option<String> {
+    let other = |protocol: &&ProtocolUse| protocol.lanes != backend.name() && protocol.lanes != "unknown";
+    reported.iter().find(other).map(|protocol| {
+        format!(
+            "{} was served by {} instead of {}",
+            protocol.function,
+            protocol.lanes,
+            backend.name()
+        )
+    })
+}
+
+/// Names of the transports in UCX's description of lanes, such as `50% on tcp/lo and 50% on rc_mlx5/mlx5_0:1`.
+fn transports(lanes: &str) -> impl Iterator<Item = &str> {
+    let words = lanes.split([' ', ',']);
+    words
+        .filter_map(|word| word.split_once('/'))
+        .map(|(transport, _)| transport)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::v1alpha1::{Loopback, UcxTransport};
+
+    use super::*;
+
+    fn protocol(function: &str, to_bytes: Option<u64>, description: &str, lanes: &str) -> ProtocolUse {
+        ProtocolUse {
+            function: function.to_owned(),
+            from_bytes: 1,
+            to_bytes,
+            memory: None,
+            description: description.to_owned(),
+            lanes: lanes.to_owned(),
+            count: 9,
+            steps: None,
+        }
+    }
+
+    #[test]
+    fn selects_the_protocols_of_the_operation_and_of_its_chunks() {
+        let ucx = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 2));
+        let mut reported = ReportedProtocols {
+            uses: vec![
+                protocol("ucp_put", Some(100), "zero-copy", "tcp/lo"),
+                protocol("ucp_put", Some(4096), "short", "tcp/lo"),
+                protocol("ucp_get", None, EMULATION, "tcp/lo"),
+            ],
+            omitted: 0,
+        };
+        let found = |operation, chunk, last| {
+            let found = serving(&reported, &ucx, operation, MemoryKind::Heap, [chunk, last]);
+            let descriptions = found.protocols.into_iter().map(|one| one.description);
+            (descriptions.collect::<Vec<_>>(), found.covers_all_chunks)
+        };
+        let expected = |descriptions: &[&str], covers_all| {
+            let owned = descriptions.iter().map(|&one| one.to_owned());
+            (owned.collect::<Vec<_>>(), covers_all)
+        };
+        assert_eq!(
+            found(TransferOperation::Write, 4096, 64),
+            expected(&["zero-copy", "short"], true)
+        );
+        assert_eq!(
+            found(TransferOperation::WriteImmediate, 4096, 4096),
+            expected(&["short"], true)
+        );
+        assert_eq!(
+            found(TransferOperation::Write, 8192, 64),
+            expected(&["zero-copy", "short"], false)
+        );
+        assert_eq!(found(TransferOperation::Write, 8192, 8192), expected(&[], false));
+        assert_eq!(
+            found(TransferOperation::Read, 8192, 8192),
+            expected(&[EMULATION], true)
+        );
+        reported.uses.push(ProtocolUse {
+            memory: Some("cuda".to_owned()),
+            ..protocol("ucp_put", Some(4096), EMULATION, "tcp/lo")
+        });
+        let on = |memory| {
+            let found = serving(&reported, &ucx, TransferOperation::Write, memory, [4096, 4096]);
+            refine_emulation(Answer::Unknown, &found)
+        };
+        assert_eq!(
+            (on(MemoryKind::Heap), on(MemoryKind::Cuda)),
+            (Answer::False, Answer::True)
+        );
+        reported.omitted = 1;
+        let write = serving(
+            &reported,
+            &ucx,
+            TransferOperation::Write,
+            MemoryKind::Heap,
+            [4096, 64],
+        );
+        assert_eq!((write.protocols.len(), write.covers_all_chunks), (2, false));
+        let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
+        let none = serving(
+            &reported,
+            &loopback,
+            TransferOperation::Read,
+            MemoryKind::Heap,
+            [1, 1],
+        );
+        assert_eq!(none, ServingProtocols::default());
+    }
+
+    #[test]
+    fn a_report_settles_an_unknown_answer() {
+        let with = |description, covers_all_chunks| ServingProtocols {
+            protocols: vec![protocol("ucp_put", None, description, "tcp/lo")],
+            covers_all_chunks,
+        };
+        for answer in [Answer::True, Answer::Unknown, Answer::False] {
+            assert_eq!(refine_emulation(answer, &ServingProtocols::default()), answer);
+            assert_eq!(refine_emulation(answer, &with(EMULATION, false)), Answer::True);
+        }
+        let direct = with("zero-copy", true);
+        assert_eq!(refine_emulation(Answer::Unknown, &direct), Answer::False);
+        // The lanes have no such operation, so the report must be about something else.
+        assert_eq!(refine_emulation(Answer::True, &direct), Answer::True);
+        assert_eq!(
+            refine_emulation(Answer::Unknown, &with("short", false)),
+            Answer::Unknown
+        );
+    }
+
+    #[test]
+    fn finds_requests_that_another_backend_served() {
+        let served_by = |name| [protocol("nixl WRITE", None, "requests prepared", name)];
+        assert_eq!(other_backend(&served_by("UCX"), NixlBackend::Ucx), None);
+        assert_eq!(other_backend(&served_by("unknown"), NixlBackend::Ucx), None);
+        let other = other_backend(&served_by("another backend"), NixlBackend::Ucx);
+        assert!(
+            other
+                .unwrap()
+                .contains("served by another backend instead of UCX")
+        );
+    }
+
+    #[test]
+    fn finds_what_the_spec_excludes() {
+        let mut ucx = Ucx::new(vec![UcxTransport::Tcp], 1);
+        let over = |lanes| [protocol("ucp_put", None, "zero-copy", lanes)];
+        assert_eq!(excluded(&over("tcp/lo"), &ucx), None);
+        assert_eq!(excluded(&over("50% on tcp/lo and 50% on tcp/eth0"), &ucx), None);
+        let mut rc = Ucx::new(vec![UcxTransport::Rc], 1);
+        assert_eq!(excluded(&over("rc_mlx5/mlx5_0:1"), &rc), None);
+        assert!(
+            excluded(&over("ud_mlx5/mlx5_0:1"), &rc).is_some(),
+            "ud only sets up connections"
+        );
+        rc.transports.push(UcxTransport::Ud);
+        assert_eq!(excluded(&over("ud_mlx5/mlx5_0:1"), &rc), None);
+        let other = excluded(&over("50% on tcp/lo, 50% on rc_mlx5/mlx5_0:1"), &ucx);
+        assert!(other.unwrap().contains("rc_mlx5/mlx5_0:1"));
+        let emulation = [protocol("ucp_put", None, EMULATION, "tcp/lo")];
+        assert!(excluded(&emulation, &ucx).unwrap().contains("denies"));
+        ucx.emulation = UcxEmulation::Allow;
+        assert_eq!(excluded(&emulation, &ucx), None);
+    }
+}

@@ -1,0 +1,327 @@
+//! Estimates the effects of the factors of a run and of their interactions. Performs no I/O.
+//!
+//! The statistical unit is the round, as in comparisons of arms: the effect of a round is the median over its pairs of
+//! the contrast of all combinations, and the interval is the exact one over the rounds. All effects of a scenario form a
+//! separate family.
+
+use std::collections::BTreeMap;
+
+use crds::v1alpha1::{FactorEffectKind, Metric, Optimization, Verdict};
+use serde::Serialize;
+
+use super::case_index::{CaseIndex, Unit};
+use super::{Comparison, Effect, Withheld, interval_percent};
+use crate::plan::Plan;
+use crate::stats::{
+    BetterDirection, Interval, Margin, StatsError, compare_paired, contrast, median_of, percent_change,
+    signed_rank,
+};
+use crate::stopping::Stopping;
+use crate::summarize::statistic;
+
+/// Effect of one factor or of several factors together on the primary metric of a scenario at one size.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FactorEffect {
+    /// Index of the scenario in the plan.
+    pub scenario: usize,
+    /// Message or transfer size in bytes.
+    pub size_bytes: u64,
+    /// Kind of the effect.
+    pub kind: FactorEffectKind,
+    /// The factors of the effect, in the order of the plan.
+    pub factors: Vec<Optimization>,
+    /// Number of rounds in which all combinations are valid.
+    pub rounds: usize,
+    /// Estimated effect; `None` if there is no such round.
+    pub effect: Option<Effect>,
+    /// Effect with its interval; `None` if there are too few rounds.
+    #[serde(serialize_with = "interval_percent")]
+    pub interval: Option<Interval>,
+    /// Verdict; `None` if it is withheld.
+    pub verdict: Option<Verdict>,
+    /// Reason why the verdict is withheld, or why there is no interval.
+    pub reason: Option<Withheld>,
+    /// For an interaction of two factors, the change in percent caused by the first factor without and with the second.
+    pub conditional_percent: Option<[f64; 2]>,
+}
+
+impl FactorEffect {
+    /// Whether all factors of the effect apply at its size.
+    pub fn is_applicable(&self) -> bool {
+        !matches!(self.reason, Some(Withheld::NotApplicable { .. }))
+    }
+
+    /// Lower and upper end of the interval, in percent.
+    pub fn interval_percent(&self) -> Option<(f64, f64)> {
+        self.interval.as_ref().map(Interval::percent)
+    }
+}
+
+/// An effect to estimate. `factors` is a set of binary digits: digit `i` stands for factor `i` of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Question {
+    kind: FactorEffectKind,
+    factors: usize,
+}
+
+impl Question {
+    /// The effects of `count` factors: the effect of each factor, the interactions, and, for more than two factors, the
+    /// combination of all factors. With two factors, the combination is their interaction.
+    fn all(count: usize) -> Vec<Self> {
+        let every = (1_usize << count) - 1;
+        let mut questions: Vec<Self> = (1..=every)
+            .map(|factors| Self {
+                kind: match factors.count_ones() {
+                    1 => FactorEffectKind::Main,
+                    _ => FactorEffectKind::Interaction,
+                },
+                factors,
+            })
+            .collect();
+        // Main effects first, then interactions of two factors.
+        questions.sort_by_key(|question| question.factors.count_ones());
+        if count > 2 {
+            questions.push(Self {
+                kind: FactorEffectKind::Combination,
+                factors: every,
+            });
+        }
+        questions
+    }
+
+    /// The effect in one round and pair, from the logarithms of all combinations.
+    fn contrast(self, values: &[f64]) -> f64 {
+        match self.kind {
+            FactorEffectKind::Main | FactorEffectKind::Interaction => contrast::effect(values, self.factors),
+            FactorEffectKind::Combination => contrast::departure(values, self.factors),
+        }
+    }
+}
+
+/// Estimates the effects at every size of every scenario, given all comparisons of the arms with the baseline. Empty
+/// without factors.
+pub(super) fn estimate(
+    plan: &Plan,
+    index: &CaseIndex<'_>,
+    stopping: &Stopping,
+    comparisons: &[Comparison],
+) -> Result<Vec<FactorEffect>, StatsError> {
+    let mut effects = Vec::new();
+    if plan.factors.is_empty() {
+        return Ok(effects);
+    }
+    let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
+    for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        let family = plan.family(planned.factor_effects)?;
+        let direction = BetterDirection::from(planned.primary);
+        for size_bytes in planned.sizes.iter().copied() {
+            let cell = Cell {
+                plan,
+                scenario,
+                size_bytes,
+            };
+            let rounds = cell.rounds(index, stopping, planned.primary);
+            let applicable = cell.applicability(comparisons);
+            let withheld = cell.withheld(comparisons);
+            for question in cell.questions(&applicable) {
+                let contrasts: Vec<f64> = of_rounds(&rounds, |values| question.contrast(values));
+                let mut result = compare_paired(&contrasts, &family, margin, direction);
+                if let Some(first) = stopping.awaited_first_analysis(plan) {
+                    result.await_analysis(first);
+                }
+                let reason = withheld
+                    .clone()
+                    .or_else(|| cell.not_applicable(question, &applicable))
+                    .or_else(|| {
+                        let missing = result.interval.as_ref().err()?;
+                        Some(match result.rounds {
+                            0 => Withheld::NoCommonRound,
+                            _ => Withheld::NoInterval {
+                                message: missing.to_string(),
+                            },
+                        })
+                    });
+                let keeps_verdict = matches!(reason, None | Some(Withheld::NoInterval { .. }));
+                effects.push(FactorEffect {
+                    scenario,
+                    size_bytes,
+                    kind: question.kind,
+                    factors: cell.optimizations(question.factors),
+                    rounds: result.rounds,
+                    effect: result.estimate.map(Effect::new),
+                    interval: result.interval.ok(),
+                    verdict: keeps_verdict.then_some(result.verdict),
+                    reason,
+                    conditional_percent: conditional(question, &rounds),
+                });
+            }
+        }
+    }
+    Ok(effects)
+}
+
+/// Logarithms of the primary metric of all combinations, by round and pair.
+type Rounds = BTreeMap<u32, Vec<Vec<f64>>>;
+
+/// One value for each round: the median over its pairs.
+fn of_rounds(rounds: &Rounds, value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let of_round = |pairs: &Vec<Vec<f64>>| {
+        let mut values: Vec<f64> = pairs.iter().map(|combinations| value(combinations)).collect();
+        median_of(&mut values)
+    };
+    rounds.values().filter_map(of_round).collect()
+}
+
+/// Change caused by the first factor of an interaction of two, without and with the second: Hodges-Lehmann estimates over
+/// the rounds, in percent.
+fn conditional(question: Question, rounds: &Rounds) -> Option<[f64; 2]> {
+    if question.kind != FactorEffectKind::Interaction || question.factors.count_ones() != 2 {
+        return None;
+    }
+    let first = 1 << question.factors.trailing_zeros();
+    let second = question.factors & !first;
+    let of_state = |state: usize| {
+        let values = of_rounds(rounds, |values| {
+            let [without, with] = contrast::conditional(values, first, second);
+            if state == 0 { without } else { with }
+        });
+        signed_rank::estimate(&values).map(percent_change)
+    };
+    Some([of_state(0)?, of_state(1)?])
+}
+
+/// One size of one scenario.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    plan: &'a Plan,
+    scenario: usize,
+    size_bytes: u64,
+}
+
+impl Cell<'_> {
+    /// Number of combinations of the factors. The number of a combination is the index of its arm.
+    fn combinations(self) -> usize {
+        1 << self.plan.factors.len()
+    }
+
+    /// Values of the rounds in which a pair has valid cases of all combinations, up to the earliest analysis at which
+    /// one of their comparisons ended.
+    fn rounds(self, index: &CaseIndex<'_>, stopping: &Stopping, primary: Metric) -> Rounds {
+        let mut rounds = Rounds::new();
+        let Some(planned) = self.plan.scenarios.get(self.scenario) else {
+            return rounds;
+        };
+        let arms = 1..self.combinations();
+        let last_rounds =
+            arms.map(|arm| stopping.last_round(self.plan, (self.scenario, self.size_bytes, arm)));
+        let last = last_rounds.flatten().min().unwrap_or(u32::MAX);
+        let (from, to) = (
+            (self.scenario, self.size_bytes, self.plan.baseline, 0, (0, 0)),
+            (
+                self.scenario,
+                self.size_bytes,
+                self.plan.baseline,
+                last,
+                (u32::MAX, u32::MAX),
+            ),
+        );
+        let log = |arm: usize, cases: &Unit<'_>| {
+            let moves_payload = self.plan.moves_payload(planned, arm, self.size_bytes);
+            let value = statistic(&planned.assignment.workload, moves_payload, cases, primary);
+            value
+                .filter(|value| value.is_finite() && *value > 0.0)
+                .map(f64::ln)
+        };
+        for ((_, _, _, round, pair), _) in index.range(from..=to) {
+            let values: Option<Vec<f64>> = (0..self.combinations())
+                .map(|arm| {
+                    let cases = index.get(&(self.scenario, self.size_bytes, arm, *round, *pair))?;
+                    log(arm, cases)
+                })
+                .collect();
+            if let Some(values) = values {
+                rounds.entry(*round).or_default().push(values);
+            }
+        }
+        rounds
+    }
+
+    fn optimizations(self, factors: usize) -> Vec<Optimization> {
+        let named = self.plan.factors.iter().enumerate();
+        let named = named.filter(|(index, _)| factors >> index & 1 == 1);
+        named.map(|(_, factor)| *factor).collect()
+    }
+
+    fn comparison(self, comparisons: &[Comparison], arm: usize) -> Option<&Comparison> {
+        comparisons.iter().find(|one| {
+            one.primary && (one.scenario, one.size_bytes, one.arm) == (self.scenario, self.size_bytes, arm)
+        })
+    }
+
+    /// Whether each factor applies at this size, with the reason if it does not.
+    fn applicability(self, comparisons: &[Comparison]) -> Vec<Result<(), String>> {
+        let factors = 0..self.plan.factors.len();
+        let of_factor = |factor: usize| {
+            let single = self.comparison(comparisons, 1 << factor);
+            match single.and_then(|one| one.reason.as_ref()) {
+                Some(Withheld::Identical { message } | Withheld::NotApplicable { message }) => {
+                    Err(message.clone())
+                }
+                _ => Ok(()),
+            }
+        };
+        factors.map(of_factor).collect()
+    }
+
+    /// The effects to estimate. The combination includes the factors that apply at this size.
+    fn questions(self, applicable: &[Result<(), String>]) -> Vec<Question> {
+        let mut questions = Question::all(self.plan.factors.len());
+        let applying = applicable.iter().enumerate().filter(|(_, one)| one.is_ok());
+        let applying = applying.fold(0, |set, (factor, _)| set | 1 << factor);
+        for question in &mut questions {
+            // A combination needs at least two applicable factors. Otherwise, the reason states why the other factors do
+            // not apply.
+            if question.kind == FactorEffectKind::Combination && usize::count_ones(applying) >= 2 {
+                question.factors = applying;
+            }
+        }
+        questions
+    }
+
+    fn not_applicable(self, question: Question, applicable: &[Result<(), String>]) -> Option<Withheld> {
+        let mut factors = applicable.iter().enumerate();
+        factors.find_map(|(factor, result)| {
+            let message = result.as_ref().err()?;
+            (question.factors >> factor & 1 == 1).then(|| Withheld::NotApplicable {
+                message: message.clone(),
+            })
+        })
+    }
+
+    /// Reason why no effect at this size can be trusted: the reason of the first combination whose verdict is withheld
+    /// for a reason other than that it does not apply.
+    fn withheld(self, comparisons: &[Comparison]) -> Option<Withheld> {
+        let mut arms = 1..self.combinations();
+        arms.find_map(|arm| {
+            let comparison = self.comparison(comparisons, arm)?;
+            let reason = comparison.reason.as_ref()?;
+            let blocks = comparison.is_untrusted()
+                || comparison.is_suspect()
+                || matches!(reason, Withheld::NotEngaged { .. });
+            blocks.then(|| reason.clone())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plan_and_comparison_agree_on_the_number_of_effects() {
+        for factors in 1..=crds::v1alpha1::Factors::MAX {
+            assert_eq!(Question::all(factors).len(), contrast::effect_count(factors));
+        }
+    }
+}

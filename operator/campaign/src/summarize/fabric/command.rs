@@ -1,0 +1,161 @@
+//! Proof of the fabric for a command, whose bytes the runner neither posts nor counts.
+//!
+//! The interfaces of the rails of a worker must have counted at least the number of transferred bytes that the tool
+//! reports. The tool does not report the direction, so the larger of the bytes sent and received counts. Log lines in
+//! which a library reports a different path contradict the fabric.
+
+use command_output::log;
+use crds::assignment::Pass;
+use crds::record::{CommandLog, CommandReport};
+use crds::v1alpha1::FabricProof;
+
+use super::{COVERAGE, hosts, software};
+use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
+use crate::plan::Plan;
+use crate::summarize::CaseProof;
+
+/// Names in the lanes of UCX and NCCL that denote a path through the sockets of the kernel.
+const SOCKET_LANES: [&str; 3] = ["tcp/", "NET/Socket", "network Socket"];
+
+/// Proof of one measured case of a command.
+pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Measured) -> CaseProof {
+    let posted = measured.initiator.posted.as_ref();
+    let report = posted
+        .and_then(|posted| posted.command.clone())
+        .unwrap_or_default();
+    let logs: Vec<_> = logs(reports, case).collect();
+    if let Some(reason) = contradiction(plan, case, &report, &logs) {
+        return CaseProof {
+            proof: FabricProof::Contradicted,
+            reason,
+        };
+    }
+    let declared = |reason: String| CaseProof {
+        proof: FabricProof::Declared,
+        reason,
+    };
+    let Some(payload) = report.payload_bytes else {
+        return declared("the tool does not report the number of transferred bytes".to_owned());
+    };
+    let sides = [&measured.initiator, &measured.target];
+    if sides.iter().all(|side| side.interfaces.is_empty()) {
+        return declared("the rails of the transport use no interface with byte counters".to_owned());
+    }
+    if let Some(looped) = software::looped_back(measured, &hosts(reports, case)) {
+        return looped;
+    }
+    let counted = |side: &&Side| {
+        let bytes = side.interfaces.iter().map(software::counted_bytes);
+        let (sent, received) = bytes.fold((0_u64, 0_u64), |sum, one| {
+            (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+        });
+        sent.max(received)
+    };
+    let with_counters = sides.iter().filter(|side| !side.interfaces.is_empty());
+    let least = with_counters.clone().map(counted).min().unwrap_or(0);
+    let mut names: Vec<String> = with_counters
+        .flat_map(|side| &side.interfaces)
+        .map(software::counters)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = names.join(", ");
+    if (least as f64) < payload as f64 * COVERAGE {
+        return CaseProof {
+            proof: FabricProof::Contradicted,
+            reason: format!(
+                "{names} counted {least} bytes, but the command reports {payload} bytes: it uses a different path \
+                 than the rails of the transport"
+            ),
+        };
+    }
+    if let Some((initiator, target)) = concurrent_pair(reports, case, measured) {
+        return declared(format!(
+            "ranks {initiator} and {target} ran a command on the same host at the same time, and {names} counted the bytes \
+             of both"
+        ));
+    }
+    if has_log(plan, case) && logs.is_empty() {
+        return declared(
+            "the command failed in round 0, so that the log in which its library names the path of the data is missing"
+                .to_owned(),
+        );
+    }
+    CaseProof {
+        proof: FabricProof::Verified,
+        reason: format!("the byte counters of {names} cover the payload that the command reports"),
+    }
+}
+
+/// Whether the command is also executed in round 0 with the log of its library.
+fn has_log(plan: &Plan, case: &Case) -> bool {
+    plan.scenarios.get(case.scenario).is_some_and(|scenario| {
+        let tool = scenario.assignment.workload.command().map(|command| command.tool);
+        scenario.integrity && tool.is_some_and(log::is_read)
+    })
+}
+
+/// The logs of the executions in round 0 for the scenario, size, arm and pair of `case`.
+fn logs<'a>(reports: &'a Reports, case: &Case) -> impl Iterator<Item = &'a CommandLog> {
+    let key = |case: &Case| {
+        (
+            case.scenario,
+            case.size_bytes,
+            case.arm,
+            case.initiator,
+            case.target,
+        )
+    };
+    let of_case = key(case);
+    let checks = reports
+        .cases
+        .iter()
+        .filter(move |other| other.pass == Pass::Integrity && key(other) == of_case);
+    checks.filter_map(|other| match &other.outcome {
+        CaseOutcome::Checked(checked) => checked.command.as_ref(),
+        CaseOutcome::Measured(_) | CaseOutcome::Failed(_) => None,
+    })
+}
+
+/// Contradiction between the log lines of the command and the requested fabric, in this case or in the `logs` of the
+/// executions in round 0.
+fn contradiction(plan: &Plan, case: &Case, report: &CommandReport, logs: &[&CommandLog]) -> Option<String> {
+    if let Some(line) = report.fallbacks.first() {
+        return Some(format!("the command reports a different path: {line}"));
+    }
+    logs.iter().find_map(|log| {
+        if let Some(line) = log.fallbacks.first() {
+            return Some(format!("the log of round 0 reports a different path: {line}"));
+        }
+        let arm = plan.arms.get(case.arm)?;
+        let uses_devices = plan.transport_of(arm).uses_rdma_devices();
+        let is_socket = |lane: &&String| SOCKET_LANES.iter().any(|word| lane.contains(word));
+        let only_sockets = !log.lanes.is_empty() && log.lanes.iter().all(|lane| is_socket(&lane));
+        let lane = log.lanes.first().filter(|_| uses_devices && only_sockets)?;
+        Some(format!(
+            "the transport of the arm uses RDMA devices, but the log of round 0 reports {lane}"
+        ))
+    })
+}
+
+/// Another pair that ran a command at the same time, if one of its hosts is also a host of `case`.
+fn concurrent_pair(reports: &Reports, case: &Case, measured: &Measured) -> Option<(u32, u32)> {
+    let end = |case: &Case, measured: &Measured| {
+        let window = measured.initiator.window_nanos.max(measured.target.window_nanos);
+        case.started_nanos.saturating_add(window)
+    };
+    let own_hosts = hosts(reports, case);
+    let same_block = reports.cases.iter().filter(|other| {
+        (other.leg, other.attempt, other.block, other.arm) == (case.leg, case.attempt, case.block, case.arm)
+            && (other.initiator, other.target) != (case.initiator, case.target)
+    });
+    let mut concurrent = same_block.filter(|other| match &other.outcome {
+        CaseOutcome::Measured(theirs) => {
+            other.started_nanos < end(case, measured) && case.started_nanos < end(other, theirs)
+        }
+        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => false,
+    });
+    concurrent
+        .find(|other| hosts(reports, other).iter().any(|host| own_hosts.contains(host)))
+        .map(|other| (other.initiator, other.target))
+}

@@ -1,0 +1,161 @@
+//! Validates scenarios with commands: placeholders, readiness, patterns and metrics, and the arguments of the variants.
+
+use command_output::{LinePattern, check_pattern, template};
+use crds::assignment::{CommandWorkload, Workload};
+use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
+
+use super::ProblemKind;
+use super::problem::Reporter;
+
+/// The workload of a command.
+pub(super) fn workload(given: &Command) -> Workload {
+    Workload::Command(CommandWorkload {
+        tool: given.tool,
+        server: given.server.clone(),
+        client: given.client.clone(),
+        ready: given.ready.clone(),
+        port: given.port,
+        pattern: given.pattern.clone(),
+        timeout_seconds: given.timeout_seconds,
+    })
+}
+
+/// Reports placeholders that have no value, servers whose readiness cannot be observed, outputs that cannot be parsed,
+/// and arguments of variants that no command uses.
+pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
+    for (index, scenario) in spec.scenarios.iter().enumerate() {
+        if let Some(given) = &scenario.command {
+            let path = format!("spec.scenarios[{index}]");
+            check_scenario(&path, scenario, given, spec, report);
+        }
+    }
+    let mut commands = spec
+        .scenarios
+        .iter()
+        .filter_map(|scenario| scenario.command.as_ref());
+    let uses_arguments = commands.any(uses_arguments);
+    for (index, variant) in spec.variants.iter().enumerate() {
+        let path = format!("spec.variants[{index}].arguments");
+        if !variant.arguments.is_empty() && !uses_arguments {
+            report.add(path.clone(), ProblemKind::ArgumentsWithoutCommand);
+        }
+        check_arguments(&path, &variant.arguments, false, report);
+    }
+}
+
+fn uses_arguments(given: &Command) -> bool {
+    given
+        .server
+        .iter()
+        .chain(&given.client)
+        .any(|argument| argument == template::ARGUMENTS)
+}
+
+fn check_scenario(
+    path: &str,
+    scenario: &Scenario,
+    given: &Command,
+    spec: &BenchmarkRunSpec,
+    report: &mut Reporter,
+) {
+    let field = |name: &str| format!("{path}.command.{name}");
+    check_arguments(&field("server"), &given.server, true, report);
+    check_arguments(&field("client"), &given.client, true, report);
+    for (name, arguments) in [("server", &given.server), ("client", &given.client)] {
+        if arguments
+            .first()
+            .is_some_and(|program| program.contains('{') || program.is_empty())
+        {
+            report.add(format!("{}[0]", field(name)), ProblemKind::ProgramOfCommand);
+        }
+    }
+    if given.sizes.len() > 1 && !template::contains(&given.client, "size") {
+        report.add(field("client"), ProblemKind::SizesWithoutPlaceholder);
+    }
+    match (&given.ready, given.server.is_empty()) {
+        (Some(_), true) => report.add(field("ready"), ProblemKind::ReadyWithoutServer),
+        (Some(ready), false) => {
+            if let Err(problem) = LinePattern::new(ready) {
+                let problem = problem.to_string();
+                report.add(field("ready"), ProblemKind::CommandPattern { problem });
+            }
+        }
+        (None, false) if !template::contains(&given.server, "port") => {
+            report.add(field("server"), ProblemKind::NoReadiness);
+        }
+        (None, _) => {}
+    }
+    check_output(path, scenario, given, report);
+    if scenario.memory != MemoryKind::Heap {
+        report.add(format!("{path}.memory"), ProblemKind::MemoryOfCommand);
+    }
+    let deadline = spec.run_policy.case_deadline_seconds;
+    // The case also starts and stops the processes.
+    if given.timeout_seconds.saturating_add(CASE_SECONDS) > deadline {
+        let kind = ProblemKind::TimeoutOfCommand {
+            given: given.timeout_seconds,
+            max: deadline.saturating_sub(CASE_SECONDS),
+        };
+        report.add(field("timeoutSeconds"), kind);
+    }
+}
+
+/// Time that a case needs in addition to the execution, in seconds.
+const CASE_SECONDS: u32 = 10;
+
+fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
+    let metric_path = format!("{path}.primaryMetric");
+    match scenario.primary_metric {
+        None => report.add(metric_path.clone(), ProblemKind::NoMetricOfCommand),
+        Some(Metric::ReportedLatency) if given.tool == CommandTool::TransferEngineBench => {
+            let (tool, metric) = (given.tool, Metric::ReportedLatency);
+            report.add(metric_path.clone(), ProblemKind::MetricOfTool { tool, metric });
+        }
+        Some(_) => {}
+    }
+    let pattern_path = format!("{path}.command.pattern");
+    match (&given.pattern, given.tool) {
+        (None, CommandTool::Regex) => report.add(pattern_path, ProblemKind::RegexWithoutPattern),
+        (Some(_), tool) if tool != CommandTool::Regex => {
+            report.add(pattern_path, ProblemKind::PatternWithoutRegex { tool });
+        }
+        (Some(pattern), _) => {
+            if let Err(error) = check_pattern(pattern) {
+                let problem = error.problem.to_string();
+                let path = format!("{pattern_path}.{}", error.field);
+                report.add(path, ProblemKind::CommandPattern { problem });
+            }
+            let metric = scenario.primary_metric;
+            let has_metric = match metric {
+                Some(Metric::ReportedLatency) => pattern.latency_unit.is_some(),
+                Some(Metric::ReportedBandwidth) => pattern.bandwidth_unit.is_some(),
+                _ => true,
+            };
+            if let Some(metric) = metric.filter(|_| !has_metric) {
+                let tool = given.tool;
+                report.add(metric_path, ProblemKind::MetricOfTool { tool, metric });
+            }
+        }
+        (None, _) => {}
+    }
+}
+
+/// `{arguments}` must not be part of the arguments of a variant, which replace it.
+fn check_arguments(path: &str, arguments: &[String], may_nest: bool, report: &mut Reporter) {
+    for (index, argument) in arguments.iter().enumerate() {
+        let nested = argument == template::ARGUMENTS && !may_nest;
+        let problem = match template::check(argument) {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if nested => {
+                Some("{arguments} cannot be part of the arguments that replace it".to_owned())
+            }
+            Ok(()) if argument.contains('\0') => {
+                Some("an argument cannot contain a NUL character".to_owned())
+            }
+            Ok(()) => None,
+        };
+        if let Some(problem) = problem {
+            report.add(format!("{path}[{index}]"), ProblemKind::Placeholder { problem });
+        }
+    }
+}

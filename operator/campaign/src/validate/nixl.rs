@@ -1,0 +1,76 @@
+//! Checks the fields of a NIXL transport that depend on each other or on the scenarios.
+
+use crds::assignment::Workload;
+use crds::units::Size;
+use crds::v1alpha1::{
+    Nixl, NixlDescriptors, NixlRequests, PingPongOperation, TransferOperation, TransportSpec,
+};
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario, once_each};
+
+/// Reports scenarios and descriptors that NIXL cannot transfer. Does nothing for other libraries.
+pub(super) fn check(
+    path: &str,
+    transport: &TransportSpec,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    let TransportSpec::Nixl(nixl) = transport else {
+        return;
+    };
+    let path = format!("{path}.nixl");
+    check_operations(&path, scenarios, report);
+    if let Some(descriptors) = nixl.descriptors {
+        check_descriptors(&path, nixl, descriptors, scenarios, report);
+    }
+}
+
+/// Reports scenarios with messages, which NIXL does not transfer.
+fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    for scenario in once_each(scenarios) {
+        let sends = match &scenario.assignment.workload {
+            Workload::PingPong(work) => work.operation == PingPongOperation::Send,
+            Workload::Transfer(work) => work.operation == TransferOperation::Send,
+            Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
+            Workload::ParameterServing(_) | Workload::Command(_) => false,
+        };
+        if sends {
+            report.add(
+                format!("spec.scenarios[{}]", scenario.index),
+                ProblemKind::MessagesOverNixl {
+                    path: path.to_owned(),
+                },
+            );
+        }
+    }
+}
+
+fn check_descriptors(
+    path: &str,
+    nixl: &Nixl,
+    descriptors: NixlDescriptors,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    let field = format!("{path}.descriptors");
+    if descriptors.merge && nixl.requests == NixlRequests::Created {
+        report.add(format!("{field}.merge"), ProblemKind::MergeOfCreatedRequests);
+    }
+    let max_bytes = descriptors.max_bytes.bytes();
+    if max_bytes == 0 {
+        let advice = "Set it to the maximum size of a descriptor, or remove descriptors";
+        report.add(format!("{field}.maxBytes"), ProblemKind::NoBytes { advice });
+        return;
+    }
+    let largest = scenarios.iter().flat_map(|scenario| &scenario.sizes).max();
+    if let Some(size) = largest.filter(|size| size.div_ceil(max_bytes) > NixlDescriptors::MAX_COUNT) {
+        report.add(
+            format!("{field}.maxBytes"),
+            ProblemKind::TooManyDescriptors {
+                size: Size(*size),
+                count: size.div_ceil(max_bytes),
+            },
+        );
+    }
+}

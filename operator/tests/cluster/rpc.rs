@@ -1,0 +1,86 @@
+//! The examples of calls and of the memory of consumers between pods.
+
+use crds::units::Size;
+use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
+
+use super::example::example;
+use super::test_namespace::TestNamespace;
+
+/// The example with two rounds.
+fn short(name: &str) -> BenchmarkRun {
+    let mut run = example(name);
+    run.spec.sampling.rounds = Some(2);
+    run
+}
+
+fn result<'a>(status: &'a BenchmarkRunStatus, scenario: &str, size_bytes: u64, arm: &str) -> &'a ArmResult {
+    let mut results = status.results.iter();
+    let found = results
+        .find(|one| (one.scenario.as_str(), one.size_bytes, one.arm.as_str()) == (scenario, size_bytes, arm));
+    found.unwrap_or_else(|| panic!("no result of {scenario} {size_bytes} {arm}: {status:#?}"))
+}
+
+fn assert_successful(one: &ArmResult) {
+    let call = one.call.unwrap();
+    assert_eq!(
+        (call.section, one.valid_rounds),
+        (CallSection::Successful, 2),
+        "{one:?}"
+    );
+}
+
+#[tokio::test]
+async fn calls_stay_in_a_pod_or_cross_the_fabric() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    namespace.create(&short("rpc")).await;
+    let status = namespace.wait_for_completion("rpc").await;
+    for one in &status.results {
+        assert_successful(one);
+        assert_eq!(one.fabric, None, "{one:?}");
+    }
+    let p50 = |arm| result(&status, "large-data", 50_000_000, arm).p50_nanos.unwrap();
+    assert!(p50("shared-memory") * 5 < p50("unix-socket"));
+    namespace.create(&short("rpc-transports")).await;
+    let status = namespace.wait_for_completion("rpc-transports").await;
+    for one in &status.results {
+        assert_successful(one);
+        let is_local = ["unix-socket", "tcp"].contains(&one.arm.as_str()) || one.arm.starts_with("control");
+        let expected = (!is_local).then_some(FabricProof::Verified);
+        assert_eq!(one.fabric, expected, "{one:?}");
+        println!("{} {} {}: {:?}", one.scenario, one.size_bytes, one.arm, one.call);
+    }
+    namespace.delete().await;
+}
+
+#[tokio::test]
+async fn consumers_in_a_pod_share_a_tensor() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let mut run = short("memory-footprint");
+    run.spec.scenarios.truncate(2);
+    for scenario in &mut run.spec.scenarios {
+        if let Some(footprint) = &mut scenario.memory_footprint {
+            footprint.sizes = vec![Size(1 << 20), Size(8 << 20)];
+        }
+    }
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("memory-footprint").await;
+    for one in &status.results {
+        let found = one.footprint.unwrap();
+        println!("{} {} {}: {found:?}", one.scenario, one.size_bytes, one.arm);
+        assert_eq!(
+            (found.section, one.valid_rounds),
+            (CallSection::Successful, 2),
+            "{one:?}"
+        );
+        let copies = found.tensor_bytes.unwrap() as f64 / one.size_bytes as f64;
+        let expected = if one.arm == "shared" {
+            1.0
+        } else {
+            f64::from(found.consumers) + 1.0
+        };
+        assert!((copies / expected - 1.0).abs() < 0.01, "{one:?}");
+    }
+    namespace.delete().await;
+}

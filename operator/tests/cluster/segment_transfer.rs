@@ -1,0 +1,65 @@
+//! The examples of segment transfers between pods, over UCX and libfabric.
+
+use crds::units;
+use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof};
+
+use super::example::example;
+use super::test_namespace::TestNamespace;
+
+/// The scenarios of both examples in one run with two short rounds.
+fn suite() -> BenchmarkRun {
+    let [mut suite, mut mix] = ["segment-transfer", "segment-transfer-mix"].map(example);
+    suite.metadata.name = Some("segments".to_owned());
+    suite.spec.scenarios.append(&mut mix.spec.scenarios);
+    for scenario in &mut suite.spec.scenarios {
+        let segment = scenario.segment_transfer.as_mut().unwrap();
+        segment.duration = units::Duration(std::time::Duration::from_millis(500));
+    }
+    suite.spec.sampling.rounds = Some(2);
+    suite
+}
+
+#[tokio::test]
+async fn segment_transfers_run_between_pods() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let run = suite();
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("segments").await;
+    let of = |scenario: &str| -> Vec<&ArmResult> {
+        let results = status.results.iter();
+        results.filter(|one| one.scenario == scenario).collect()
+    };
+    for (scenario, sizes) in [("segment-read", 1), ("segment-mix", 3)] {
+        let results = of(scenario);
+        for arm in ["ucx", "libfabric"] {
+            let of_arm = results.iter().filter(|one| one.arm == arm);
+            assert_eq!(of_arm.count(), sizes, "{status:#?}");
+        }
+        for result in results {
+            println!(
+                "{scenario} {} B {}: {:?} B/s, first batch {:?} ns, reads {:?}",
+                result.size_bytes,
+                result.arm,
+                result.bytes_per_second,
+                result.first_batch_nanos,
+                result.read_back
+            );
+            assert_eq!(
+                (result.valid_rounds, result.fabric),
+                (2, Some(FabricProof::Verified)),
+                "{result:?}"
+            );
+            assert!(
+                result.bytes_per_second.is_some() && result.first_batch_nanos.is_some(),
+                "{result:?}"
+            );
+            assert_eq!(
+                result.read_back.is_some(),
+                scenario == "segment-mix",
+                "{result:?}"
+            );
+        }
+    }
+    namespace.delete().await;
+}

@@ -1,0 +1,69 @@
+"""Decides whether the bytes that a command reports used the requested fabric."""
+
+from .endpoints import is_requested
+from .traffic import COVERAGE, counted, is_looped_back
+
+# Tools whose library logs the path of the data in round 0.
+LOGGED = ("UcxPerftest", "Nixlbench", "NcclTests")
+SOCKETS = ("tcp/", "NET/Socket", "network Socket")
+
+
+def proof(case, cases, checks, records, endpoints, transport):
+    """The proof of a measured case. `checks` are the cases of the integrity pass, in which the command logs its path."""
+    facts = [endpoints.of_case(case, rank) for rank in case.pair]
+    report = (case.sides[0].get("posted") or {}).get("command") or {}
+    logs = [one.record["result"].get("checked", {}).get("command") for one in checks if is_same(one, case)]
+    logs = [log for log in logs if log is not None]
+    if not all(is_requested(one, transport) for one in facts if one) or report.get("fallbacks"):
+        return "Contradicted"
+    if any(contradicts(log, transport) for log in logs):
+        return "Contradicted"
+    interfaces = [side.get("interfaces") or [] for side in case.sides]
+    payload = report.get("payloadBytes")
+    if payload is None or not any(interfaces) or is_looped_back(case, records):
+        return "Declared"
+    if min(largest(one) for one in interfaces if one) < payload * COVERAGE:
+        return "Contradicted"
+    if any(is_concurrent(case, other, records) for other in cases):
+        return "Declared"
+    scenario = case.scenario
+    return "Declared" if scenario.integrity and scenario.tool in LOGGED and not logs else "Verified"
+
+
+def is_same(check, case):
+    return (check.key, check.pair) == (case.key, case.pair)
+
+
+def contradicts(log, transport):
+    """Whether a log reports a different path, or only sockets for a transport with RDMA devices."""
+    lanes = log.get("lanes") or []
+    sockets = lanes and all(any(word in lane for word in SOCKETS) for lane in lanes)
+    return bool(log.get("fallbacks")) or bool(sockets and uses_devices(transport))
+
+
+def uses_devices(transport):
+    libfabric, ucx = transport.get("libfabric") or {}, transport.get("ucx") or {}
+    named = libfabric.get("provider") in ("efa", "efa-direct", "verbs")
+    lanes = set(ucx.get("transports") or []) - {"tcp", "shm", "sm", "self", "posix", "sysv", "cma", "cuda_copy", "cuda_ipc"}
+    return named or bool(lanes) or "verbs" in transport or "nixl" in transport
+
+
+def largest(interfaces):
+    """Bytes that the interfaces of a side sent or received, whichever is more."""
+    return max(map(sum, zip(*map(counted, interfaces), strict=True)))
+
+
+def is_concurrent(case, other, records):
+    """Whether another pair ran a command on the same host at the same time."""
+    same = (other.record["block"], other.key[2], other.stream) == (case.record["block"], case.key[2], case.stream)
+    if not same or not other.measured or other.pair == case.pair or hosts(case, records).isdisjoint(hosts(other, records)):
+        return False
+    return case.record["startedNanos"] < end(other) and other.record["startedNanos"] < end(case)
+
+
+def end(case):
+    return case.record["startedNanos"] + max(side["windowNanos"] for side in case.sides)
+
+
+def hosts(case, records):
+    return {records.host(case.stream, rank) for rank in case.pair}

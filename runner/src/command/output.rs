@@ -1,0 +1,104 @@
+//! Output of a command, collected by a thread for each of its two streams, with a limit. Output beyond the limit is read
+//! and discarded, so that the command does not block. Performs I/O.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use command_output::MAX_OUTPUT_BYTES;
+
+/// The collected output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output, followed by standard error.
+    pub text: String,
+    /// Whether a stream exceeded the limit.
+    pub is_truncated: bool,
+}
+
+/// One stream that is being collected.
+pub(super) struct Stream {
+    collected: Arc<Mutex<CollectedBytes>>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct CollectedBytes {
+    bytes: Vec<u8>,
+    is_truncated: bool,
+}
+
+impl Stream {
+    /// Collects `stream` until it ends.
+    pub(super) fn collect(mut stream: impl Read + Send + 'static) -> io::Result<Self> {
+        let collected = Arc::new(Mutex::new(CollectedBytes::default()));
+        let shared = Arc::clone(&collected);
+        let collect = move || {
+            let mut chunk = [0; 4096];
+            loop {
+                match stream.read(&mut chunk) {
+                    Ok(0) => return,
+                    Ok(count) => add(&shared, &chunk[..count]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        };
+        Ok(Self {
+            collected,
+            thread: thread::Builder::new().name("output".into()).spawn(collect)?,
+        })
+    }
+
+    /// Whether the stream has ended, so that nothing more will be collected.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+fn add(shared: &Mutex<CollectedBytes>, bytes: &[u8]) {
+    let mut collected = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = MAX_OUTPUT_BYTES - collected.bytes.len();
+    collected.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    collected.is_truncated |= bytes.len() > room;
+}
+
+/// Returns the content of `streams` so far.
+pub(super) fn content_of(streams: &[Stream]) -> Output {
+    let mut output = Output::default();
+    for stream in streams {
+        let collected = stream.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        output.text.push_str(&String::from_utf8_lossy(&collected.bytes));
+        if !output.text.is_empty() && !output.text.ends_with('\n') {
+            output.text.push('\n');
+        }
+        output.is_truncated |= collected.is_truncated;
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_joined_and_bounded() {
+        let collect = |bytes: Vec<u8>| Stream::collect(io::Cursor::new(bytes)).unwrap();
+        let streams = [collect(b"out".to_vec()), collect(b"err\xff\n".to_vec())];
+        while !streams.iter().all(Stream::has_ended) {
+            thread::yield_now();
+        }
+        assert_eq!(content_of(&streams).text, "out\nerr\u{fffd}\n");
+        assert!(!content_of(&streams).is_truncated);
+        let long = [collect(vec![b'x'; MAX_OUTPUT_BYTES + 1])];
+        while !long[0].has_ended() {
+            thread::yield_now();
+        }
+        assert_eq!(
+            content_of(&long).text.len(),
+            MAX_OUTPUT_BYTES + 1,
+            "and a line feed"
+        );
+        assert!(content_of(&long).is_truncated);
+    }
+}

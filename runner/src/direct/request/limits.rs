@@ -1,0 +1,90 @@
+//! Requests that a server accepts.
+
+use crds::units::Size;
+use crds::v1alpha1::MemoryKind;
+
+use super::transport::RequestedTransport;
+
+/// Maximum size of a message by default.
+pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
+
+/// Requests that a server accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Accepted scenarios.
+    pub accepted: AcceptedScenarios,
+    /// The only transport that is accepted. If unset, every transport is accepted.
+    pub transport: Option<RequestedTransport>,
+}
+
+/// Scenarios that a server accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptedScenarios {
+    /// The scenarios of the Starway benchmark suite.
+    Suite {
+        /// Maximum size of a message.
+        max_bytes: Size,
+    },
+    /// Batches of requests to the registered segment of a target.
+    Segment(SegmentLimits),
+}
+
+/// Commands of fabricbench-runner that work together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Command that connects and sends the request.
+    pub client: &'static str,
+    /// Command that listens.
+    pub server: &'static str,
+}
+
+impl Roles {
+    /// The commands of the Starway benchmark suite.
+    pub const SUITE: Self = Self {
+        client: "connect",
+        server: "serve",
+    };
+    /// The commands of segments.
+    pub const SEGMENT: Self = Self {
+        client: "initiator",
+        server: "target",
+    };
+}
+
+impl AcceptedScenarios {
+    /// The commands of these scenarios.
+    pub fn roles(&self) -> Roles {
+        match self {
+            Self::Suite { .. } => Roles::SUITE,
+            Self::Segment(_) => Roles::SEGMENT,
+        }
+    }
+}
+
+/// Registered segment of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentLimits {
+    /// Name of the segment.
+    pub name: String,
+    /// Random identifier of the execution of the target, in hexadecimal.
+    pub run: String,
+    /// Number of threads.
+    pub threads: u32,
+    /// Maximum number of bytes that one thread may address in a batch.
+    pub batch_bytes: u64,
+    /// Kind of memory.
+    pub memory: MemoryKind,
+    /// Maximum duration of a session, in seconds.
+    pub time_limit_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            accepted: AcceptedScenarios::Suite {
+                max_bytes: DEFAULT_MAX_BYTES,
+            },
+            transport: None,
+        }
+    }
+}

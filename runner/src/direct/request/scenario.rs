@@ -1,0 +1,158 @@
+//! A scenario with its settings and their bounds. Performs no I/O.
+
+use crds::assignment::{CountedWorkload, Extent, Workload};
+use crds::units::Size;
+use crds::v1alpha1::{LargeArray, PingpongFlag, SegmentTransfer, SmallMessages, StreamingDuplex};
+use serde::{Deserialize, Serialize};
+use snafu::ensure;
+
+use super::bounds::{MAX_OPERATIONS, RequestError, RequestSnafu, operations, size, warmup, within};
+
+/// What limits the size of a message.
+const SERVER_LIMIT: &str = "limit of the server: --max-bytes";
+
+/// Scenario with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RequestedScenario {
+    /// One-way bandwidth of one large message at a time.
+    LargeArray(LargeArray),
+    /// Batches of small messages.
+    SmallMessages(SmallMessages),
+    /// Round trips of one byte.
+    PingpongFlag(PingpongFlag),
+    /// Chunks in both directions at the same time.
+    StreamingDuplex(StreamingDuplex),
+    /// Batches of requests to the segment of a target.
+    SegmentTransfer(SegmentTransfer),
+}
+
+impl RequestedScenario {
+    /// Name in `--scenarios`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::LargeArray(_) => "large-array",
+            Self::SmallMessages(_) => "small-messages",
+            Self::PingpongFlag(_) => "pingpong-flag",
+            Self::StreamingDuplex(_) => "streaming-duplex",
+            Self::SegmentTransfer(_) => "segment-transfer",
+        }
+    }
+
+    /// What the scenario transfers.
+    pub fn description(&self) -> &'static str {
+        match self {
+            Self::LargeArray(_) => "one large message at a time, client to server",
+            Self::SmallMessages(_) => "batches of small messages, client to server",
+            Self::PingpongFlag(_) => "round trips of one byte",
+            Self::StreamingDuplex(_) => "chunks in both directions at the same time",
+            Self::SegmentTransfer(_) => "batches of requests to the segment of the server",
+        }
+    }
+
+    /// Size of a message, in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        let sizes = match self {
+            Self::LargeArray(scenario) => &scenario.sizes,
+            Self::SmallMessages(scenario) => &scenario.sizes,
+            Self::StreamingDuplex(scenario) => &scenario.sizes,
+            Self::SegmentTransfer(scenario) => &scenario.sizes,
+            Self::PingpongFlag(_) => return 1,
+        };
+        sizes.first().map_or(0, |size| size.bytes())
+    }
+
+    /// Number of measured operations: messages, round trips, or chunks in each direction. `None` for a scenario with a
+    /// duration.
+    pub fn iterations(&self) -> Option<u32> {
+        Some(self.counted_workload()?.iterations())
+    }
+
+    /// Maximum number of operations in flight, in each direction.
+    pub fn in_flight(&self) -> u32 {
+        match self {
+            Self::LargeArray(_) | Self::PingpongFlag(_) => 1,
+            Self::SmallMessages(scenario) => scenario.concurrency,
+            Self::StreamingDuplex(scenario) => scenario.window,
+            Self::SegmentTransfer(scenario) => scenario.batch * scenario.threads,
+        }
+    }
+
+    /// Number of threads of each side.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::SegmentTransfer(scenario) => scenario.threads,
+            Self::LargeArray(_)
+            | Self::SmallMessages(_)
+            | Self::PingpongFlag(_)
+            | Self::StreamingDuplex(_) => 1,
+        }
+    }
+
+    /// Workload with the number of iterations or the duration of the scenario.
+    pub fn workload(&self) -> Workload {
+        let counted =
+            |counted: &dyn CountedWorkload| counted.workload(Extent::Iterations(counted.iterations()));
+        match self {
+            Self::LargeArray(scenario) => counted(scenario),
+            Self::SmallMessages(scenario) => counted(scenario),
+            Self::PingpongFlag(scenario) => counted(scenario),
+            Self::StreamingDuplex(scenario) => counted(scenario),
+            Self::SegmentTransfer(scenario) => {
+                let nanos = scenario.duration.0.as_nanos();
+                scenario.workload(Extent::DurationNanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            }
+        }
+    }
+
+    fn counted_workload(&self) -> Option<&dyn CountedWorkload> {
+        match self {
+            Self::LargeArray(scenario) => Some(scenario),
+            Self::SmallMessages(scenario) => Some(scenario),
+            Self::PingpongFlag(scenario) => Some(scenario),
+            Self::StreamingDuplex(scenario) => Some(scenario),
+            Self::SegmentTransfer(_) => None,
+        }
+    }
+
+    /// Checks the settings. `max` is the maximum size of a message.
+    ///
+    /// # Errors
+    /// The first value that is out of bounds.
+    pub(super) fn check(&self, max: Size) -> Result<(), RequestError> {
+        match self {
+            Self::LargeArray(scenario) => {
+                size("--large-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                operations("--large-iterations", scenario.iterations)?;
+                warmup("--large-warmup", scenario.warmup)
+            }
+            Self::SmallMessages(scenario) => {
+                size("--small-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                within("--small-concurrency", scenario.concurrency.into(), 1..=256)?;
+                let batches = MAX_OPERATIONS / u64::from(scenario.concurrency);
+                within("--small-iterations", scenario.batches.into(), 1..=batches)?;
+                within("--small-warmup", scenario.warmup_batches.into(), 0..=batches)?;
+                ensure!(
+                    scenario.load.is_none(),
+                    RequestSnafu {
+                        flag: "the load",
+                        reason: "of small-messages is not supported without a cluster: use a BenchmarkRun with load",
+                    }
+                );
+                Ok(())
+            }
+            Self::PingpongFlag(scenario) => {
+                operations("--flag-iterations", scenario.iterations)?;
+                warmup("--flag-warmup", scenario.warmup)
+            }
+            Self::StreamingDuplex(scenario) => {
+                size("--stream-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                within("--stream-window", scenario.window.into(), 1..=4096)?;
+                operations("--stream-iterations", scenario.iterations)?;
+                warmup("--stream-warmup", scenario.warmup)
+            }
+            // The limits of the segment are checked instead. Only a target has a segment.
+            Self::SegmentTransfer(_) => Ok(()),
+        }
+    }
+}

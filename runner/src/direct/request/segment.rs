@@ -1,0 +1,124 @@
+//! Batches of requests to the segment of a target, and their bounds. Performs no I/O.
+
+use crds::units::Size;
+use crds::v1alpha1::SegmentTransfer;
+use snafu::ensure;
+
+use super::Request;
+use super::bounds::{RequestError, RequestSnafu, size, within};
+use super::limits::SegmentLimits;
+
+/// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
+pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
+/// Maximum size of a segment, in bytes. Each side has two areas of this size.
+pub const MAX_SEGMENT_BYTES: u64 = 8 << 30;
+
+/// Part of the time limit of a session that is not available for the measurement, in seconds: the connection, the setup, the
+/// integrity pass and the warm-up.
+const SESSION_ALLOWANCE_SECONDS: u64 = 30;
+
+/// Number of bytes that one thread addresses in a batch.
+pub fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
+    let size = scenario.sizes.first().map_or(0, |size| size.bytes());
+    size.saturating_mul(scenario.batch.into())
+}
+
+/// Checks the settings of `scenario` for a case that may take `case_timeout` seconds.
+///
+/// # Errors
+/// The first value that is out of bounds.
+pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> Result<(), RequestError> {
+    let limit = "the largest RDMA write that an EFA device supports";
+    size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
+    within("--batch", scenario.batch.into(), 1..=256)?;
+    within("--threads", scenario.threads.into(), 1..=64)?;
+    within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
+    within("--report-precision", scenario.report_precision.into(), 0..=9)?;
+    let longest = u64::from(case_timeout / 2);
+    within("--duration", scenario.duration.0.as_secs(), 1..=longest)?;
+    let all = segment_bytes(scenario).saturating_mul(scenario.threads.into());
+    ensure!(
+        all <= MAX_SEGMENT_BYTES,
+        RequestSnafu {
+            flag: "--size, --batch and --threads",
+            reason: format!(
+                "need a segment of {all} bytes: choose values whose product is at most {}",
+                Size(MAX_SEGMENT_BYTES)
+            ),
+        }
+    );
+    Ok(())
+}
+
+/// Checks that a session with `scenario` ends within the time limit of the target, in seconds. Otherwise, its results would
+/// be lost.
+///
+/// # Errors
+/// If the duration is too long.
+pub fn check_time_limit(scenario: &SegmentTransfer, time_limit: u64) -> Result<(), RequestError> {
+    let longest = time_limit.saturating_sub(SESSION_ALLOWANCE_SECONDS);
+    let duration = scenario.duration.0.as_secs();
+    ensure!(
+        duration <= longest,
+        RequestSnafu {
+            flag: "--duration",
+            reason: format!(
+                "is {duration}, but the target ends a session after {time_limit} s (its --time-limit), of which \
+                 {SESSION_ALLOWANCE_SECONDS} s are for the setup: use a duration of at most {longest} s, or start the target \
+                 with a longer --time-limit"
+            ),
+        }
+    );
+    Ok(())
+}
+
+impl Request {
+    /// Checks the settings of `scenario` against the segment of the server.
+    ///
+    /// # Errors
+    /// The first value that the segment does not support.
+    pub(super) fn check_segment(
+        &self,
+        scenario: &SegmentTransfer,
+        limits: &SegmentLimits,
+    ) -> Result<(), RequestError> {
+        if let Some(expected) = &self.segment {
+            ensure!(
+                expected.name == limits.name && expected.run == limits.run,
+                RequestSnafu {
+                    flag: "--remote-segment",
+                    reason: format!(
+                        "names segment {} of run {}, but the target at this address serves {} of run {}: the entry \
+                         in the metadata service is stale; retry after the target has republished its segment",
+                        expected.name, expected.run, limits.name, limits.run
+                    ),
+                }
+            );
+        }
+        check_segment_transfer(scenario, self.case_timeout_seconds)?;
+        check_time_limit(scenario, limits.time_limit_seconds)?;
+        let needed = segment_bytes(scenario);
+        ensure!(
+            self.memory == limits.memory,
+            RequestSnafu {
+                flag: "the memory",
+                reason: format!(
+                    "is {:?}, but the segment {} is in {:?} memory: use --shmfs and --use-vram as on the target",
+                    self.memory, limits.name, limits.memory
+                ),
+            }
+        );
+        ensure!(
+            scenario.threads <= limits.threads && needed <= limits.batch_bytes,
+            RequestSnafu {
+                flag: "--threads, --batch and --size",
+                reason: format!(
+                    "need {} threads with {needed} bytes each, but the segment {} has {} threads with {} bytes each: start \
+                     the target with the same values",
+                    scenario.threads, limits.name, limits.threads, limits.batch_bytes
+                ),
+            }
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Library and transports that a client requests. Performs no I/O.
+
+use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxTransport};
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{RequestError, within};
+use super::limits::Limits;
+
+/// Library and transports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum RequestedTransport {
+    /// UCX.
+    Ucx {
+        /// Transports that UCX may use.
+        transports: Vec<UcxTransport>,
+        /// Number of rails.
+        rails: u32,
+    },
+    /// libfabric.
+    Libfabric {
+        /// Provider.
+        provider: LibfabricProvider,
+        /// Number of rails.
+        rails: u32,
+    },
+}
+
+impl RequestedTransport {
+    /// Library and provider in the form of a spec, with default settings.
+    pub fn spec(&self) -> TransportSpec {
+        match self {
+            Self::Ucx { transports, rails } => TransportSpec::Ucx(Ucx::new(transports.clone(), *rails)),
+            Self::Libfabric { provider, rails } => TransportSpec::Libfabric(Libfabric {
+                provider: *provider,
+                rails: *rails,
+            }),
+        }
+    }
+
+    /// The value of the flag that selects the transport, such as `--tls rc,sm` or `--provider tcp`.
+    pub fn flag(&self) -> String {
+        match self {
+            Self::Ucx { transports, .. } => format!("--tls {}", names_of(transports)),
+            Self::Libfabric { provider, .. } => format!("--provider {}", provider.name()),
+        }
+    }
+
+    /// Whether `other` selects the same library and transports, in any order.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ucx { transports: own, .. }, Self::Ucx { transports, .. }) => {
+                own.iter().all(|transport| transports.contains(transport))
+                    && transports.iter().all(|transport| own.contains(transport))
+            }
+            (Self::Libfabric { provider: own, .. }, Self::Libfabric { provider, .. }) => own == provider,
+            _ => false,
+        }
+    }
+
+    fn rails(&self) -> u32 {
+        match self {
+            Self::Ucx { rails, .. } | Self::Libfabric { rails, .. } => *rails,
+        }
+    }
+
+    /// Checks the transport against `limits`.
+    ///
+    /// # Errors
+    /// The first value that is out of bounds or not accepted.
+    pub(super) fn check(&self, limits: &Limits) -> Result<(), RequestError> {
+        within("--rails", self.rails().into(), 1..=64)?;
+        if let Self::Ucx { transports, .. } = self {
+            within("--tls", transports.len() as u64, 1..=8)
+                .map_err(|_| RequestError::new("--tls", "is empty or too long: specify 1 to 8 transports"))?;
+        }
+        match &limits.transport {
+            Some(accepted) if !accepted.is_same(self) => Err(RequestError::new(
+                "the transport",
+                format!(
+                    "is `{}`, but the server was started with `{}`: use the same flag on both machines, or omit it \
+                     on the server",
+                    self.flag(),
+                    accepted.flag()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Names of `transports` as in `UCX_TLS`.
+pub fn names_of(transports: &[UcxTransport]) -> String {
+    let names: Vec<_> = transports.iter().map(|transport| transport.name()).collect();
+    names.join(",")
+}

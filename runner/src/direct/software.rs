@@ -1,0 +1,73 @@
+//! Whether the library executed operations in software, and whether it used protocols that the request excludes. Performs
+//! no I/O.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Workload;
+use crds::protocols::{self, ReportedProtocols};
+use crds::record::{FabricFacts, Record};
+use crds::v1alpha1::{Answer, MemoryKind, TransferOperation, TransportSpec};
+
+use super::assignment::STRIPING;
+use super::request::RequestedScenario;
+
+/// The protocols that the library reported on both sides.
+pub(super) fn reported(records: &[Record]) -> ReportedProtocols {
+    let mut found = ReportedProtocols::default();
+    for record in records {
+        if let Record::Protocols(record) = record {
+            found.omitted += record.omitted;
+            for protocol in &record.protocols {
+                protocol.clone().add_to(&mut found.uses);
+            }
+        }
+    }
+    found
+}
+
+/// Describes a protocol that the request excludes.
+pub(super) fn excluded(transport: &TransportSpec, reported: &ReportedProtocols) -> Option<String> {
+    match transport {
+        TransportSpec::Ucx(ucx) => protocols::excluded(&reported.uses, ucx),
+        _ => None,
+    }
+}
+
+/// Whether the library emulated the reads and the writes of `scenario` on any side, by the name of the operations.
+pub(super) fn emulated(
+    scenario: &RequestedScenario,
+    transport: &TransportSpec,
+    memory: MemoryKind,
+    fabrics: [Option<&FabricFacts>; 2],
+    reported: &ReportedProtocols,
+) -> BTreeMap<&'static str, Answer> {
+    let Workload::Transfer(transfer) = scenario.workload() else {
+        return BTreeMap::new();
+    };
+    let stripes = STRIPING.stripes(scenario.size_bytes(), transport.rails().into());
+    let chunks = [stripes.chunk_bytes, stripes.last_chunk_bytes];
+    let answer = |operation| {
+        let found = protocols::serving(reported, transport, operation, memory, chunks);
+        let facts = fabrics
+            .into_iter()
+            .flatten()
+            .filter_map(|fabric| match operation {
+                TransferOperation::Read => fabric.offload.emulated_reads,
+                _ => fabric.offload.emulated_writes,
+            });
+        let answers = facts.map(|answer| protocols::refine_emulation(answer, &found));
+        answers.reduce(Answer::or)
+    };
+    let writes = matches!(
+        transfer.operation,
+        TransferOperation::Write | TransferOperation::WriteImmediate
+    );
+    let reads = transfer.operation == TransferOperation::Read || transfer.read_back;
+    let operations = [
+        (writes, "writes", TransferOperation::Write),
+        (reads, "reads", TransferOperation::Read),
+    ];
+    let used = operations.into_iter().filter(|(is_used, _, _)| *is_used);
+    used.filter_map(|(_, name, operation)| Some((name, answer(operation)?)))
+        .collect()
+}

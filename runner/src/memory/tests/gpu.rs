@@ -1,0 +1,122 @@
+//! Tests of GPU memory with the CUDA driver in `driver.c`, which is compiled for them. They are ignored by default and
+//! run in a separate process, because the dynamic linker reads its search path only at the start of a process.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crds::record::FailureReason;
+
+use crate::memory::Memory;
+
+/// Number of a device that the driver does not have.
+const MISSING: u32 = 2;
+
+/// Runs the ignored tests of this module with the driver.
+#[test]
+fn gpu_memory_is_accessed_only_through_the_driver() {
+    let directory = tempfile::tempdir().unwrap();
+    if !compile(directory.path()) {
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--test-threads=1", "memory::tests::gpu::"])
+        .env("LD_LIBRARY_PATH", directory.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}\n{errors}", output.status);
+    assert!(text.contains("test result: ok. 4 passed"), "{text}");
+}
+
+/// Compiles the driver in `directory`. Prints a message and returns false if there is no C compiler.
+fn compile(directory: &Path) -> bool {
+    let source: PathBuf = [env!("CARGO_MANIFEST_DIR"), "src/memory/tests/driver.c"]
+        .iter()
+        .collect();
+    let library = directory.join("libcuda.so.1");
+    let mut command = Command::new("cc");
+    command
+        .args(["-shared", "-fPIC", "-Wall", "-Werror", "-pthread", "-o"])
+        .args([&library, &source]);
+    match command.status() {
+        Ok(status) => {
+            assert!(status.success());
+            true
+        }
+        Err(error) => {
+            println!("skipped: there is no C compiler: {error}");
+            false
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn copies_and_fills_reach_only_their_range() {
+    const LENGTH: usize = 100_000;
+    for gpu in [0, 1] {
+        let memory = Memory::allocate_on_gpu(gpu, LENGTH).unwrap();
+        assert!(memory.is_device());
+        assert_eq!(memory.pci(), Some(format!("0000:a{gpu}:00.0").as_str()));
+        assert_eq!(memory.address().addr() % (64 * 1024), 0);
+        memory.fill(7).unwrap();
+        memory.write_from(LENGTH - 10, b"0123456789").unwrap();
+        let mut all = vec![0; LENGTH];
+        memory.read_into(0, &mut all).unwrap();
+        assert!(all[..LENGTH - 10].iter().all(|byte| *byte == 7));
+        assert_eq!(&all[LENGTH - 10..], b"0123456789");
+        assert!(memory.write_from(LENGTH - 9, b"0123456789").is_err());
+        assert!(memory.read_into(1, &mut all).is_err());
+    }
+}
+
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn every_thread_can_use_the_memory() {
+    let memory = Memory::allocate_on_gpu(1, 4096).unwrap();
+    std::thread::scope(|scope| {
+        for part in 0..4_u8 {
+            let memory = &memory;
+            scope.spawn(move || {
+                memory
+                    .write_from(usize::from(part) * 1024, &[part; 1024])
+                    .unwrap()
+            });
+        }
+    });
+    let mut all = vec![9; 4096];
+    memory.read_into(0, &mut all).unwrap();
+    assert!(
+        all.chunks(1024)
+            .enumerate()
+            .all(|(part, bytes)| bytes.iter().all(|byte| usize::from(*byte) == part))
+    );
+}
+
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn missing_devices_and_too_little_memory_are_explained() {
+    let error = |bytes, gpu| Memory::allocate_on_gpu(gpu, bytes).unwrap_err();
+    for (error, text) in [
+        (error(4096, MISSING), "device 2: cuDeviceGet failed"),
+        (error(65 << 20, 0), "device 0: cuMemAlloc failed"),
+    ] {
+        assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
+        assert!(error.to_string().contains(text), "{error}");
+    }
+}
+
+/// A thread that only posts transfers makes no copies.
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn the_context_becomes_current_on_a_thread_that_makes_no_copies() {
+    let memory = Memory::allocate_on_gpu(1, 4096).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(cudarc::driver::result::ctx::synchronize().is_err());
+            memory.make_current().unwrap();
+            cudarc::driver::result::ctx::synchronize().unwrap();
+        });
+    });
+}

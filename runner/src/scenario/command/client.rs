@@ -1,0 +1,88 @@
+//! The initiator's side of a measured case: executes the client and reads the result of the case from its output.
+
+use command_output::{ParseError, Row, log, parse, select};
+use crds::assignment::{CommandWorkload, Extent};
+use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason};
+
+use super::execution::{self, Part};
+use crate::measure::clock;
+use crate::measure::recorder::Recorder;
+use crate::scenario::case::Case;
+use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::engine::{Engine, failure};
+use crate::transport::Transport;
+
+/// Side that executes the client.
+pub(in crate::scenario) struct Client<'a> {
+    workload: &'a CommandWorkload,
+    case: &'a Case<'a>,
+    facts: &'a FabricFacts,
+}
+
+impl<'a> Client<'a> {
+    pub(in crate::scenario) fn new(
+        workload: &'a CommandWorkload,
+        case: &'a Case<'a>,
+        facts: &'a FabricFacts,
+    ) -> Self {
+        Self {
+            workload,
+            case,
+            facts,
+        }
+    }
+}
+
+impl<T: Transport> Work<T> for Client<'_> {
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
+        let start = clock::now();
+        let text = execute(engine, self.case, self.workload, self.facts, &[])?;
+        let end = clock::now();
+        let nothing = Recorder::new(Extent::Iterations(0));
+        Ok(Some(ThreadMeasurement {
+            command: Some(report(self.workload, self.case.size_bytes, &text)?),
+            ..ThreadMeasurement::new(0, start, end, nothing)
+        }))
+    }
+}
+
+/// Executes the client and returns its output.
+pub(super) fn execute<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    case: &Case<'_>,
+    workload: &CommandWorkload,
+    facts: &FabricFacts,
+    variables: &[(&str, &str)],
+) -> Result<String, CaseFailure> {
+    let mut process = execution::start(case, workload, facts, variables)?;
+    let limit = execution::limit(workload);
+    let exit = execution::wait_for_exit(engine, &mut process, Part::Client, limit)?;
+    let program = process.program().to_owned();
+    let output = process.stop()?;
+    execution::check_exit(&program, Part::Client, &exit, &output)?;
+    Ok(output.text)
+}
+
+/// Reads the result for `size` bytes, and lines that report a fallback.
+fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandReport, CaseFailure> {
+    let unreadable = |error: ParseError| {
+        let message = format!(
+            "the output of the client cannot be parsed as output of {:?}: {error}",
+            workload.tool
+        );
+        failure(FailureReason::CommandOutput, message)
+    };
+    let rows = parse(workload.tool, workload.pattern.as_ref(), text).map_err(unreadable)?;
+    let Row {
+        latency_nanos,
+        bytes_per_second,
+        payload_bytes,
+        ..
+    } = select(&rows, size).map_err(unreadable)?;
+    Ok(CommandReport {
+        latency_nanos,
+        bytes_per_second,
+        payload_bytes,
+        fallbacks: log::read(text).fallbacks,
+    })
+}

@@ -1,0 +1,185 @@
+//! Steps of an execution that are the same for server and client.
+
+use std::time::{Duration, Instant};
+
+use command_output::{LinePattern, end_of};
+use crds::assignment::CommandWorkload;
+use crds::record::{CaseFailure, FabricFacts, FailureReason};
+
+use super::site::command_line;
+use crate::command::listening::is_listening;
+use crate::command::{Exit, Output, Process};
+use crate::scenario::case::Case;
+use crate::scenario::engine::{Engine, failure};
+use crate::topology::SystemRoots;
+use crate::transport::Transport;
+
+/// Time to wait for the exit of a command before the connection to the peer is polled again.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Part of the command, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Server,
+    Client,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "the server",
+            Self::Client => "the client",
+        }
+    }
+}
+
+/// Starts this part of the command.
+pub(super) fn start(
+    case: &Case<'_>,
+    workload: &CommandWorkload,
+    facts: &FabricFacts,
+    variables: &[(&str, &str)],
+) -> Result<Process, CaseFailure> {
+    Process::start(
+        Process::runner()?,
+        command_line(case, workload, facts, variables)?,
+    )
+}
+
+/// Polls the connection to the peer once, and checks the deadline of the case.
+pub(super) fn poll<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    activity: &'static str,
+) -> Result<(), CaseFailure> {
+    engine.poll()?;
+    if engine.waiting.deadline_has_passed() {
+        return Err(engine.deadline_exceeded(activity));
+    }
+    Ok(())
+}
+
+/// Waits until the command exits. Its processes are killed if that takes longer than the time limit.
+pub(super) fn wait_for_exit<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    process: &mut Process,
+    part: Part,
+    limit: Duration,
+) -> Result<Exit, CaseFailure> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(exit) = process.wait((Instant::now() + POLL_INTERVAL).min(deadline))? {
+            return Ok(exit);
+        }
+        if Instant::now() >= deadline {
+            return Err(time_limit_failure(process, part, limit));
+        }
+        poll(engine, "waiting for the command")?;
+    }
+}
+
+/// Waits briefly for the exit of the command.
+pub(super) fn wait_briefly(process: &mut Process) -> Result<Option<Exit>, CaseFailure> {
+    process.wait(Instant::now() + POLL_INTERVAL)
+}
+
+/// Waits until the server listens on its port, or prints the line that indicates that it is ready.
+pub(super) fn wait_until_ready<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    process: &mut Process,
+    case: &Case<'_>,
+    workload: &CommandWorkload,
+) -> Result<(), CaseFailure> {
+    let limit = limit(workload);
+    let deadline = Instant::now() + limit;
+    let pattern = workload.ready.as_deref().map(LinePattern::new).transpose();
+    let pattern = pattern.map_err(|error| failure(FailureReason::InvalidAssignment, error.to_string()))?;
+    let is_ready = |process: &Process| match &pattern {
+        Some(pattern) => process.output().text.lines().any(|line| pattern.is_match(line)),
+        None => is_listening(&SystemRoots::default(), workload.port_of(case.seed)),
+    };
+    loop {
+        if is_ready(process) {
+            return Ok(());
+        }
+        if let Some(exit) = wait_briefly(process)? {
+            let message = format!(
+                "{} `{}` {} before it was ready; {}",
+                Part::Server.name(),
+                process.program(),
+                exit.description,
+                output_end(&process.output())
+            );
+            return Err(failure(FailureReason::CommandFailed, message));
+        }
+        if Instant::now() >= deadline {
+            let awaited = match &workload.ready {
+                Some(expression) => format!("did not print a line that matches `{expression}`"),
+                None => format!("did not listen on port {}", workload.port_of(case.seed)),
+            };
+            let message = format!(
+                "{} `{}` {awaited} within {} s; {}",
+                Part::Server.name(),
+                process.program(),
+                limit.as_secs(),
+                output_end(&process.output())
+            );
+            return Err(failure(FailureReason::DeadlineExceeded, message));
+        }
+        poll(engine, "waiting for the server of the command")?;
+    }
+}
+
+/// Checks that no other process listens on the port of the server.
+pub(super) fn check_port(case: &Case<'_>, workload: &CommandWorkload) -> Result<(), CaseFailure> {
+    let port = workload.port_of(case.seed);
+    if workload.ready.is_none() && is_listening(&SystemRoots::default(), port) {
+        let message = format!(
+            "another process listens on port {port}. Choose another port in the scenario, whose executions use {} to {}",
+            workload.port,
+            workload.port + crds::assignment::COMMAND_PORTS - 1
+        );
+        return Err(failure(FailureReason::CommandFailed, message));
+    }
+    Ok(())
+}
+
+/// Checks the exit and the output of a command.
+pub(super) fn check_exit(program: &str, part: Part, exit: &Exit, output: &Output) -> Result<(), CaseFailure> {
+    let problem = if !exit.success {
+        exit.description.clone()
+    } else if !exit.left.is_empty() {
+        format!(
+            "exited, but left processes behind, which were killed: {}",
+            exit.left.join(", ")
+        )
+    } else if output.is_truncated {
+        format!("printed more than {} bytes", command_output::MAX_OUTPUT_BYTES)
+    } else {
+        return Ok(());
+    };
+    let message = format!("{} `{program}` {problem}; {}", part.name(), output_end(output));
+    Err(failure(FailureReason::CommandFailed, message))
+}
+
+fn time_limit_failure(process: &Process, part: Part, limit: Duration) -> CaseFailure {
+    let message = format!(
+        "{} `{}` exceeded its time limit of {} s and was killed; {}",
+        part.name(),
+        process.program(),
+        limit.as_secs(),
+        output_end(&process.output())
+    );
+    failure(FailureReason::DeadlineExceeded, message)
+}
+
+fn output_end(output: &Output) -> String {
+    match end_of(&output.text) {
+        end if end.is_empty() => "it printed nothing".to_owned(),
+        end => format!("its output ends with: {end}"),
+    }
+}
+
+/// Time limit of an execution.
+pub(super) fn limit(workload: &CommandWorkload) -> Duration {
+    Duration::from_secs(workload.timeout_seconds.into())
+}

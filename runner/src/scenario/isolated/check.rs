@@ -1,0 +1,112 @@
+//! The integrity pass of processes on the machine of the initiator. If the payload is in shared memory, page accounting must
+//! show that both processes have the same pages.
+
+use std::time::Duration;
+
+use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use crds::v1alpha1::RpcChannel;
+
+use super::wait_asleep;
+use crate::extension::pages::MappedPages;
+use crate::scenario::case::Role;
+use crate::scenario::check::finish;
+use crate::scenario::engine::{Engine, failure};
+use crate::transport::Transport;
+
+/// Number of checked samples, of which there is only one if the payload is larger than `MAX_REPEATED_BYTES`.
+const SAMPLES: u64 = 2;
+/// Largest payload that is checked more than once, in bytes.
+const MAX_REPEATED_BYTES: u64 = 64 << 20;
+/// Maximum of the proportional set sizes of a shared payload, summed over both processes, as a multiple of its size.
+const MAX_COPIES: f64 = 1.01;
+
+/// The report of a side, and the evidence of sharing.
+pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
+
+/// Executes `verify` at the initiator, with the time that is left until the deadline of the case. The report of the target,
+/// where no payload arrives, is empty.
+pub(in crate::scenario) fn check<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    role: Role,
+    verify: impl FnOnce(Duration) -> Result<Checked, CaseFailure>,
+) -> Result<Checked, CaseFailure> {
+    engine.synchronize()?;
+    let checked = match role {
+        Role::Initiator => verify(engine.waiting.remaining())?,
+        Role::Target => {
+            wait_asleep(engine, "waiting for the initiator to check its calls", |engine| {
+                engine.inbox.stop
+            })?;
+            Checked::default()
+        }
+    };
+    finish(engine, role)?;
+    Ok(checked)
+}
+
+/// Number of times that a payload of `bytes` bytes is checked.
+pub(in crate::scenario) fn samples(bytes: u64) -> u64 {
+    if bytes > MAX_REPEATED_BYTES { 1 } else { SAMPLES }
+}
+
+/// Verifies that a payload of `bytes` bytes is in memory only once while both processes have mapped it.
+pub(in crate::scenario) fn check_sharing(
+    channel: RpcChannel,
+    bytes: u64,
+    here: Option<&MappedPages>,
+    there: &MappedPages,
+) -> Result<String, CaseFailure> {
+    let same_file = here.is_some_and(|here| (&here.device, here.inode) == (&there.device, there.inode));
+    let is_resident = there.rss_bytes >= bytes;
+    let shares_all = there.private_bytes == 0;
+    let copies = 2.0 * there.pss_bytes as f64 / there.rss_bytes.max(1) as f64;
+    if !(same_file && is_resident && shares_all && copies <= MAX_COPIES) {
+        let message = format!(
+            "{channel:?} did not share the payload of {bytes} bytes: the host has {here:?}, and the extension has {there:?}"
+        );
+        return Err(failure(FailureReason::OperationRejected, message));
+    }
+    Ok(format!(
+        "{channel:?}: host and extension map the same pages of a payload of {bytes} bytes: {} bytes resident in each, {} \
+         private, {:.2} copies",
+        there.rss_bytes, there.private_bytes, copies
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(inode: u64, pss_bytes: u64, private_bytes: u64) -> MappedPages {
+        MappedPages {
+            device: "00:01".to_owned(),
+            inode,
+            mappings: 1,
+            rss_bytes: 8192,
+            pss_bytes,
+            private_bytes,
+        }
+    }
+
+    fn shares(here: Option<&MappedPages>, there: &MappedPages) -> bool {
+        check_sharing(RpcChannel::SharedMemory, 8000, here, there).is_ok()
+    }
+
+    #[test]
+    fn only_the_same_pages_without_copies_are_shared() {
+        let here = pages(7, 4096, 0);
+        assert!(shares(Some(&here), &pages(7, 4096, 0)));
+        assert!(!shares(Some(&here), &pages(8, 4096, 0)), "another file");
+        assert!(!shares(Some(&here), &pages(7, 8192, 8192)), "a private copy");
+        assert!(!shares(Some(&here), &pages(7, 4096, 4)), "a private page");
+        assert!(
+            !shares(None, &pages(7, 4096, 0)),
+            "nothing is known about the host"
+        );
+        let not_resident = MappedPages {
+            rss_bytes: 4096,
+            ..pages(7, 2048, 0)
+        };
+        assert!(!shares(Some(&here), &not_resident));
+    }
+}

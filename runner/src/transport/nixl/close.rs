@@ -1,0 +1,15 @@
+//! Reports the steps of the transfers of all rails.
+
+use super::Nixl;
+use crds::record::ProtocolUse;
+
+/// Returns the transfers by operation and size, if their steps were measured.
+pub(super) fn protocols(transport: &Nixl) -> Vec<ProtocolUse> {
+    let mut protocols = Vec::new();
+    for (steps, served_by) in transport.rails.iter().filter_map(super::ffi::Rail::steps) {
+        for protocol in steps.protocols(transport.spec.requests, served_by) {
+            protocol.add_to(&mut protocols);
+        }
+    }
+    protocols
+}

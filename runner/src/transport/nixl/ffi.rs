@@ -1,0 +1,64 @@
+//! All calls to NIXL and all raw memory accesses of this transport. Everything that this module exports is safe: a
+//! [`Rail`] owns all objects of one agent and is used by one thread at a time. A [`RailRegion`] is memory that is
+//! registered with one agent, and keeps it open.
+#![allow(unsafe_code)]
+
+mod agent;
+mod completion;
+mod objects;
+mod posting;
+mod rail;
+mod region;
+mod requests;
+
+pub(super) use agent::{AgentConfig, OpenError};
+pub(super) use posting::RemoteTarget;
+pub(super) use rail::{Event, Rail, TransferError};
+pub(super) use region::{RailRegion, RegisteredRange};
+
+use nixl_sys::{SUCCESS, Status, status_name};
+
+/// Calls a function of the library.
+///
+/// Every use is in this module, and fulfills the contract of [`nixl_sys::Functions`]: the objects are owned by types of
+/// this module, which destroy each of them once, children before parents; only one thread at a time uses an agent,
+/// because the methods that call the library take an exclusive reference to its [`Rail`]; strings are C strings; and
+/// results point to local variables of the result's type.
+macro_rules! call {
+    ($library:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        #[allow(clippy::macro_metavars_in_unsafe, reason = "the uses are in this module, see above")]
+        // SAFETY: the contract above.
+        let result = unsafe { ($library.functions().$function)($($argument),*) };
+        result
+    }};
+}
+use call;
+
+/// Failed library call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallError {
+    /// Name of the call without the prefix `nixl_capi_`.
+    pub call: &'static str,
+    /// Negative status.
+    pub status: Status,
+}
+
+impl std::fmt::Display for CallError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { call, status } = self;
+        write!(
+            f,
+            "{call} returned {} ({status}); NIXL prints the cause if NIXL_LOG_LEVEL=DEBUG is set",
+            status_name(*status)
+        )
+    }
+}
+
+/// Converts a status to a result.
+fn check(call: &'static str, status: Status) -> Result<(), CallError> {
+    if status == SUCCESS {
+        Ok(())
+    } else {
+        Err(CallError { call, status })
+    }
+}

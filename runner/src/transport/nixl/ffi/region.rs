@@ -1,0 +1,171 @@
+//! Memory that is registered with one agent, and imported regions of peers.
+
+use super::objects::{Objects, Registration, take_bytes};
+use super::rail::{ImportedRegion, Rail};
+use super::{CallError, call, check};
+use crate::memory::Memory;
+use crate::transport::nixl::rules::packing::MemoryPlace;
+use crate::transport::{PackedKey, Peer};
+use nixl_sys::{DRAM, RegistrationList, VRAM};
+use std::sync::{Arc, PoisonError};
+
+/// Memory that is registered with the agent of one rail, which stays open while the region exists.
+pub(in crate::transport::nixl) struct RailRegion {
+    objects: Arc<Objects>,
+    memory: Arc<Memory>,
+    place: MemoryPlace,
+    remote: PackedKey,
+}
+
+/// Range of registered memory.
+#[derive(Clone, Copy)]
+pub(in crate::transport::nixl) struct RegisteredRange<'a> {
+    pub(super) region: &'a RailRegion,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl RailRegion {
+    /// Address and packed key of the region.
+    pub(in crate::transport::nixl) fn remote(&self) -> &PackedKey {
+        &self.remote
+    }
+
+    pub(super) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    pub(super) fn place(&self) -> MemoryPlace {
+        self.place
+    }
+
+    /// Whether the region belongs to this agent.
+    pub(super) fn is_of(&self, objects: &Arc<Objects>) -> bool {
+        Arc::ptr_eq(&self.objects, objects)
+    }
+
+    /// Range of the region; `None` if it extends beyond the region.
+    #[inline]
+    pub(in crate::transport::nixl) fn range(&self, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
+        let end = offset.checked_add(length)?;
+        (end <= self.memory.length() as u64).then_some(RegisteredRange {
+            region: self,
+            offset,
+            length,
+        })
+    }
+}
+
+impl RegisteredRange<'_> {
+    /// Address of the first byte.
+    #[inline]
+    pub(super) fn address(&self) -> u64 {
+        self.region.memory.address() as u64 + self.offset
+    }
+}
+
+/// Memory type and device of `memory`.
+fn place_of(memory: &Memory) -> MemoryPlace {
+    match memory.gpu() {
+        Some(gpu) => MemoryPlace {
+            memory_type: VRAM,
+            device: u64::try_from(gpu).unwrap_or(0),
+        },
+        None => MemoryPlace {
+            memory_type: DRAM,
+            device: 0,
+        },
+    }
+}
+
+impl Rail {
+    /// Whether the backend accepts this kind of memory.
+    pub(in crate::transport::nixl) fn accepts(&self, memory: &Memory) -> bool {
+        self.memory_types.contains(&place_of(memory).memory_type)
+    }
+
+    /// Registers memory with the agent. `pack` packs the metadata of the region for peers.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call.
+    pub(in crate::transport::nixl) fn register(
+        &mut self,
+        memory: Arc<Memory>,
+        pack: impl FnOnce(MemoryPlace, &[u8]) -> Vec<u8>,
+    ) -> Result<RailRegion, CallError> {
+        let objects = &self.objects;
+        let library = &objects.library;
+        let place = place_of(&memory);
+        let address = memory.address() as usize;
+        let mut list = RegistrationList::NULL;
+        let status = call!(library, create_reg_dlist(place.memory_type, &mut list));
+        check("create_reg_dlist", status)?;
+        let add = || {
+            let status = call!(
+                library,
+                reg_dlist_add_desc(list, address, memory.length(), place.device, std::ptr::null(), 0)
+            );
+            check("reg_dlist_add_desc", status)?;
+            let status = call!(library, register_mem(objects.agent, list, objects.arguments));
+            check("register_mem", status)
+        };
+        if let Err(error) = add() {
+            call!(library, destroy_reg_dlist(list));
+            return Err(error);
+        }
+        objects
+            .registrations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Registration {
+                list,
+                memory: Arc::clone(&memory),
+            });
+        let (mut data, mut length) = (std::ptr::null_mut(), 0);
+        let status = call!(
+            library,
+            get_local_partial_md(objects.agent, list, &mut data, &mut length, objects.arguments)
+        );
+        check("get_local_partial_md", status)?;
+        let remote = PackedKey {
+            address: address as u64,
+            key: pack(place, &take_bytes(data, length)),
+        };
+        Ok(RailRegion {
+            objects: Arc::clone(objects),
+            memory,
+            place,
+            remote,
+        })
+    }
+
+    /// Imports a region of a connected peer. Returns the handle of the region.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call. The metadata must come from the agent of this peer.
+    pub(in crate::transport::nixl) fn import(
+        &mut self,
+        peer: Peer,
+        place: MemoryPlace,
+        metadata: &[u8],
+        address: u64,
+        length: u64,
+    ) -> Result<u64, CallError> {
+        let name = self.load(metadata)?;
+        if self.peers.get(peer).is_none_or(|known| known.name != name) {
+            return Err(CallError {
+                call: "load_remote_md",
+                status: nixl_sys::ERROR_NOT_FOUND,
+            });
+        }
+        self.imported.push(ImportedRegion {
+            peer,
+            place,
+            address,
+            length,
+        });
+        Ok(self.imported.len() as u64 - 1)
+    }
+}

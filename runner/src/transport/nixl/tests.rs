@@ -1,0 +1,46 @@
+//! Tests with the NIXL in the directory that `FABRICBENCH_TEST_NIXL` specifies. Without it, they print a message and skip
+//! everything that needs the library. The UCX in NIXL reads its environment when it is loaded, and a global destructor of
+//! NIXL crashes when the process exits. The tests are therefore ignored by default, and `every_setup` runs them in a
+//! separate process.
+
+mod harness;
+mod rejections;
+mod traffic;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Directory of the library. Prints a message and returns `None` if the variable is not set.
+fn library() -> Option<PathBuf> {
+    let directory = std::env::var_os("FABRICBENCH_TEST_NIXL").map(PathBuf::from);
+    if directory.is_none() {
+        println!("skipped: FABRICBENCH_TEST_NIXL does not name a directory with NIXL; .ci/test sets it");
+    }
+    directory
+}
+
+/// Runs the ignored tests of this module.
+#[test]
+fn every_setup() {
+    let Some(library) = library() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--test-threads=1", "transport::nixl::tests::"])
+        .current_dir(directory.path())
+        .env_remove("HOME")
+        .env(harness::LIBRARY, library)
+        .envs(crate::transport::ucx::required_environment())
+        .output()
+        .unwrap();
+    let text = format!(
+        "{}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // The process may crash after the last test, in a destructor of NIXL, so its exit status has no meaning.
+    assert!(text.contains("test result: ok. "), "{text}");
+    assert!(!text.contains("running 0 tests"), "{text}");
+}

@@ -1,0 +1,422 @@
+//! Tests that each operation transfers the correct bytes.
+
+use super::harness::{LENGTH, Pair, PostRequest, divide, pattern, setups, tcp};
+use crate::transport::{CompletionKind, Operation, Post, Transport};
+use crds::v1alpha1::NixlRequests;
+use std::time::{Duration, Instant};
+
+const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
+
+fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
+    let target = &mut pair.target;
+    target
+        .transport
+        .post_receive(0, &target.region, offset, length, token)
+        .unwrap();
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn control_message_transfers_bytes_and_immediate_data() {
+    for setup in setups() {
+        for length in [1, 8] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(0, &pattern(length, 1));
+            receive(&mut pair, 0, 64, 5);
+            let operation = Operation::Send {
+                immediate: 0xdead_beef,
+            };
+            pair.post(PostRequest {
+                token: 7,
+                ..PostRequest::new(operation, length as u64)
+            });
+            let observed =
+                pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
+            assert_eq!(
+                observed.initiator,
+                [CompletionKind::Posted { token: 7 }],
+                "{setup:?}"
+            );
+            let arrived = CompletionKind::Received {
+                token: 5,
+                immediate: Some(0xdead_beef),
+                length: length as u64,
+            };
+            assert_eq!(observed.target, [arrived], "{setup:?}");
+            assert_eq!(pair.target.bytes(0, length), pattern(length, 1), "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn a_message_that_arrives_before_its_receive_is_kept() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        pair.initiator.fill(0, &pattern(8, 2));
+        pair.post(PostRequest::new(Operation::Send { immediate: 9 }, 8));
+        pair.poll_until(|observed| !observed.initiator.is_empty());
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(20) {
+            assert!(pair.target.poll().unwrap().is_empty());
+        }
+        receive(&mut pair, 0, 64, 1);
+        let observed = pair.poll_until(|observed| !observed.target.is_empty());
+        let arrived = CompletionKind::Received {
+            token: 1,
+            immediate: Some(9),
+            length: 8,
+        };
+        assert_eq!(observed.target, [arrived], "{setup:?}");
+        assert_eq!(pair.target.bytes(0, 8), pattern(8, 2), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn a_completed_write_is_in_the_memory_of_the_target() {
+    for setup in setups() {
+        for length in [8, 4096, 500_000] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(128, &pattern(length, 4));
+            let operation = Operation::Write {
+                remote: pair.remote(0),
+                remote_offset: 64,
+            };
+            pair.post(PostRequest {
+                offset: 128,
+                ..PostRequest::new(operation, length as u64)
+            });
+            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+            assert_eq!(
+                (observed.initiator, observed.target.len()),
+                (vec![POSTED], 0),
+                "{setup:?}"
+            );
+            assert_eq!(
+                pair.target.bytes(64, length),
+                pattern(length, 4),
+                "{setup:?} {length}"
+            );
+            assert_eq!(pair.target.bytes(0, 64), vec![0; 64], "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn immediate_data_arrives_after_the_bytes_of_its_write() {
+    for setup in setups() {
+        for length in [48, 200_000] {
+            let mut pair = setup.pair();
+            pair.initiator.fill(0, &pattern(length, 5));
+            let operation = Operation::WriteImmediate {
+                remote: pair.remote(0),
+                remote_offset: 16,
+                immediate: 77,
+            };
+            pair.post(PostRequest::new(operation, length as u64));
+            let observed = pair.poll_until(|observed| !observed.target.is_empty());
+            assert_eq!(pair.target.bytes(16, length), pattern(length, 5), "{setup:?}");
+            assert_eq!(
+                observed.target,
+                [CompletionKind::RemoteWrite { immediate: 77 }],
+                "{setup:?}"
+            );
+            if observed.initiator.is_empty() {
+                let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+                assert_eq!(observed.initiator, [POSTED], "{setup:?}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn read_transfers_bytes_from_the_target() {
+    for setup in setups() {
+        for length in [8, 100_000] {
+            let mut pair = setup.pair();
+            pair.target.fill(32, &pattern(length, 6));
+            let operation = Operation::Read {
+                remote: pair.remote(0),
+                remote_offset: 32,
+            };
+            pair.post(PostRequest::new(operation, length as u64));
+            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+            assert_eq!(observed.initiator, [POSTED], "{setup:?}");
+            assert_eq!(pair.initiator.bytes(0, length), pattern(length, 6), "{setup:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn every_write_of_a_burst_completes_once() {
+    const BURST: u32 = 48;
+    const LENGTH: u64 = 8192;
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let bytes = (u64::from(BURST) * LENGTH) as usize;
+        pair.initiator.fill(0, &pattern(bytes, 7));
+        for token in 0..BURST {
+            let at = u64::from(token) * LENGTH;
+            let remote = pair.remote(0);
+            let operation = match token % 3 {
+                0 => Operation::Write {
+                    remote,
+                    remote_offset: at,
+                },
+                _ => Operation::WriteImmediate {
+                    remote,
+                    remote_offset: at,
+                    immediate: u64::from(token),
+                },
+            };
+            pair.post(PostRequest {
+                offset: at,
+                token,
+                ..PostRequest::new(operation, LENGTH)
+            });
+        }
+        let observed = pair
+            .poll_until(|observed| observed.initiator.len() == BURST as usize && observed.target.len() == 32);
+        let mut tokens: Vec<_> = observed
+            .initiator
+            .iter()
+            .map(|kind| format!("{kind:?}"))
+            .collect();
+        tokens.sort();
+        tokens.dedup();
+        assert_eq!(tokens.len(), BURST as usize, "{setup:?}: a token completed twice");
+        assert_eq!(pair.target.bytes(0, bytes), pattern(bytes, 7), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn opens_one_agent_per_rail() {
+    let mut setup = tcp();
+    setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
+    let mut pair = setup.pair();
+    pair.initiator.fill(0, &pattern(3072, 9));
+    for rail in 0..3 {
+        let at = rail as u64 * 1024;
+        let operation = Operation::Write {
+            remote: pair.remote(rail),
+            remote_offset: at,
+        };
+        pair.post(PostRequest {
+            rail,
+            offset: at,
+            ..PostRequest::new(operation, 1024)
+        });
+    }
+    let mut rails = Vec::new();
+    pair.retry_until_some(|pair| {
+        rails.extend(pair.poll().unwrap().iter().map(|(completion, _)| completion.rail));
+        (rails.len() == 3).then_some(())
+    });
+    rails.sort_unstable();
+    assert_eq!(rails, [0, 1, 2]);
+    assert_eq!(pair.target.bytes(0, 3072), pattern(3072, 9));
+}
+
+/// Checks that a request that was prepared for the location of a transfer is posted again, with and without immediate data.
+#[test]
+#[ignore = "run by every_setup"]
+fn prepared_requests_are_posted_again() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let write = Operation::Write {
+            remote: pair.remote(0),
+            remote_offset: 0,
+        };
+        let initiator = &mut pair.initiator;
+        let post = Post {
+            rail: 0,
+            peer: 0,
+            operation: write,
+            region: &initiator.region,
+            offset: 0,
+            length: 4096,
+            inject: false,
+            more: false,
+            token: 0,
+        };
+        initiator.transport.prepare(&post, 3).unwrap();
+        initiator.transport.prepare(&post, 2).unwrap();
+        let is_prepared = setup.spec.requests == NixlRequests::Prepared;
+        let expected = if is_prepared { 3 } else { 0 };
+        assert_eq!(
+            initiator.transport.preparation().unwrap().requests,
+            expected,
+            "{setup:?}"
+        );
+        for round in 0..20_u8 {
+            pair.initiator.fill(0, &pattern(4096, round));
+            let is_notified = round % 3 == 0;
+            let operation = match is_notified {
+                true => Operation::WriteImmediate {
+                    remote: pair.remote(0),
+                    remote_offset: 0,
+                    immediate: u64::from(round),
+                },
+                false => write,
+            };
+            pair.post(PostRequest::new(operation, 4096));
+            let observed = pair.poll_until(|observed| {
+                !observed.initiator.is_empty() && (!is_notified || !observed.target.is_empty())
+            });
+            assert_eq!(observed.initiator, [POSTED], "{setup:?}");
+            assert_eq!(observed.target.len(), usize::from(is_notified), "{setup:?}");
+            assert_eq!(pair.target.bytes(0, 4096), pattern(4096, round), "{setup:?}");
+        }
+        let preparation = pair.initiator.transport.preparation().unwrap();
+        assert_eq!(preparation.requests, expected, "{setup:?}");
+        assert_eq!(preparation.nanos > 0, is_prepared, "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn reports_the_steps_of_the_transfers_and_the_backend() {
+    for setup in setups() {
+        let mut config = setup.config();
+        config.counts_protocols = true;
+        let mut pair = Pair::open(&config, None).unwrap();
+        let operation = Operation::Write {
+            remote: pair.remote(0),
+            remote_offset: 0,
+        };
+        let initiator = &mut pair.initiator;
+        let post = Post {
+            rail: 0,
+            peer: 0,
+            operation,
+            region: &initiator.region,
+            offset: 0,
+            length: 300_000,
+            inject: false,
+            more: false,
+            token: 0,
+        };
+        initiator.transport.prepare(&post, 1).unwrap();
+        for _ in 0..5 {
+            pair.post(PostRequest::new(operation, 300_000));
+            pair.poll_until(|observed| !observed.initiator.is_empty());
+        }
+        let super::harness::Pair {
+            initiator, target, ..
+        } = pair;
+        let protocols = initiator.transport.close();
+        drop(target);
+        let [protocol] = protocols.as_slice() else {
+            panic!("{setup:?}: {protocols:?}")
+        };
+        assert_eq!((protocol.function.as_str(), protocol.count), ("nixl WRITE", 5));
+        assert_eq!((protocol.from_bytes, protocol.to_bytes), (300_000, Some(300_000)));
+        assert_eq!(protocol.lanes, "UCX");
+        let steps = protocol.steps.as_ref().unwrap();
+        assert_eq!((steps.transfers, steps.reported_transfers), (5, 5), "{steps:?}");
+        assert_eq!(steps.reported_bytes, 5 * 300_000);
+        let descriptors = match setup.spec.descriptors {
+            Some(descriptors) if !descriptors.merge => 300,
+            _ => 1,
+        };
+        assert_eq!(steps.reported_descriptors, 5 * descriptors, "{setup:?}");
+        assert!(
+            steps.post_nanos > 0 && steps.post_nanos + steps.completion_nanos >= 1000,
+            "{steps:?}"
+        );
+        let is_created = setup.spec.requests == NixlRequests::Created;
+        assert_eq!(steps.creation_nanos > 0, is_created, "{steps:?}");
+        // The library's clock counts whole microseconds from before the post.
+        let own = steps.post_nanos + steps.completion_nanos;
+        assert!(
+            steps.reported_transfer_micros * 1000 <= own + 100_000,
+            "{steps:?}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn transfers_a_list_of_100_000_descriptors() {
+    const LENGTH: usize = 500_000;
+    let mut pair = divide(tcp(), 5, false).pair();
+    for (read, seed) in [(false, 11), (true, 12)] {
+        let (from, to) = match read {
+            true => (&mut pair.target, &mut pair.initiator),
+            false => (&mut pair.initiator, &mut pair.target),
+        };
+        from.fill(0, &pattern(LENGTH, seed));
+        to.fill(0, &[0; LENGTH]);
+        let remote = pair.remote(0);
+        let remote_offset = 0;
+        let operation = match read {
+            true => Operation::Read {
+                remote,
+                remote_offset,
+            },
+            false => Operation::Write {
+                remote,
+                remote_offset,
+            },
+        };
+        pair.post(PostRequest::new(operation, LENGTH as u64));
+        let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
+        assert_eq!(observed.initiator, [POSTED]);
+        let to = if read { &pair.initiator } else { &pair.target };
+        assert_eq!(to.bytes(0, LENGTH), pattern(LENGTH, seed), "read {read}");
+    }
+}
+
+/// More requests than can be prepared are refused, instead of being created within the samples.
+#[test]
+#[ignore = "run by every_setup"]
+fn refuses_to_prepare_too_many_descriptors() {
+    let mut pair = divide(tcp(), 1, false).pair();
+    let operation = Operation::Write {
+        remote: pair.remote(0),
+        remote_offset: 0,
+    };
+    let initiator = &mut pair.initiator;
+    let post = Post {
+        rail: 0,
+        peer: 0,
+        operation,
+        region: &initiator.region,
+        offset: 0,
+        length: LENGTH as u64,
+        inject: false,
+        more: false,
+        token: 0,
+    };
+    let refused = initiator.transport.prepare(&post, 3).unwrap_err();
+    assert!(
+        refused.message.contains("more than 16384 prepared requests"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+#[ignore = "run by every_setup"]
+fn describes_the_library_and_its_parameters() {
+    let pair = tcp().pair();
+    let facts = pair.initiator.transport.facts();
+    let library = facts.library.as_ref().unwrap();
+    assert_eq!((library.name.as_str(), facts.provider.as_str()), ("nixl", "UCX"));
+    assert!(library.path.ends_with("/libnixl_capi.so"), "{library:?}");
+    assert_eq!(facts.settings["engine_config"], "TLS=tcp,NET_DEVICES=lo");
+    assert_eq!(facts.settings["requests"], "prepared");
+    assert!(facts.settings.keys().all(|name| !name.contains("fabricbench")));
+    assert_eq!(facts.rails[0].interface.as_deref(), Some("lo"));
+    assert_eq!(facts.progress, "manual");
+    let addresses = pair.initiator.transport.addresses();
+    println!("addresses of {} bytes", addresses.rails[0].len());
+    assert_eq!(
+        LENGTH,
+        crate::transport::Region::memory(&pair.initiator.region).length()
+    );
+}

@@ -1,0 +1,26 @@
+//! Declarations of the C interface of NIXL. The library is opened at run time, so that a binary uses the library of the
+//! container that it runs in: `libnixl_capi.so` of release 1.4 or of any later release with this file name.
+//!
+//! NIXL does not install a header for the interface, and the interface has no version. The declarations are therefore
+//! written by hand, from `wrapper.h` of the crate `nixl-sys` 1.5.2, for the functions that fabricbench calls. Every
+//! function is looked up when the library is opened. If one is missing, the error names it. All objects are opaque
+//! handles. The only structs that cross the interface are [`AgentConfig`] and [`Telemetry`].
+//!
+//! An opened library stays loaded until the process exits, because its plug-ins run threads whose code must stay
+//! mapped. A process that used the UCX backend must exit with `_exit`, because a global destructor of NIXL 1.4 and 1.5
+//! crashes.
+
+mod functions;
+mod library;
+mod types;
+
+pub use functions::Functions;
+pub use library::{Identity, Library};
+pub use shared_library::{OpenError, Source};
+pub use types::{
+    Agent, AgentConfig, Backend, DRAM, ERROR_BACKEND, ERROR_EXCEPTION, ERROR_INVALID_PARAM,
+    ERROR_INVALID_STATE, ERROR_NO_TELEMETRY, ERROR_NOT_FOUND, IN_PROGRESS, MemoryList, MemoryType,
+    NotificationMap, Operation, OptionalArguments, ParameterIterator, Parameters, PreparedList, READ,
+    RegistrationList, Request, SUCCESS, SYNC_NONE, Status, StringList, Telemetry, TransferList, VRAM, WRITE,
+    status_name,
+};

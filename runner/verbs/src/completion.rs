@@ -1,0 +1,45 @@
+//! Polls the completion queues. Does not allocate, lock or log unless a completion reports an error.
+
+use crate::Verbs;
+use crate::error::{completion_failed, refused};
+use crate::ffi::{self, Event};
+use runner::transport::{Completion, CompletionKind, TransportError};
+use std::time::Duration;
+
+/// Reads each rail once, starting after the last rail of the previous call, until `completions` is full.
+#[inline]
+pub(super) fn poll(transport: &mut Verbs, completions: &mut [Completion]) -> Result<usize, TransportError> {
+    transport
+        .turns
+        .poll(&mut transport.rails, completions, |rail, found| {
+            let (number, room) = (found.rail(), found.room());
+            let polled = rail.poll(room, |event| found.push(completion_kind(event)));
+            polled.map_err(|failure| completion_failed(number, &failure))
+        })
+}
+
+#[inline]
+fn completion_kind(event: Event) -> CompletionKind {
+    match event {
+        Event::Posted { token } => CompletionKind::Posted { token },
+        Event::Received {
+            token,
+            immediate,
+            length,
+        } => CompletionKind::Received {
+            token,
+            immediate: immediate.map(u64::from),
+            length: length.into(),
+        },
+        Event::RemoteWrite { immediate } => CompletionKind::RemoteWrite {
+            immediate: immediate.into(),
+        },
+    }
+}
+
+pub(super) fn wait(transport: &mut Verbs, timeout: Duration) -> Result<(), TransportError> {
+    if transport.turns.has_failed() {
+        return Ok(());
+    }
+    ffi::wait_for_completions(&mut transport.rails, timeout).map_err(|message| refused("wait", message))
+}

@@ -1,0 +1,69 @@
+//! All calls to libibverbs. Everything that this module exports is safe: a [`Rail`] owns its queues and is used by one
+//! thread at a time, and a [`RailRegion`] is memory that is registered with the device of a rail, and keeps it open.
+#![allow(unsafe_code)]
+
+mod completion;
+mod device;
+mod library;
+mod queue_pair;
+mod queues;
+mod rail;
+mod region;
+
+pub(super) use completion::{CompletionError, Event, wait_for_completions};
+pub(super) use device::{Device, PortAttributes};
+pub(super) use library::identity;
+pub(super) use queue_pair::{Call, Calls, Connection};
+pub(super) use rail::{Queue, Rail, RailConfig};
+pub(super) use region::{RailRegion, RegisteredRange};
+
+use std::ffi::c_int;
+use std::fmt;
+use std::io;
+use std::ptr::NonNull;
+
+/// Number of the port that is used on each device.
+const PORT: u8 = 1;
+
+/// Failed library call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallError {
+    /// Name of the call.
+    pub call: &'static str,
+    /// Error number (errno).
+    pub number: c_int,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, number } = self;
+        write!(f, "{call}: {}", io::Error::from_raw_os_error(*number))
+    }
+}
+
+impl CallError {
+    /// The call failed and has set `errno`.
+    fn last(call: &'static str) -> Self {
+        Self {
+            call,
+            number: io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}
+
+/// Converts a result that is null in case of an error.
+fn check_created<T>(call: &'static str, object: *mut T) -> Result<NonNull<T>, CallError> {
+    NonNull::new(object).ok_or_else(|| CallError::last(call))
+}
+
+/// Converts a result that is an error number, or -1 if the call has set `errno`.
+fn check(call: &'static str, result: c_int) -> Result<(), CallError> {
+    match result {
+        0 => Ok(()),
+        -1 => Err(CallError::last(call)),
+        number => Err(CallError {
+            call,
+            number: number.abs(),
+        }),
+    }
+}

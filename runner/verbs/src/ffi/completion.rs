@@ -1,0 +1,265 @@
+//! Polls the completion queue of a rail, and waits for completions. Does not allocate or lock unless a completion reports an
+//! error.
+
+use super::queues::check_posted;
+use super::{CallError, Rail, check};
+use crate::rules::request_id::RequestId;
+use rdma_sys::{
+    ibv_ack_cq_events, ibv_get_cq_event, ibv_poll_cq, ibv_req_notify_cq, ibv_wc, ibv_wc_flags, ibv_wc_status,
+    ibv_wc_status_str,
+};
+use runner::transport::descriptors::wait_until_readable;
+use std::ffi::CStr;
+use std::fmt;
+use std::time::Duration;
+
+/// Maximum number of completions that are read in one call.
+const BATCH: usize = 16;
+
+/// The most recently read completions.
+pub(super) struct Batch {
+    completions: [ibv_wc; BATCH],
+    /// Number of completions that were read before the thread slept and that no poll has handled yet: 0 or 1.
+    waiting: usize,
+    /// Whether the last poll had no space for some completed sends.
+    unreported: bool,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            // SAFETY: all fields are numbers and unions of numbers, for which zero is valid.
+            completions: unsafe { std::mem::zeroed() },
+            waiting: 0,
+            unreported: false,
+        }
+    }
+}
+
+/// A completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A post with this token completed.
+    Posted {
+        /// Token of the post.
+        token: u32,
+    },
+    /// A message arrived.
+    Received {
+        /// Token of the receive.
+        token: u32,
+        /// Immediate data, if the message has any.
+        immediate: Option<u32>,
+        /// Length in bytes.
+        length: u32,
+    },
+    /// A write with immediate data arrived.
+    RemoteWrite {
+        /// Immediate data.
+        immediate: u32,
+    },
+}
+
+/// Failed work request, or a completion queue that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompletionError {
+    message: String,
+    /// Whether the peer no longer answers.
+    pub peer_is_lost: bool,
+}
+
+impl fmt::Display for CompletionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<CallError> for CompletionError {
+    fn from(error: CallError) -> Self {
+        Self {
+            message: error.to_string(),
+            peer_is_lost: false,
+        }
+    }
+}
+
+impl Rail {
+    /// Reads completions until there are none, or `room` events have been reported.
+    ///
+    /// # Errors
+    ///
+    /// If a completion reports an error.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        mut room: usize,
+        mut report: impl FnMut(Event),
+    ) -> Result<(), CompletionError> {
+        if self.batch.unreported {
+            self.report_sends(&mut room, &mut report);
+        }
+        while room > 0 {
+            let count = self.read(room.min(BATCH))?;
+            if count == 0 {
+                return Ok(());
+            }
+            let mut consumed_immediates = 0;
+            for index in 0..count {
+                let completion = &self.batch.completions[index];
+                let id = RequestId::decode(completion.wr_id);
+                if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
+                    return Err(failure(completion, id));
+                }
+                match id {
+                    RequestId::Send { queue, sequence } => {
+                        if let Some(pair) = self.pairs.get_mut(usize::from(queue)) {
+                            pair.queue.complete(sequence);
+                        }
+                    }
+                    // Each of these reports one event, so there is room for all of them.
+                    RequestId::Receive { token } => {
+                        room -= 1;
+                        report(Event::Received {
+                            token,
+                            immediate: has_immediate(completion).then(|| immediate(completion)),
+                            length: completion.byte_len,
+                        });
+                    }
+                    RequestId::Immediate => {
+                        room -= 1;
+                        consumed_immediates += 1;
+                        report(Event::RemoteWrite {
+                            immediate: immediate(completion),
+                        });
+                    }
+                }
+            }
+            for _ in 0..consumed_immediates {
+                check_posted(self.immediates.post_immediate())?;
+            }
+            self.report_sends(&mut room, &mut report);
+        }
+        Ok(())
+    }
+
+    /// Reports completed sends while there is room.
+    #[inline]
+    fn report_sends(&mut self, room: &mut usize, report: &mut impl FnMut(Event)) {
+        self.batch.unreported = false;
+        for pair in &mut self.pairs {
+            loop {
+                if *room == 0 {
+                    self.batch.unreported = true;
+                    return;
+                }
+                let Some(token) = pair.queue.next_completed() else {
+                    break;
+                };
+                *room -= 1;
+                report(Event::Posted { token });
+            }
+        }
+    }
+
+    /// Reads at most `count` completions into the batch, and returns their number.
+    #[inline]
+    fn read(&mut self, count: usize) -> Result<usize, CallError> {
+        let waiting = std::mem::take(&mut self.batch.waiting);
+        if waiting > 0 {
+            return Ok(waiting);
+        }
+        let batch = self.batch.completions.as_mut_ptr();
+        // SAFETY: the queue exists, and the batch has at least `count` entries.
+        let result = unsafe { ibv_poll_cq(self.completions.as_ptr(), count as i32, batch) };
+        usize::try_from(result).map_err(|_| CallError {
+            call: "ibv_poll_cq",
+            number: if result == -1 { libc::EIO } else { -result },
+        })
+    }
+
+    /// Requests an event for the next completion. Returns whether a completion is already there.
+    fn arm(&mut self) -> Result<bool, CallError> {
+        if self.batch.waiting > 0 || self.batch.unreported {
+            return Ok(true);
+        }
+        // SAFETY: the queue exists.
+        let result = unsafe { ibv_req_notify_cq(self.completions.as_ptr(), 0) };
+        check("ibv_req_notify_cq", result)?;
+        // A completion that arrived before the request causes no event.
+        self.batch.waiting = self.read(1)?;
+        Ok(self.batch.waiting > 0)
+    }
+
+    /// Removes and acknowledges the events that have arrived.
+    fn take_events(&mut self) {
+        let Some(channel) = self.completions.channel() else {
+            return;
+        };
+        loop {
+            let (mut queue, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
+            // SAFETY: the channel exists, its descriptor does not block, and the results are local variables.
+            let result = unsafe { ibv_get_cq_event(channel.as_ptr(), &mut queue, &mut context) };
+            if result != 0 {
+                return;
+            }
+            // SAFETY: the event of this queue was just returned.
+            unsafe { ibv_ack_cq_events(queue, 1) };
+        }
+    }
+}
+
+/// Sleeps until a completion may be available on one of the rails, but no longer than `timeout`.
+///
+/// # Errors
+///
+/// Returns a message if a rail was not opened for waiting, or a call fails.
+pub(crate) fn wait_for_completions(rails: &mut [Rail], timeout: Duration) -> Result<(), String> {
+    if rails.iter().any(|rail| rail.descriptor().is_none()) {
+        return Err("the transport was not opened for waiting".to_owned());
+    }
+    let mut ready = false;
+    for rail in rails.iter_mut() {
+        ready |= rail.arm().map_err(|error| error.to_string())?;
+    }
+    if ready {
+        return Ok(());
+    }
+    let descriptors = rails.iter().filter_map(Rail::descriptor);
+    wait_until_readable(descriptors, timeout).map_err(|error| format!("ppoll: {error}"))?;
+    rails.iter_mut().for_each(Rail::take_events);
+    Ok(())
+}
+
+#[inline]
+fn has_immediate(completion: &ibv_wc) -> bool {
+    completion.wc_flags & ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0
+}
+
+#[inline]
+fn immediate(completion: &ibv_wc) -> u32 {
+    // SAFETY: both fields of the union are numbers of 32 bits.
+    u32::from_be(unsafe { completion.imm_data_invalidated_rkey_union.imm_data })
+}
+
+#[cold]
+fn failure(completion: &ibv_wc, id: RequestId) -> CompletionError {
+    // SAFETY: the call returns a constant string for every value.
+    let text = unsafe { ibv_wc_status_str(completion.status) };
+    // SAFETY: as above.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    let request = match id {
+        RequestId::Send { .. } => "send, read or write",
+        RequestId::Receive { .. } => "receive",
+        RequestId::Immediate => "receive of immediate data",
+    };
+    CompletionError {
+        message: format!(
+            "{request}: {text} (status {}, vendor error {})",
+            completion.status, completion.vendor_err
+        ),
+        peer_is_lost: matches!(
+            completion.status,
+            ibv_wc_status::IBV_WC_RETRY_EXC_ERR | ibv_wc_status::IBV_WC_RNR_RETRY_EXC_ERR
+        ),
+    }
+}

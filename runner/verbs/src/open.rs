@@ -1,0 +1,157 @@
+//! Opens the rails and describes them.
+
+use crate::Verbs;
+use crate::discovery::{self, RailDevice};
+use crate::error::{rail_refused, refused};
+use crate::ffi::{self, Rail, RailConfig};
+use crate::rules::address::RailAddress;
+use crate::rules::depths::Depths;
+use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
+use crds::v1alpha1::Answer;
+use runner::transport::turns::RailTurns;
+use runner::transport::{EndpointAddresses, OpenConfig, TransportError};
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// Packet sequence numbers have 24 bits.
+const PACKET_NUMBERS: u64 = (1 << 24) - 1;
+
+pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
+    if config.depth == 0 || u32::try_from(config.depth).is_err() {
+        return Err(refused(
+            "open",
+            format!(
+                "{} posts in flight requested; must be 1 to {}",
+                config.depth,
+                u32::MAX
+            ),
+        ));
+    }
+    let (spec, devices) = discovery::discover(config)?;
+    // With several peers, the queue pairs for each rank have the index of the rank.
+    let pairs = if config.peers > 1 { config.peers + 1 } else { 1 };
+    let mut rails = Vec::with_capacity(devices.len());
+    let mut addresses = Vec::with_capacity(devices.len());
+    let mut facts = Vec::with_capacity(devices.len());
+    let mut settings = BTreeMap::from([("signaling".to_owned(), spec.signaling.name().to_owned())]);
+    let mut max_message_bytes = u64::MAX;
+    let mut fabric = "";
+    let mut gid_indexes = Vec::with_capacity(devices.len());
+    for (
+        number,
+        RailDevice {
+            name,
+            device,
+            port,
+            source,
+        },
+    ) in devices.into_iter().enumerate()
+    {
+        let failed = |error: &ffi::CallError| rail_refused(number, error);
+        let attributes = device.attributes().map_err(|error| failed(&error))?;
+        let depths = Depths::new(config.depth, pairs, attributes.limits)
+            .map_err(|message| refused("open", format!("rail {number}: {name}: {message}")))?;
+        let rail_config = RailConfig {
+            depths,
+            pairs,
+            inline_bytes: config
+                .inject_bytes
+                .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            signaling: spec.signaling,
+            uses_wait: config.uses_wait,
+        };
+        let rail = Rail::open(device, attributes, rail_config).map_err(|error| failed(&error))?;
+        let address = RailAddress {
+            rank: config.rank,
+            gid: source.gid,
+            lid: if port.is_infiniband { port.lid } else { 0 },
+            mtu: port.mtu,
+            reads: attributes.reads_as_target,
+            first_packet: first_packet(number),
+            queue_pairs: rail.numbers(),
+        };
+        addresses.push(address.pack());
+        gid_indexes.push(source.index);
+        fabric = if port.is_infiniband {
+            "InfiniBand"
+        } else {
+            source.protocol.name()
+        };
+        settings.insert(format!("gid{number}"), source.ip().to_string());
+        settings.insert(format!("portMtu{number}"), (128_u32 << port.mtu).to_string());
+        facts.push(RailFacts {
+            address: format!("{} port 1 GID {}", source.ip(), source.index),
+            interface: Some(name.clone()),
+            domain: name,
+            ..RailFacts::default()
+        });
+        max_message_bytes = max_message_bytes.min(port.max_message_bytes);
+        rails.push(rail);
+    }
+    let inline_bytes = rails
+        .iter()
+        .map(|rail: &Rail| u64::from(rail.inline_bytes()))
+        .min()
+        .unwrap_or(0);
+    let facts = FabricFacts {
+        library: Some(library()?),
+        provider: "verbs".to_owned(),
+        fabric: fabric.to_owned(),
+        rails: facts,
+        inject_limits: InjectLimits {
+            send_bytes: inline_bytes,
+            write_bytes: inline_bytes,
+        },
+        transmit_depth: config.depth as u64,
+        max_message_bytes,
+        progress: "auto".to_owned(),
+        offload: OffloadFacts {
+            emulated_reads: Some(Answer::False),
+            emulated_writes: Some(Answer::False),
+            staged: config.device_memory.then_some(Answer::False),
+            inline_bytes: Some(inline_bytes),
+        },
+        settings,
+        ..FabricFacts::default()
+    };
+    Ok(Verbs {
+        rails,
+        rank: config.rank,
+        gid_indexes,
+        peers: 0,
+        addresses: EndpointAddresses { rails: addresses },
+        facts,
+        counts_protocols: config.counts_protocols,
+        turns: RailTurns::default(),
+    })
+}
+
+/// Random first packet sequence number of a rail, so that late packets of an earlier connection are not accepted.
+fn first_packet(rail: usize) -> u32 {
+    // The hasher is seeded with random keys.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_usize(rail);
+    (hasher.finish() & PACKET_NUMBERS) as u32
+}
+
+fn library() -> Result<LibraryFacts, TransportError> {
+    let file = ffi::identity().map_err(|error| TransportError {
+        reason: FailureReason::LibraryNotFound,
+        operation: "dlopen",
+        message: error.to_string(),
+    })?;
+    // The library does not report its version, but the name of its file contains it: libibverbs.so.1.14.44.0.
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let version = name
+        .strip_prefix("libibverbs.so.")
+        .unwrap_or("unknown")
+        .to_owned();
+    Ok(LibraryFacts {
+        name: "libibverbs".to_owned(),
+        version,
+        api_version: "1".to_owned(),
+        path: file.path.display().to_string(),
+        build_id: Some(file.build),
+    })
+}

@@ -1,0 +1,129 @@
+//! Sizes of the queues of a rail, within the limits of its device. Performs no I/O.
+
+use super::request_id::MAX_QUEUES;
+
+/// Number of queue pairs for each peer: one for messages, and one for reads and writes.
+pub(crate) const QUEUES_PER_PEER: usize = 2;
+
+/// Limits of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceLimits {
+    /// Maximum number of requests in the queue of a queue pair (`max_qp_wr`).
+    pub queue: usize,
+    /// Maximum number of requests in a shared receive queue (`max_srq_wr`).
+    pub shared_receives: usize,
+    /// Maximum number of entries of a completion queue (`max_cqe`).
+    pub completions: usize,
+}
+
+/// Sizes of the queues of a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Depths {
+    /// Requests of each send queue.
+    pub sends: usize,
+    /// Receives for messages, shared by all peers.
+    pub receives: usize,
+    /// Receives for writes with immediate data, shared by all peers.
+    pub immediates: usize,
+    /// Entries of the completion queue.
+    pub completions: usize,
+}
+
+impl Depths {
+    /// Sizes for `depth` posts in flight with each of `peers` peers.
+    ///
+    /// Each send queue has space for injected posts, which occupy it until a later post completes, in addition to `depth`
+    /// ordinary ones. Every peer may have `depth` writes with immediate data in flight. If the device has fewer receives,
+    /// they are retransmitted until one is available.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message if the device is too small.
+    pub(crate) fn new(depth: usize, peers: usize, limits: DeviceLimits) -> Result<Self, String> {
+        let peers = peers.max(1);
+        let queues = peers.saturating_mul(QUEUES_PER_PEER);
+        if queues > MAX_QUEUES {
+            return Err(format!(
+                "{peers} peers need {queues} queue pairs on a rail; at most {MAX_QUEUES} are supported"
+            ));
+        }
+        if depth > limits.queue || depth > limits.shared_receives {
+            return Err(format!(
+                "{depth} posts in flight requested, but the device supports {} requests per queue pair and {} in a shared \
+                 receive queue: reduce window or batch",
+                limits.queue, limits.shared_receives
+            ));
+        }
+        let sends = depth.saturating_mul(2).min(limits.queue);
+        let immediates = depth.saturating_mul(peers).min(limits.shared_receives);
+        let completions = queues
+            .saturating_mul(sends)
+            .saturating_add(depth)
+            .saturating_add(immediates);
+        if completions > limits.completions {
+            return Err(format!(
+                "{depth} posts in flight with each of {peers} peers need a completion queue of {completions} entries, but \
+                 the device supports {}: reduce window or batch",
+                limits.completions
+            ));
+        }
+        Ok(Self {
+            sends,
+            receives: depth,
+            immediates,
+            completions,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Limits of soft-RoCE in Linux 6.1.
+    const RXE: DeviceLimits = DeviceLimits {
+        queue: 1_048_576,
+        shared_receives: 1_048_576,
+        completions: 32_767,
+    };
+
+    #[test]
+    fn every_request_in_flight_has_an_entry() {
+        let depths = Depths::new(100, 3, RXE).unwrap();
+        assert_eq!(
+            (depths.sends, depths.receives, depths.immediates),
+            (200, 100, 300)
+        );
+        assert_eq!(depths.completions, 6 * 200 + 100 + 300);
+    }
+
+    #[test]
+    fn injected_posts_get_less_space_on_a_small_device() {
+        let limits = DeviceLimits { queue: 120, ..RXE };
+        assert_eq!(Depths::new(100, 1, limits).unwrap().sends, 120);
+    }
+
+    #[test]
+    fn a_device_that_is_too_small_is_refused() {
+        let queue = DeviceLimits { queue: 64, ..RXE };
+        assert!(
+            Depths::new(65, 1, queue)
+                .unwrap_err()
+                .contains("64 requests per queue pair")
+        );
+        let completions = DeviceLimits {
+            completions: 599,
+            ..RXE
+        };
+        assert!(
+            Depths::new(100, 1, completions)
+                .unwrap_err()
+                .contains("600 entries")
+        );
+        assert!(
+            Depths::new(1, 40_000, RXE)
+                .unwrap_err()
+                .contains("80000 queue pairs")
+        );
+    }
+}
