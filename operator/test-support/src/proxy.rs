@@ -33,10 +33,12 @@ pub enum Moment {
 }
 
 /// The write at which the operator is killed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct KillPoint {
-    /// Index of the write, starting at 0.
-    pub write: usize,
+    /// Kind of the write, as returned by [`kind_of`]; `None` for any kind.
+    pub kind: Option<String>,
+    /// Index among the writes of this kind, starting at 0.
+    pub index: usize,
     /// Whether the operator is killed before or after the write.
     pub moment: Moment,
     /// Process ID of the operator.
@@ -157,11 +159,31 @@ impl Drop for Proxy {
     }
 }
 
-/// Kills the operator if the kill point is at write `index` and `moment`. Returns whether the operator was killed.
+/// The kind of a write, which is a method and a resource, such as `PATCH benchmarkruns/status`.
+pub fn kind_of(write: &str) -> String {
+    let (method, path) = write.split_once(' ').unwrap();
+    let resource = path.split('/').skip_while(|part| *part != "namespaces").skip(2);
+    let parts: Vec<_> = resource.collect();
+    match parts[..] {
+        [resource] | [resource, _] => format!("{method} {resource}"),
+        [resource, _, subresource] => format!("{method} {resource}/{subresource}"),
+        _ => write.to_owned(),
+    }
+}
+
+/// Kills the operator if the kill point is at write `index` of all writes and at `moment`. Returns whether the operator
+/// was killed.
 fn kill_if_due(served: &ProxyResources, index: usize, moment: Moment) -> bool {
     let mut inner = served.inner.lock().unwrap();
-    let is_due = |point: &KillPoint| point.write == index && point.moment == moment;
-    let Some(point) = inner.kill_point.take_if(|point| is_due(point)) else {
+    let Inner {
+        writes, kill_point, ..
+    } = &mut *inner;
+    let is_due = |point: &KillPoint| {
+        let counts = |write: &String| point.kind.as_ref().is_none_or(|kind| *kind == kind_of(write));
+        let previous = writes[..index].iter().filter(|write| counts(write)).count();
+        counts(&writes[index]) && previous == point.index && point.moment == moment
+    };
+    let Some(point) = kill_point.take_if(|point| is_due(point)) else {
         return false;
     };
     let pid = Pid::from_raw(i32::try_from(point.pid).unwrap()).unwrap();

@@ -8,6 +8,7 @@ use futures::future::join_all;
 
 use super::kills::{LANES, env_number, random_seed, run_undisturbed};
 use super::lane::{CaseKey, Lane, Tally};
+use super::nodes::reserve_nodes;
 use super::test_namespace::with_rounds;
 use test_support::proxy::{Proxy, ProxyOptions};
 
@@ -69,6 +70,7 @@ async fn run_with_faults(
 
 #[tokio::test]
 async fn campaigns_complete_despite_api_server_faults() {
+    let _nodes = reserve_nodes().await;
     let campaigns = env_number(CAMPAIGNS).unwrap_or(8);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;

@@ -4,6 +4,7 @@ use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
 use super::custom_images::load_image;
 use super::example::example;
+use super::nodes::share_nodes;
 use super::start;
 use super::test_namespace::{TestNamespace, condition};
 use test_support::cluster::kubeconfig;
@@ -12,6 +13,7 @@ use test_support::cluster::kubeconfig;
 /// the arguments of each variant and reads its output.
 #[tokio::test]
 async fn compares_two_providers_with_the_benchmark_of_another_image() {
+    let _nodes = share_nodes().await;
     let image = load_image("benchmark");
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
@@ -56,6 +58,7 @@ async fn compares_two_providers_with_the_benchmark_of_another_image() {
 
 #[tokio::test]
 async fn administrator_can_forbid_commands() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let arguments = [
         "--no-leader-election",

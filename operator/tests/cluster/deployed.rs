@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
 use test_support::cluster::{create_namespace, root, run};
@@ -40,6 +41,7 @@ fn wait_until_available(namespace: &str) {
 
 #[tokio::test]
 async fn runs_as_a_pod_for_the_whole_cluster() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _applied = AppliedManifest::new("cluster.yaml");
     wait_until_available("fabricbench-system");
@@ -60,6 +62,7 @@ async fn runs_as_a_pod_for_the_whole_cluster() {
 
 #[tokio::test]
 async fn runs_as_a_pod_for_one_namespace() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     // The manifest does not contain the CRD; `create_namespace` installs it.
     let other = create_namespace(&namespace.client).await;

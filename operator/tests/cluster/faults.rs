@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
+use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TestNamespace, condition, with_rounds};
 use super::testbed::{Restore, testbed};
 use test_support::cluster::kubeconfig;
@@ -76,16 +77,19 @@ async fn check_killed_pod(name: &str, rank: u32) {
 
 #[tokio::test]
 async fn retries_after_coordinator_pod_is_killed() {
+    let _nodes = share_nodes().await;
     check_killed_pod("coordinator", 0).await;
 }
 
 #[tokio::test]
 async fn retries_after_worker_pod_is_killed() {
+    let _nodes = share_nodes().await;
     check_killed_pod("worker", 1).await;
 }
 
 #[tokio::test]
 async fn completes_after_kubelet_restart() {
+    let _nodes = reserve_nodes().await;
     let (namespace, _operator) = start_campaign("kubelet").await;
     let node = node_of(&namespace, 0).await;
     let start = ["node", "start", &node];
@@ -100,6 +104,7 @@ async fn completes_after_kubelet_restart() {
 
 #[tokio::test]
 async fn completes_after_containerd_is_killed() {
+    let _nodes = reserve_nodes().await;
     let (namespace, _operator) = start_campaign("containerd").await;
     let restore = Restore(&["node", "start", "node-2"]);
     testbed(&["node", "crash", "node-2"]);
@@ -111,6 +116,7 @@ async fn completes_after_containerd_is_killed() {
 
 #[tokio::test]
 async fn retries_after_network_partition() {
+    let _nodes = reserve_nodes().await;
     let (namespace, _operator) = start_campaign("partition").await;
     let restore = Restore(&["node", "heal", "node-2"]);
     testbed(&["node", "partition", "node-2"]);
@@ -128,6 +134,7 @@ async fn retries_after_network_partition() {
 
 #[tokio::test]
 async fn completes_after_api_server_restart() {
+    let _nodes = reserve_nodes().await;
     let (namespace, operator) = start_campaign("api-server").await;
     let pid_file = kubeconfig().with_file_name("run/kube-apiserver.pid");
     let pid_file = std::fs::read_to_string(pid_file).unwrap();
@@ -148,6 +155,7 @@ async fn completes_after_api_server_restart() {
 
 #[tokio::test]
 async fn reports_deleted_records_as_lost() {
+    let _nodes = share_nodes().await;
     let (namespace, operator) = start_campaign("records").await;
     let maps: Api<ConfigMap> = Api::namespaced(namespace.client.clone(), &namespace.name);
     let stored = maps.list(&Default::default()).await.unwrap().items;

@@ -7,6 +7,7 @@ use crds::v1alpha1::{
     BenchmarkRunStatus, EnvVar, TransportSpec, Ucx, UcxEmulation, UcxTransport, Variant, Verdict,
 };
 
+use super::nodes::share_nodes;
 use super::test_namespace::{TestNamespace, planned, reports, with_rounds};
 use super::testbed::image_of;
 
@@ -25,6 +26,7 @@ fn improved_or_regressed_verdicts<'a>(
 
 #[tokio::test]
 async fn variants_with_different_images_alternate_on_the_same_nodes() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     // A pilot and two rounds, with five gangs each, result in 15 attempts. The status keeps at most 16 attempts, so it
@@ -93,6 +95,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
 
 #[tokio::test]
 async fn ucx_and_libfabric_are_interleaved_in_one_gang() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = with_rounds("libraries", 3);
@@ -128,6 +131,7 @@ async fn ucx_and_libfabric_are_interleaved_in_one_gang() {
 
 #[tokio::test]
 async fn equivalent_environments_are_interleaved_in_one_gang_and_do_not_differ() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = with_rounds("environments", 10);

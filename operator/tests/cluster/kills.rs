@@ -1,7 +1,7 @@
-//! Kills the operator during a campaign, at every write and at random times. The next operator continues without losing
+//! Kills the operator during a campaign, at each kind of write and at random times. The next operator continues without losing
 //! or duplicating measurements or objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crds::v1alpha1::State;
@@ -11,11 +11,12 @@ use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
 use super::lane::{CaseKey, Lane, Tally};
+use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
 use test_support::cluster::until_within;
 use test_support::operator::Operator;
-use test_support::proxy::{KillPoint, Moment, Proxy};
+use test_support::proxy::{KillPoint, Moment, Proxy, kind_of};
 
 /// Environment variable that sets the number of kills at random times. The default is 10.
 const KILLS: &str = "FABRICBENCH_KILLS";
@@ -25,6 +26,9 @@ const SEED: &str = "FABRICBENCH_KILL_SEED";
 pub(super) const LANES: u64 = 2;
 /// Number of writes with which the operator starts an attempt: Service, ConfigMap, Job and status.
 const FIRST_WRITES: usize = 4;
+/// Maximum number of writes of each kind at which an operator is killed. A campaign has two events and two ConfigMaps,
+/// and a number of status updates that depends on its duration.
+const OF_EACH_KIND: usize = 2;
 /// Number of rounds in a campaign whose operator is killed once.
 const ROUNDS: u32 = 2;
 /// Number of rounds in a campaign that is long enough for records to be written several times.
@@ -42,20 +46,36 @@ pub(super) fn random_seed(name: &str) -> u64 {
     seed
 }
 
-/// Starts an operator behind a proxy that kills it at write number `write`, counting from 0.
+/// Starts an operator behind a proxy that kills it at write `index` of `kind`, or of all writes, counting from 0.
 pub(super) async fn operator_killed_at(
     namespace: &TestNamespace,
-    write: usize,
+    kind: Option<&str>,
+    index: usize,
     moment: Moment,
 ) -> (Proxy, Operator) {
     let proxy = Proxy::open(&namespace.client).await;
     let operator = namespace.operator_with(&proxy.kubeconfig);
     proxy.kill_at(KillPoint {
-        write,
+        kind: kind.map(str::to_owned),
+        index,
         moment,
         pid: operator.id(),
     });
     (proxy, operator)
+}
+
+/// The first writes of each kind, as the kind and the index among the writes of this kind, in the order of the kinds.
+fn first_of_each_kind(writes: &[String]) -> BTreeSet<(String, usize)> {
+    let mut counts = BTreeMap::new();
+    for write in writes {
+        *counts.entry(kind_of(write)).or_default() += 1;
+    }
+    let kinds = counts.into_iter();
+    kinds
+        .flat_map(|(kind, count): (String, usize)| {
+            (0..count.min(OF_EACH_KIND)).map(move |index| (kind.clone(), index))
+        })
+        .collect()
 }
 
 async fn wait_until_complete(namespace: &TestNamespace, name: &str) {
@@ -82,53 +102,54 @@ pub(super) async fn run_undisturbed(
     (cases, writes, proxy.requests())
 }
 
-/// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the
-/// write occurred, and the counts.
+/// Runs a campaign whose operator is killed at write `index` of `kind`, and completes it with another operator.
 async fn check_kill_at(
     lane: &Lane,
-    write: usize,
+    kind: &str,
+    index: usize,
     moment: Moment,
     cases: &BTreeSet<CaseKey>,
-) -> (bool, Tally) {
-    let name = format!("{moment:?}-{write}").to_lowercase();
-    let (proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
-    lane.namespace.create(&with_rounds(&name, ROUNDS)).await;
+) -> Tally {
+    let (proxy, mut operator) = operator_killed_at(&lane.namespace, Some(kind), index, moment).await;
+    lane.namespace.create(&with_rounds("killed", ROUNDS)).await;
     let died = tokio::select! {
         _ = operator.wait() => true,
-        () = wait_until_complete(&lane.namespace, &name) => proxy.has_killed(),
+        () = wait_until_complete(&lane.namespace, "killed") => proxy.has_killed(),
     };
     drop(operator);
     let _next = lane.namespace.operator();
-    let mut tally = lane.finish(&name, cases).await;
+    let mut tally = lane.finish("killed", cases).await;
     tally.kills = died.into();
-    (died, tally)
+    println!(
+        "{moment:?} {kind} {index}: {}",
+        if died { "killed" } else { "not reached" }
+    );
+    tally
 }
 
 #[tokio::test]
-async fn campaign_completes_after_a_kill_at_each_write() {
+async fn campaign_completes_after_a_kill_at_each_kind_of_write() {
+    let _nodes = reserve_nodes().await;
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
+    let kill_points = first_of_each_kind(&writes);
     let mut total = Tally::default();
-    for write in 0.. {
+    for (kind, index) in &kill_points {
         let (before, after) = tokio::join!(
-            check_kill_at(&lanes[0], write, Moment::Before, &cases),
-            check_kill_at(&lanes[1], write, Moment::After, &cases)
+            check_kill_at(&lanes[0], kind, *index, Moment::Before, &cases),
+            check_kill_at(&lanes[1], kind, *index, Moment::After, &cases)
         );
-        total.add(&before.1);
-        total.add(&after.1);
-        if !before.0 && !after.0 {
-            break;
-        }
+        total.add(&before);
+        total.add(&after);
     }
-    total.assert_undisturbed("killed before and after each write");
-    // The last write is the event after the final status, so the campaign may complete before the operator is killed at
-    // this write.
+    total.assert_undisturbed("killed before and after the first writes of each kind");
+    // The operator writes an event after the final status, so the campaign may complete first. A ConfigMap with records
+    // is updated only if the records arrive in several parts.
     assert!(
-        total.kills as usize >= 2 * (writes.len() - 2),
-        "{} kills at {} writes",
-        total.kills,
-        writes.len()
+        total.kills as usize >= 2 * (kill_points.len() - 2),
+        "{} kills at {kill_points:#?}",
+        total.kills
     );
     for lane in lanes {
         lane.close().await;
@@ -138,6 +159,7 @@ async fn campaign_completes_after_a_kill_at_each_write() {
 /// Kills each operator at one of its first writes, alternately before and after the API server executes it.
 #[tokio::test]
 async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
+    let _nodes = share_nodes().await;
     let lane = Lane::new().await;
     // Each variant has its own image, so there are several legs, whose Jobs run one after another.
     let mut run = with_rounds("undisturbed", 1);
@@ -150,7 +172,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     // Each new operator finds the objects that the previous operators created, and must make further progress.
     let kill_points = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
     for (write, moment) in kill_points.cycle() {
-        let (_proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
+        let (_proxy, mut operator) = operator_killed_at(&lane.namespace, None, write, moment).await;
         tokio::select! {
             _ = operator.wait() => kills += 1,
             () = wait_until_complete(&lane.namespace, "disturbed") => break,
@@ -202,6 +224,7 @@ async fn kill_at_random_times(
 
 #[tokio::test]
 async fn campaign_completes_after_kills_at_random_times() {
+    let _nodes = reserve_nodes().await;
     let kills = env_number(KILLS).unwrap_or(10);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;

@@ -3,6 +3,7 @@
 use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
 use super::custom_images::load_image;
+use super::nodes::share_nodes;
 use super::test_namespace::{TestNamespace, condition, with_rounds};
 
 /// Directory of the image `libraries` that contains its libfabric.
@@ -12,6 +13,7 @@ const DIRECTORY: &str = "/opt/libfabric";
 /// `libraries`, in the same pods.
 #[tokio::test]
 async fn libfabric_of_another_image_is_interleaved_with_that_of_the_workers() {
+    let _nodes = share_nodes().await;
     let (workers, libraries) = (load_image("newer"), load_image("libraries"));
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
@@ -51,6 +53,7 @@ async fn libfabric_of_another_image_is_interleaved_with_that_of_the_workers() {
 
 #[tokio::test]
 async fn directory_that_the_image_does_not_contain_is_named() {
+    let _nodes = share_nodes().await;
     let libraries = load_image("libraries");
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();

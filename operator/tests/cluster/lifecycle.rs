@@ -6,11 +6,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::DeleteParams;
 use serde_json::json;
 
+use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, blocks_done, condition, with_rounds};
 use test_support::cluster::{all, run, until_within};
 
 #[tokio::test]
 async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     namespace.create(&with_rounds("suspended", 30)).await;
@@ -60,6 +62,7 @@ async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {
 
 #[tokio::test]
 async fn spec_is_immutable_and_deletion_removes_all_objects() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     namespace.create(&with_rounds("deleted", 30)).await;
@@ -110,6 +113,7 @@ async fn spec_is_immutable_and_deletion_removes_all_objects() {
 
 #[tokio::test]
 async fn namespace_with_an_active_run_can_be_deleted() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let operator = namespace.cluster_operator();
     namespace.create(&with_rounds("namespace", 30)).await;
@@ -120,6 +124,7 @@ async fn namespace_with_an_active_run_can_be_deleted() {
 
 #[tokio::test]
 async fn finished_run_keeps_its_pods_until_the_ttl() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     namespace.create(&run("finished")).await;
@@ -140,6 +145,7 @@ async fn finished_run_keeps_its_pods_until_the_ttl() {
 
 #[tokio::test]
 async fn run_fails_at_its_deadline_and_keeps_records() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = with_rounds("slow", 60);

@@ -21,6 +21,7 @@ mod kills;
 mod lane;
 mod library_image;
 mod lifecycle;
+mod nodes;
 mod outcome;
 mod parameter_serving;
 mod permissions;

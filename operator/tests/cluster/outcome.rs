@@ -9,6 +9,7 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use serde_json::Value;
 
+use super::nodes::reserve_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
 use test_support::cluster::{kubeconfig, root};
@@ -40,6 +41,7 @@ fn example() -> BenchmarkRun {
 
 #[tokio::test]
 async fn all_variants_of_the_procedures_get_verdicts() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.cluster_operator();
     let run = example();

@@ -4,6 +4,7 @@ use crds::units::Duration;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, ServingMode};
 
 use super::example::{example, result};
+use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
 /// The scenarios of the example that use the fabric, in one run with two short rounds. The pods have no directory in common.
@@ -25,6 +26,7 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn parameters_are_served_between_pods() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let run = suite();

@@ -2,11 +2,13 @@
 
 use crds::v1alpha1::State;
 
+use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, condition};
 use test_support::cluster::{run, until_within};
 
 #[tokio::test]
 async fn reports_insufficient_nodes_before_creating_pods() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.cluster_operator();
     let mut greedy = run("greedy");
@@ -36,6 +38,7 @@ async fn reports_insufficient_nodes_before_creating_pods() {
 
 #[tokio::test]
 async fn reports_the_scheduler_message_without_access_to_nodes() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut greedy = run("pending");
@@ -63,6 +66,7 @@ async fn reports_the_scheduler_message_without_access_to_nodes() {
 
 #[tokio::test]
 async fn exclusive_runs_on_the_same_nodes_run_one_after_another() {
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.cluster_operator();
     let exclusive = |name: &str| {

@@ -7,16 +7,18 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::kills::operator_killed_at;
+use super::nodes::share_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use test_support::cluster::{all, until_within};
 use test_support::proxy::Moment;
 
 #[tokio::test]
 async fn job_admitted_before_its_prerequisites_exist_is_measured() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let mut run = with_rounds("queued", 1);
     run.spec.placement.queue_name = Some("queue".to_owned());
-    let (proxy, mut operator) = operator_killed_at(&namespace, 0, Moment::After).await;
+    let (proxy, mut operator) = operator_killed_at(&namespace, None, 0, Moment::After).await;
     namespace.create(&run).await;
     operator.wait().await;
     assert!(proxy.has_killed());

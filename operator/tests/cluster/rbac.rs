@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::full_lifecycle::full_lifecycle;
+use super::nodes::reserve_nodes;
 use super::permissions::{Permission, ServiceAccountUser, permissions_of};
 use super::start;
 use super::test_namespace::{TIMEOUT, TestNamespace};
@@ -108,11 +109,13 @@ async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
 
 #[tokio::test]
 async fn permissions_of_the_cluster_manifest_suffice() {
+    let _nodes = reserve_nodes().await;
     check_permissions_suffice("cluster", false).await;
 }
 
 #[tokio::test]
 async fn permissions_of_the_namespaced_manifest_suffice() {
+    let _nodes = reserve_nodes().await;
     check_permissions_suffice("namespaced", true).await;
 }
 
@@ -163,6 +166,7 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
 
 #[tokio::test]
 async fn every_permission_is_required_and_reported_in_the_log() {
+    let _nodes = reserve_nodes().await;
     let permissions = permissions_of("cluster");
     let checks = stream::iter(&permissions).map(|permission| {
         let permissions = &permissions;

@@ -4,6 +4,7 @@ use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
 
 use super::example::example;
+use super::nodes::share_nodes;
 use super::test_namespace::TestNamespace;
 
 /// The example with two rounds.
@@ -31,6 +32,7 @@ fn assert_successful(one: &ArmResult) {
 
 #[tokio::test]
 async fn calls_stay_in_a_pod_or_cross_the_fabric() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     namespace.create(&short("rpc")).await;
@@ -55,6 +57,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
 
 #[tokio::test]
 async fn consumers_in_a_pod_share_a_tensor() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = short("memory-footprint");

@@ -9,6 +9,7 @@ use crds::v1alpha1::{BenchmarkRun, State, Stop};
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::nodes::share_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned};
 use test_support::cluster::{run, until_within};
 
@@ -26,6 +27,7 @@ fn settled_run() -> BenchmarkRun {
 
 #[tokio::test]
 async fn run_that_may_end_early_continues_after_kills_and_suspension() {
+    let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let run = settled_run();
     namespace.create(&run).await;

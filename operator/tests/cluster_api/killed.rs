@@ -34,7 +34,8 @@ async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize,
     let mut operator = start::without_election(&proxy.kubeconfig, &namespace);
     operator.ready().await;
     proxy.kill_at(KillPoint {
-        write,
+        kind: None,
+        index: write,
         moment,
         pid: operator.id(),
     });
