@@ -13,6 +13,32 @@ step() {
     printf '== %s: %d s\n' "$name" $((SECONDS - started))
 }
 
+# start_step NAME COMMAND...: starts COMMAND in the background with a low priority. It uses the CPU time that the next steps
+# leave idle. Only one command can be in the background.
+start_step() {
+    BACKGROUND_NAME=$1 BACKGROUND_STARTED=$SECONDS BACKGROUND_OUTPUT=$(mktemp)
+    shift
+    # A separate process group, so that the processes that the command has started can be ended with it.
+    setsid nice -n 19 "$@" >"$BACKGROUND_OUTPUT" 2>&1 &
+    BACKGROUND=$!
+    # Ends the command if a step fails first.
+    trap 'kill -- "-$BACKGROUND" 2>/dev/null || true' EXIT
+}
+
+# finish_step: waits for the command in the background, and prints and records it like a step.
+finish_step() {
+    local status=0 started=$SECONDS
+    wait "$BACKGROUND" || status=$?
+    trap - EXIT
+    printf '\n== %s\n' "$BACKGROUND_NAME"
+    cat "$BACKGROUND_OUTPUT"
+    rm "$BACKGROUND_OUTPUT"
+    if [ "$status" -ne 0 ]; then exit "$status"; fi
+    STEP_TIMES+=("$(printf '%6d s  %s, %d s of which in the background' $((SECONDS - BACKGROUND_STARTED)) "$BACKGROUND_NAME" \
+        $((started - BACKGROUND_STARTED)))")
+    printf '== %s: waited for %d s\n' "$BACKGROUND_NAME" $((SECONDS - started))
+}
+
 # step_summary TARGET: prints the table of all steps so far.
 step_summary() {
     printf '\n%s\n' "$1: all checks passed in $SECONDS s"
