@@ -136,7 +136,7 @@ fn windows_of_all_flows_are_within_the_time_in_which_all_are_active() {
 /// Flows that last long enough for a test to intervene, in two blocks for each round.
 const LONG: &str = "[{name: flows, transfer: {sizes: [1Ki, 4Ki], window: 4, duration: 1s}}]";
 const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
-const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 20}";
+const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 10}";
 
 /// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
 /// block of round 1.

@@ -83,7 +83,8 @@ fn is_complete(directory: &Path) -> bool {
 fn failed_run_does_not_stop_the_next_one() {
     let dir = TestDir::new();
     let long = "[{name: small, pingPong: {sizes: [64], duration: 2s}}]";
-    let mut running = RunningCommand::start(dir.run(&dir.manifest(&two_runs(long, &[ROUNDS]))));
+    let deadline = "runPolicy: {caseDeadlineSeconds: 5}";
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&two_runs(long, &[ROUNDS, deadline]))));
     kill_process(running.worker(1).id(), Signal::KILL).unwrap();
     let output = running.wait().expect_code(3);
     output.expect_stderr(&format!("{NAME}: worker 1 terminated with signal: 9"));
