@@ -30,7 +30,7 @@ use crds::v1alpha1::{
 };
 
 use leg::{Leg, measurements};
-use namespaces::Namespaces;
+use namespaces::{Namespaces, can_create_namespaces};
 
 const KIB: u64 = 1024;
 const RATE: &str = "200mbit";
@@ -137,15 +137,6 @@ fn bytes_per_second(measurement: &Measurement) -> f64 {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// Returns whether this process is permitted to create network namespaces. If not, prints that `test` is skipped.
-fn can_create_namespaces(test: &str) -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        println!("skipped {test}: it creates network namespaces, which requires root");
-    }
-    is_root
 }
 
 #[test]

@@ -4,6 +4,15 @@ use std::process::{self, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Returns whether this process is permitted to create network namespaces. If not, prints that `test` is skipped.
+pub fn can_create_namespaces(test: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped {test}: it creates network namespaces, which requires root");
+    }
+    is_root
+}
+
 /// Two namespaces that are connected by one pair of interfaces for each rail and one pair for the rendezvous.
 pub struct Namespaces {
     sides: [String; 2],
@@ -119,7 +128,8 @@ fn run(binary: &str, arguments: &[&str]) {
     output(binary, arguments);
 }
 
-fn output(binary: &str, arguments: &[&str]) -> String {
+/// Runs `binary` with `arguments` and returns its standard output.
+pub fn output(binary: &str, arguments: &[&str]) -> String {
     let output = Command::new(binary).args(arguments).output().unwrap();
     assert!(
         output.status.success(),
