@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::namespaces::Namespaces;
+use crate::namespaces::{Namespaces, can_create_namespaces};
 use crate::roles::{Output, Server, finish, runner, runner_in};
 
 /// Small sizes and numbers, so that a measurement takes about a second.
@@ -299,8 +299,7 @@ fn client_and_server_measure_over_one_connection() {
 /// Two network namespaces stand for two machines: each side must use its interface towards the other.
 #[test]
 fn two_machines_use_the_network_between_them() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped two_machines_use_the_network_between_them: network namespaces require root");
+    if !can_create_namespaces("two_machines_use_the_network_between_them") {
         return;
     }
     let machines = Namespaces::with_rails(1, "5gbit");
