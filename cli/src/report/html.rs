@@ -15,7 +15,7 @@ use snafu::Snafu;
 
 use super::Report;
 
-pub(super) use page::STYLE;
+pub(super) use page::head;
 
 /// Reason why a report could not be rendered.
 #[derive(Debug, Snafu)]

@@ -1,5 +1,5 @@
-//! Kills the operator during a campaign, at each kind of write and at random times. The next operator continues without losing
-//! or duplicating measurements or objects.
+//! Kills the operator during a campaign, at each kind of write and at random times. The next operator continues without
+//! losing or duplicating measurements or objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

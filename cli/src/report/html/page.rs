@@ -8,7 +8,20 @@ use super::{environment, serving, verdicts};
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, overview, stopping};
 
-pub const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
+
+/// The `head` element of a page, which contains the style sheet.
+pub fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) }
+            style { (PreEscaped(STYLE)) }
+        }
+    }
+}
 
 /// Renders the whole page with the given sections of the sweeps and the scenarios.
 pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) -> Markup {
@@ -16,13 +29,7 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (name) ": fabricbench" }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&format!("{name}: fabricbench")))
             body {
                 a.skip href="#verdicts" { "Skip to the verdicts" }
                 (header(report))

@@ -1,10 +1,10 @@
 //! HTML report of an imported run: a single file without scripts or external resources.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use super::Table;
 use crate::imported::{ImportedRun, NOT_CONTROLLED};
-use crate::report::html::STYLE;
+use crate::report::html::head;
 
 /// Renders the report as one HTML file.
 pub fn render(run: &ImportedRun) -> String {
@@ -12,13 +12,7 @@ pub fn render(run: &ImportedRun) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (name) " (imported, not controlled): fabricbench" }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&format!("{name} (imported, not controlled): fabricbench")))
             body {
                 a.skip href="#values" { "Skip to the values" }
                 header {
