@@ -85,13 +85,13 @@ mod tests {
     use crds::record::{PostingCounters, RailFacts, Simultaneous};
 
     use super::*;
-    use crate::collect::{Measured, Side};
+    use crate::summarize::flows::tests::flow_case;
 
     const GBIT: u64 = 1_000_000_000;
     /// Two flows that violate no limit.
     const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
 
-    fn case(block: u32, (initiator, target): (u32, u32), bits_per_second: u64) -> Case {
+    fn case(block: u32, ranks: (u32, u32), bits_per_second: u64) -> Case {
         let posted = SidePosts {
             simultaneous: Some(Simultaneous {
                 payload_bytes: bits_per_second / 8,
@@ -104,28 +104,7 @@ mod tests {
             },
             ..SidePosts::default()
         };
-        let initiator_side = Side {
-            posted: Some(posted),
-            ..Side::default()
-        };
-        Case {
-            leg: 0,
-            attempt: 1,
-            block,
-            round: 1,
-            pass: Pass::Measure,
-            scenario: 0,
-            size_bytes: 64,
-            arm: 0,
-            initiator,
-            target,
-            started_nanos: 0,
-            span_nanos: None,
-            outcome: CaseOutcome::Measured(Box::new(Measured {
-                initiator: initiator_side,
-                target: Side::default(),
-            })),
-        }
+        flow_case(block, 1, ranks, posted)
     }
 
     fn link(gbit: u64) -> FabricFacts {

@@ -111,25 +111,15 @@ fn fairness_index(rates: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crds::assignment::Pass;
     use crds::record::Simultaneous;
 
     use super::*;
     use crate::collect::{CaseOutcome, Side, SidePosts};
 
-    fn case(round: u32, (initiator, target): (u32, u32), payload_bytes: u64) -> Case {
-        let posted = SidePosts {
-            // The transfers before and after the window do not count.
-            payload_bytes: 100 * payload_bytes,
-            elapsed_nanos: 2_000_000_000,
-            simultaneous: Some(Simultaneous {
-                payload_bytes,
-                elapsed_nanos: 1_000_000_000,
-                ..Simultaneous::default()
-            }),
-            ..SidePosts::default()
-        };
+    /// A measured case of one flow, whose initiator posted `posted`.
+    pub fn flow_case(block: u32, round: u32, (initiator, target): (u32, u32), posted: SidePosts) -> Case {
         let initiator_side = Side {
             posted: Some(posted),
             ..Side::default()
@@ -137,7 +127,7 @@ mod tests {
         Case {
             leg: 0,
             attempt: 1,
-            block: round,
+            block,
             round,
             pass: Pass::Measure,
             scenario: 0,
@@ -152,6 +142,21 @@ mod tests {
                 target: Side::default(),
             })),
         }
+    }
+
+    fn case(round: u32, ranks: (u32, u32), payload_bytes: u64) -> Case {
+        let posted = SidePosts {
+            // The transfers before and after the window do not count.
+            payload_bytes: 100 * payload_bytes,
+            elapsed_nanos: 2_000_000_000,
+            simultaneous: Some(Simultaneous {
+                payload_bytes,
+                elapsed_nanos: 1_000_000_000,
+                ..Simultaneous::default()
+            }),
+            ..SidePosts::default()
+        };
+        flow_case(round, round, ranks, posted)
     }
 
     fn summary(cases: &[Case]) -> FlowsSummary {
