@@ -18,6 +18,8 @@
 //! deviation from the median times 1.4826. `docs/simulated-coverage.md` reports the simulated power for the minimum
 //! detectable effect.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::f64::consts::PI;
 use std::fmt;
 
@@ -99,22 +101,22 @@ pub(super) fn rounds_to_settle(
     let distance = (estimate.abs() - margin.log_ratio()).abs();
     let settles =
         |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
-    if minimum > MAX_ROUNDS || !settles(MAX_ROUNDS) {
-        return RoundsToSettle::MoreThan(MAX_ROUNDS.max(measured));
+    // The levels of the exact test are discrete, so one more round sometimes increases the reach. A binary search could
+    // therefore skip the smallest number of rounds.
+    match (minimum..=MAX_ROUNDS).find(|count| settles(*count)) {
+        Some(count) => RoundsToSettle::About(count),
+        None => RoundsToSettle::MoreThan(MAX_ROUNDS.max(measured)),
     }
-    let (mut low, mut high) = (minimum, MAX_ROUNDS);
-    while low < high {
-        let middle = low.midpoint(high);
-        if settles(middle) {
-            high = middle
-        } else {
-            low = middle + 1
-        }
-    }
-    RoundsToSettle::About(high)
+}
+
+thread_local! {
+    /// Level of the family that was used last, and the results of [`UnitReach::new`] for this family by the number of
+    /// rounds. The comparisons of a family need the same results, which take more time than the comparisons themselves.
+    static LATEST_FAMILY: RefCell<(f64, BTreeMap<u32, Option<UnitReach>>)> = const { RefCell::new((0.0, BTreeMap::new())) };
 }
 
 /// Half width and reach of rounds whose effects have a standard deviation of 1.
+#[derive(Clone, Copy)]
 pub(super) struct UnitReach {
     pub(super) half_width: f64,
     reach: f64,
@@ -123,13 +125,24 @@ pub(super) struct UnitReach {
 impl UnitReach {
     /// Returns `None` if there are fewer rounds than the family's minimum.
     pub(super) fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
+        LATEST_FAMILY.with_borrow_mut(|(level, computed)| {
+            if *level != family.level() {
+                *level = family.level();
+                computed.clear();
+            }
+            let known = computed.entry(rounds);
+            *known.or_insert_with(|| UnitReach::compute(rounds, *level))
+        })
+    }
+
+    fn compute(rounds: u32, level: f64) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);
         // Expected order statistics of normal values, in the approximation of Blom (1958).
         let scores: Vec<f64> = (1..=rounds)
             .map(|rank| normal.inverse_cdf((f64::from(rank) - 0.375) / (n + 0.25)))
             .collect();
-        let half_width = signed_rank::interval(&scores, family.level())?.half_width();
+        let half_width = signed_rank::interval(&scores, level)?.half_width();
         let error = (PI / (3.0 * n) + half_width * half_width / (2.0 * n)).sqrt();
         Some(UnitReach {
             half_width,
@@ -217,6 +230,23 @@ mod tests {
         let family = Family::new(28, 95.0).unwrap();
         assert_eq!(settle(&[0.5, 0.5], &family), RoundsToSettle::About(15));
         assert_eq!(settle(&rounds(5, 0.7, 0.001), &family), RoundsToSettle::About(11));
+    }
+
+    #[test]
+    fn smallest_number_of_rounds_is_found_although_the_reach_is_not_monotonic() {
+        let family = Family::new(8, 95.0).unwrap();
+        let reach = |count| UnitReach::new(count, &family).unwrap().reach;
+        assert!(reach(14) > reach(13) && reach(15) < reach(13));
+        // The effect exceeds the margin by a little more than the reach of 13 rounds.
+        let values = rounds(10, 0.0, 1.0);
+        let interval = signed_rank::interval(&values, family.level()).unwrap();
+        let scale = interval.half_width() / UnitReach::new(10, &family).unwrap().half_width;
+        let estimate = margin().log_ratio() + scale * reach(13) * 1.001;
+        assert!(estimate < margin().log_ratio() + scale * reach(14));
+        assert_eq!(
+            rounds_to_settle(&values, estimate, Some(&interval), &family, margin()),
+            RoundsToSettle::About(13)
+        );
     }
 
     #[test]

@@ -1,11 +1,17 @@
 //! File with the latest version in mode `Filesystem`. The trainer replaces it by renaming a complete file, and the
 //! workers read it.
 
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::parameters::{HEADER_BYTES, Parameters, Verification, load_from, store_in};
+
+/// Prefix of the names of all stores.
+const PREFIX: &str = "fabricbench-parameters-";
+/// Age of a file that no trainer writes any more: it exceeds the deadline of every case.
+const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
 /// Store that the trainer writes. Its files are removed when this value is dropped.
 #[derive(Debug)]
@@ -34,15 +40,42 @@ pub enum FetchResult {
 }
 
 fn path(directory: &Path, key: u64) -> PathBuf {
-    directory.join(format!("fabricbench-parameters-{key:016x}"))
+    directory.join(format!("{PREFIX}{key:016x}"))
+}
+
+/// Removes the files of trainers that were killed. In `/dev/shm`, such files occupy memory.
+fn remove_abandoned(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            match remove_if_abandoned(&entry) {
+                // Other trainers rename and remove their files at the same time.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => result?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_if_abandoned(entry: &DirEntry) -> io::Result<()> {
+    let modified = entry.metadata()?.modified()?;
+    match SystemTime::now().duration_since(modified) {
+        Ok(age) if age > ABANDONED_AFTER => fs::remove_file(entry.path()),
+        _ => Ok(()),
+    }
 }
 
 impl StoreWriter {
-    /// Creates an empty file in `directory`, so that workers can check that they see the same directory.
+    /// Creates an empty file in `directory`, so that workers can check that they see the same directory. Before that, the
+    /// files that killed trainers have left there for a day are removed.
     ///
     /// # Errors
     /// If the file cannot be created.
     pub fn create(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
+        if let Err(error) = remove_abandoned(directory) {
+            tracing::warn!(directory = %directory.display(), %error, "files of earlier runs were not removed");
+        }
         let path = path(directory, key);
         let writer = Self {
             temporary: path.with_extension("new"),
@@ -160,6 +193,27 @@ mod tests {
         }
         drop(writer);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn files_that_killed_trainers_have_left_are_removed_after_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let hours = |name: &str, hours| {
+            let path = dir.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_hours(hours))
+                .unwrap();
+            path
+        };
+        let removed = [
+            hours("fabricbench-parameters-1", 25),
+            hours("fabricbench-parameters-1.new", 25),
+        ];
+        let kept = [hours("fabricbench-parameters-2", 23), hours("checkpoint", 25)];
+        let writer = StoreWriter::create(dir.path(), &Parameters::new(KEY, SIZE), KEY).unwrap();
+        assert_eq!(removed.map(|path| path.exists()), [false; 2]);
+        assert_eq!(kept.map(|path| path.exists()), [true; 2]);
+        drop(writer);
     }
 
     #[test]
