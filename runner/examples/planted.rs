@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, FailureReason};
 use crds::v1alpha1::{TransferOperation, TransportSpec};
 use fabricbench_runner::cli;
-use fabricbench_runner::memory::Memory;
-use fabricbench_runner::transport::select::{
-    ArmRank, BuiltInTransports, TransportSelector, TransportVisitor,
+use fabricbench_runner::instrument::select::{
+    ArmRank, BuiltInTransports, TransportFunctions, TransportSelector,
 };
+use fabricbench_runner::memory::Memory;
+use fabricbench_runner::transport::libfabric::Libfabric;
+use fabricbench_runner::transport::loopback::Loopback;
 use fabricbench_runner::transport::{
     CallNames, Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail,
     RemoteKey, RemoteRegion, Transport, TransportError,
@@ -30,17 +32,24 @@ fn main() -> ExitCode {
 struct PlantedTransports;
 
 impl TransportSelector for PlantedTransports {
-    fn select<W: TransportVisitor>(
-        &self,
-        at: ArmRank<'_>,
-        spec: &TransportSpec,
-        work: W,
-    ) -> Result<W::Output, TransportError> {
-        match planted_percent(at.arm) {
-            percent if percent > 0 && at.rank == 0 => {
-                BuiltInTransports.select(at, spec, Slower { work, percent })
-            }
-            _ => BuiltInTransports.select(at, spec, work),
+    fn select(&self, at: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError> {
+        let percent = planted_percent(at.arm);
+        if percent == 0 || at.rank != 0 {
+            return BuiltInTransports.select(at, spec);
+        }
+        PERCENT.store(percent, Ordering::Relaxed);
+        match spec {
+            TransportSpec::Loopback(_) => Ok(TransportFunctions::of::<SlowerTransport<Loopback>>()),
+            TransportSpec::Libfabric(_) => Ok(TransportFunctions::of::<SlowerTransport<Libfabric>>()),
+            _ => Err(TransportError {
+                reason: FailureReason::TransportNotCompiled,
+                operation: "selecting the transport",
+                message: format!(
+                    "the arm {} cannot be slowed down over {}; use loopback or libfabric",
+                    at.arm,
+                    spec.library()
+                ),
+            }),
         }
     }
 }
@@ -58,23 +67,9 @@ fn planted_percent(arm: &str) -> u32 {
     }
 }
 
-/// Percentage by which the endpoints that are being opened are slowed down. The arms of a process are opened one after
-/// another, but in separate threads.
+/// Percentage by which the endpoints that are being opened are slowed down. An arm is opened immediately after its
+/// transport has been selected, but its endpoints are opened in separate threads.
 static PERCENT: AtomicU32 = AtomicU32::new(0);
-
-struct Slower<W> {
-    work: W,
-    percent: u32,
-}
-
-impl<W: TransportVisitor> TransportVisitor for Slower<W> {
-    type Output = W::Output;
-
-    fn visit<T: Transport + 'static>(self) -> W::Output {
-        PERCENT.store(self.percent, Ordering::Relaxed);
-        self.work.visit::<SlowerTransport<T>>()
-    }
-}
 
 struct SlowerTransport<T> {
     inner: T,

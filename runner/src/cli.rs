@@ -14,7 +14,7 @@ use crate::direct::segment::initiator::{InitiatorFlags, initiator};
 use crate::direct::segment::target::{TargetFlags, target};
 use crate::direct::serve::{ServeFlags, serve};
 use crate::extension::{self, ExtensionOptions};
-use crate::transport::select::TransportSelector;
+use crate::instrument::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{command, copy_library, ffi, install, instrument, probe};
 
@@ -125,7 +125,7 @@ enum Format {
 ///
 /// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the attempt is
 /// incomplete or the command fails.
-pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
+pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -200,7 +200,7 @@ fn direct_status(result: Result<(), DirectError>) -> (u8, Option<String>) {
     }
 }
 
-fn print_attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {
+fn print_attempt(selector: &dyn TransportSelector, target: &str) -> io::Result<()> {
     let target = serde_json::from_str(target)?;
     let result = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();

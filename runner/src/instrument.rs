@@ -6,8 +6,10 @@ mod conductor;
 mod cpus;
 mod failure;
 mod open;
+mod open_arm;
 pub mod protocol;
 pub mod samples_file;
+pub mod select;
 mod serve;
 mod variables;
 mod variant;
@@ -20,7 +22,7 @@ use snafu::{ResultExt, Snafu};
 use crate::ffi;
 use crate::frame::{FrameError, FrameReader};
 use crate::process::{end_with_parent, socket_on_stdin};
-use crate::transport::select::TransportSelector;
+use select::TransportSelector;
 use serve::Server;
 
 /// Reason why an instrument failed.
@@ -52,7 +54,7 @@ pub enum InstrumentError {
 ///
 /// # Errors
 /// If standard input is not a socket, or communication with the worker fails.
-pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), InstrumentError> {
+pub fn run(selector: &dyn TransportSelector, parent: u32) -> Result<(), InstrumentError> {
     let socket = socket_on_stdin().context(StartSnafu {
         action: "duplicating the worker's socket",
     })?;

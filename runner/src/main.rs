@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fabricbench_runner::cli;
-use fabricbench_runner::transport::select::BuiltInTransports;
+use fabricbench_runner::instrument::select::BuiltInTransports;
 
 fn main() -> ExitCode {
     cli::main_with(&BuiltInTransports)

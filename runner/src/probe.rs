@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 use crate::topology::{Machine, SystemRoots};
-use crate::transport::select::required_environment;
+use crate::transport::environment::required_environment;
 
 pub use attempt::attempt;
 pub use table::format_table;

@@ -9,11 +9,12 @@
 //! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
+pub mod attempt;
 pub mod descriptors;
+pub mod environment;
 pub mod libfabric;
 pub mod loopback;
 pub mod nixl;
-pub mod select;
 #[cfg(any(test, feature = "test-pair"))]
 pub mod test_pair;
 pub mod turns;

@@ -22,8 +22,8 @@ use crds::v1alpha1::{
     UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
+use fabricbench_runner::transport::environment::required_environment;
 use fabricbench_runner::transport::loopback::Loopback;
-use fabricbench_runner::transport::select::required_environment;
 use fabricbench_runner::transport::ucx::Ucx;
 use pair::{Pair, arm, scenario};
 

@@ -1,7 +1,6 @@
 //! Opens the arms of one instrument process according to the assignment and the CPUs of the worker. Sets the CPU
 //! affinity.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, Assignment, ScenarioAssignment};
@@ -9,16 +8,16 @@ use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::Polling;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::arm::{Arm, Opened};
+use super::arm::Arm;
 use super::cpus::available_cpus;
 use super::failure::{from_transport, internal};
+use super::open_arm::OpenArm;
 use super::protocol::Begin;
-use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
+use super::select::{ArmRank, TransportFunctions, TransportSelector};
+use crate::arm_endpoints::{Buffers, default_polling, open_config};
 use crate::environment;
-use crate::scenario::CommandSite;
 use crate::topology::SystemRoots;
-use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
-use crate::transport::{OpenConfig, Transport, TransportError};
+use crate::transport::{OpenConfig, TransportError};
 
 /// Opens the arms of one instrument process.
 pub(super) struct Opener {
@@ -100,19 +99,16 @@ impl Opener {
 
     /// Loads the library of this process's arms, which have the same environment. A failure is not reported here,
     /// because opening an arm fails for the same reason and reports it with the arm.
-    pub(super) fn load(&self, selector: &impl TransportSelector) {
+    pub(super) fn load(&self, selector: &dyn TransportSelector) {
         let mut arms = self.assignment.arms.iter();
         let Some(arm) = arms.find(|arm| arm.process == self.process) else {
             return;
         };
-        let loading = LoadLibrary(open_config(arm, &self.assignment, self.rank));
-        let at = ArmRank {
-            arm: &arm.name,
-            rank: self.rank,
-        };
-        let spec = loading.0.spec.clone();
-        let loaded = selector.select(at, &spec, loading);
-        if let Err(error) = loaded.flatten() {
+        let config = open_config(arm, &self.assignment, self.rank);
+        let loaded = self
+            .select(selector, arm, &config)
+            .and_then(|functions| (functions.load)(&config));
+        if let Err(error) = loaded {
             tracing::debug!(%error, "the library was not loaded");
         }
     }
@@ -123,15 +119,17 @@ impl Opener {
     /// If the transport of the arm cannot be opened as configured.
     pub(super) fn open(
         &mut self,
-        selector: &impl TransportSelector,
+        selector: &dyn TransportSelector,
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
-        let opening = OpenArm {
-            config: OpenConfig {
-                // No result is measured in round 0, so that counting may make posts slower.
-                counts_protocols: self.round == 0,
-                ..open_config(arm, &self.assignment, self.rank)
-            },
+        let config = OpenConfig {
+            // No result is measured in round 0, so that counting may make posts slower.
+            counts_protocols: self.round == 0,
+            ..open_config(arm, &self.assignment, self.rank)
+        };
+        let functions = self.select(selector, arm, &config).map_err(from_transport)?;
+        let opened = (functions.open)(OpenArm {
+            config,
             polling: self.polling,
             arm,
             assignment: &self.assignment,
@@ -139,63 +137,21 @@ impl Opener {
             rank: self.rank,
             host: &self.host,
             buffers: &mut self.buffers,
-        };
+        });
+        opened.map_err(from_transport)
+    }
+
+    fn select(
+        &self,
+        selector: &dyn TransportSelector,
+        arm: &ArmAssignment,
+        config: &OpenConfig,
+    ) -> Result<TransportFunctions, TransportError> {
         let at = ArmRank {
             arm: &arm.name,
             rank: self.rank,
         };
-        let spec = opening.config.spec.clone();
-        let opened = selector.select(at, &spec, opening);
-        opened.flatten().map_err(from_transport)
-    }
-}
-
-struct LoadLibrary(OpenConfig);
-
-impl TransportVisitor for LoadLibrary {
-    type Output = Result<(), TransportError>;
-
-    fn visit<T: Transport + 'static>(self) -> Self::Output {
-        T::load(&self.0)
-    }
-}
-
-struct OpenArm<'a> {
-    config: OpenConfig,
-    polling: Polling,
-    arm: &'a ArmAssignment,
-    assignment: &'a Assignment,
-    cpus: &'a [u32],
-    rank: u32,
-    host: &'a str,
-    buffers: &'a mut Buffers,
-}
-
-impl TransportVisitor for OpenArm<'_> {
-    type Output = Result<Box<dyn Arm>, TransportError>;
-
-    fn visit<T: Transport + 'static>(self) -> Self::Output {
-        let endpoints = ArmEndpoints::<T>::open(
-            self.arm,
-            self.assignment,
-            &self.config,
-            self.polling,
-            self.cpus,
-            self.buffers,
-        )?;
-        let assigned = self.arm.clone();
-        Ok(Box::new(Opened {
-            endpoints,
-            assigned,
-            rank: self.rank,
-            many_to_many: self.assignment.many_to_many,
-            peer_hosts: BTreeMap::new(),
-            site: CommandSite {
-                own_address: self.host.to_owned(),
-                peer_address: String::new(),
-                cpus: self.cpus.to_vec(),
-            },
-        }))
+        selector.select(at, &config.spec)
     }
 }
 

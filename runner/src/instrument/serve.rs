@@ -15,16 +15,16 @@ use super::failure::internal;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::samples_file::SamplesFile;
+use super::select::TransportSelector;
 use super::variables::{FabricVariables, utf8_variables};
 use super::variant;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::measure::clock;
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult};
-use crate::transport::select::TransportSelector;
 
 /// Executes the requests from one worker.
-pub(super) struct Server<'c, C> {
-    selector: &'c C,
+pub(super) struct Server<'c> {
+    selector: &'c dyn TransportSelector,
     reader: FrameReader<UnixStream>,
     writer: UnixStream,
     opener: Option<Opener>,
@@ -33,8 +33,12 @@ pub(super) struct Server<'c, C> {
     load_nanos: u64,
 }
 
-impl<'c, C: TransportSelector> Server<'c, C> {
-    pub(super) fn new(selector: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
+impl<'c> Server<'c> {
+    pub(super) fn new(
+        selector: &'c dyn TransportSelector,
+        reader: FrameReader<UnixStream>,
+        writer: UnixStream,
+    ) -> Self {
         Self {
             selector,
             reader,

@@ -6,9 +6,9 @@ use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
 
 use super::Target;
+use crate::instrument::select::{ArmRank, TransportSelector};
 use crate::memory::Memory;
-use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
-use crate::transport::{OpenConfig, Region, Transport, TransportError};
+use crate::transport::OpenConfig;
 
 /// Number of bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
@@ -17,7 +17,7 @@ const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 ///
 /// # Errors
 /// Fails if the target is unavailable. The failure contains the reason and a remedy.
-pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<String, CaseFailure> {
+pub fn attempt(selector: &dyn TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
         Target::Transport(spec) => open_transport(selector, spec, None),
         Target::TransportWithCuda(spec) => {
@@ -30,35 +30,10 @@ pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<Str
 
 /// Opens the transport that `spec` specifies, and registers `memory` if it is not `None`.
 fn open_transport(
-    selector: &impl TransportSelector,
+    selector: &dyn TransportSelector,
     spec: &TransportSpec,
     memory: Option<Arc<Memory>>,
 ) -> Result<String, CaseFailure> {
-    struct Open(OpenConfig, Option<Arc<Memory>>);
-    impl TransportVisitor for Open {
-        type Output = Result<String, TransportError>;
-
-        fn visit<T: Transport + 'static>(self) -> Self::Output {
-            let mut transport = T::open(&self.0)?;
-            let region = self.1.map(|memory| transport.register(memory)).transpose()?;
-            let registered =
-                region.map(|region| format!(", memory registered with {}", region.registration_method()));
-            let facts = transport.facts();
-            let library = facts
-                .library
-                .as_ref()
-                .map(|library| format!("{} {} ({}), ", library.name, library.version, library.path));
-            let domains: Vec<_> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
-            Ok(format!(
-                "{}provider {}, domain {}, inject {} B{}",
-                library.unwrap_or_default(),
-                facts.provider,
-                domains.join(" "),
-                facts.inject_limits.send_bytes,
-                registered.unwrap_or_default()
-            ))
-        }
-    }
     let config = OpenConfig {
         spec: spec.clone(),
         rails: Vec::new(),
@@ -76,9 +51,8 @@ fn open_transport(
         arm: "probe",
         rank: 0,
     };
-    let opened = selector
-        .select(at, spec, Open(config, memory))
-        .and_then(|opened| opened);
+    let functions = selector.select(at, spec);
+    let opened = functions.and_then(|functions| (functions.attempt)(&config, memory));
     opened.map_err(|error| CaseFailure {
         reason: error.reason,
         message: error.to_string(),

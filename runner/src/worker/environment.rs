@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use crds::assignment::{Assignment, InstrumentProcess};
 use crds::names::ENV_PADDING;
 
-use crate::transport::select::required_environment;
+use crate::transport::environment::required_environment;
 
 /// Environments are padded to a multiple of this size, in bytes. If the images of two legs define slightly different
 /// environments, the padded environments then usually have the same size.

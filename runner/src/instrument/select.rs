@@ -1,0 +1,85 @@
+//! Selects the transport type for a specification. Only this module chooses a transport at run time, and it never
+//! replaces the requested transport with another. Performs no I/O.
+
+use std::sync::Arc;
+
+use crds::record::FailureReason;
+use crds::v1alpha1::TransportSpec;
+
+use super::arm::Arm;
+use super::open_arm::{OpenArm, open_arm};
+use crate::memory::Memory;
+use crate::transport::attempt::try_to_open;
+use crate::transport::libfabric::Libfabric;
+use crate::transport::loopback::Loopback;
+use crate::transport::nixl::Nixl;
+use crate::transport::ucx::Ucx;
+use crate::transport::{OpenConfig, Transport, TransportError};
+
+/// One arm on one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArmRank<'a> {
+    /// Name of the arm.
+    pub arm: &'a str,
+    /// Rank of the worker.
+    pub rank: u32,
+}
+
+/// The functions of an instrument that depend on the transport type. A selector returns functions instead of taking a
+/// generic visitor, so that the scenarios are compiled once for each built-in transport, in this crate, and not again in
+/// each binary.
+#[derive(Clone, Copy)]
+pub struct TransportFunctions {
+    pub(super) load: fn(&OpenConfig) -> Result<(), TransportError>,
+    pub(super) open: for<'a> fn(OpenArm<'a>) -> Result<Box<dyn Arm>, TransportError>,
+    /// Tries to open the transport.
+    pub attempt: fn(&OpenConfig, Option<Arc<Memory>>) -> Result<String, TransportError>,
+}
+
+impl TransportFunctions {
+    /// The functions of transport `T`.
+    pub fn of<T: Transport + 'static>() -> Self {
+        Self {
+            load: T::load,
+            open: open_arm::<T>,
+            attempt: try_to_open::<T>,
+        }
+    }
+}
+
+/// Set of transports from which an instrument selects the transport for an arm.
+pub trait TransportSelector {
+    /// The functions of the transport that `spec` specifies for `arm`.
+    ///
+    /// # Errors
+    /// `TransportNotCompiled` if the transport is not compiled into this binary.
+    fn select(&self, arm: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError>;
+}
+
+/// Transports that are compiled into this binary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuiltInTransports;
+
+impl TransportSelector for BuiltInTransports {
+    fn select(&self, _arm: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError> {
+        match spec {
+            TransportSpec::Loopback(_) => Ok(TransportFunctions::of::<Loopback>()),
+            TransportSpec::Libfabric(_) => Ok(TransportFunctions::of::<Libfabric>()),
+            TransportSpec::Ucx(_) => Ok(TransportFunctions::of::<Ucx>()),
+            TransportSpec::Nixl(_) => Ok(TransportFunctions::of::<Nixl>()),
+            TransportSpec::Verbs(_) => Err(not_compiled(spec)),
+        }
+    }
+}
+
+fn not_compiled(spec: &TransportSpec) -> TransportError {
+    TransportError {
+        reason: FailureReason::TransportNotCompiled,
+        operation: "selecting the transport",
+        message: format!(
+            "transport {} is not compiled into this runner: use fabricbench-runner-verbs, which contains it, or set \
+             spec.transport to loopback, libfabric, ucx or nixl",
+            spec.library()
+        ),
+    }
+}
