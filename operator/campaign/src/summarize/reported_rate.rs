@@ -1,9 +1,9 @@
 //! Checks that the bandwidth that the tool of a command reports does not exceed the line rate of a worker.
 //!
-//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all of them. It is
-//! unknown if a worker has RDMA devices that are not rails, because the tool may use these, for the tool `Regex`, whose
-//! bandwidth may include several directions or workers, and for nccl-tests, whose bus bandwidth includes the links between
-//! the GPUs of a node.
+//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all of them. The
+//! limit is unknown in three cases: a worker has RDMA devices that are not rails, which the tool may use; the tool is
+//! `Regex`, whose bandwidth may include several directions or workers; or the tool is nccl-tests, whose bus bandwidth
+//! includes the links between the GPUs of a node.
 
 use std::collections::BTreeSet;
 
