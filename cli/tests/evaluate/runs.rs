@@ -109,7 +109,7 @@ fn baseline_of_only_one_run_is_not_compared() {
 }
 
 #[test]
-fn arms_missing_from_one_run_are_a_difference() {
+fn arms_missing_from_one_run_are_reported_as_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();

@@ -161,7 +161,8 @@ fn reported_pss_agrees_with_another_reader() {
     assert!((0.99..=1.01).contains(&ratio), "{ratio}");
 }
 
-/// Sum of the Pss of `consumers` if all of them have a tensor of `size` bytes and their memory no longer changes.
+/// Total Pss of `consumers`; `None` unless all of them have a tensor of `size` bytes and their memory no longer
+/// changes.
 fn still(consumers: &[Process], size: u64) -> Option<u64> {
     let read = || -> Option<Vec<(u64, u64)>> { consumers.iter().map(|one| memory(one.pid)).collect() };
     let before = read()?;

@@ -1,4 +1,4 @@
-//! Estimates the effects of the factors of a run and of their interactions. Performs no I/O.
+//! Estimates the effects of a run's factors and of their interactions. Performs no I/O.
 //!
 //! The statistical unit is the round, as in comparisons of arms. The effect of a round is the median, over its pairs,
 //! of the contrast of all combinations. The interval is the exact interval computed from the effects of the rounds. All

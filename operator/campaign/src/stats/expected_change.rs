@@ -268,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_decrease_of_the_ratio_is_the_increase_of_its_inverse(
+        fn a_decrease_equals_the_increase_of_the_inverse_ratio(
             ends in (-0.5..0.5f64, -0.5..0.5f64),
             min in 0.0..50.0f64,
         ) {

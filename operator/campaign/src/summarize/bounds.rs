@@ -103,7 +103,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
     bounds
 }
 
-/// Sum of the line rates of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
+/// Total line rate of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
 /// virtual interface reports is not a limit.
 pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
@@ -115,7 +115,7 @@ pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
     (sum > 0).then_some(sum as f64 / 8.0)
 }
 
-/// Sum of the rates of the PCI links of the NICs, in bytes per second.
+/// Total rate of the NICs' PCI links, in bytes per second.
 fn pci_rate(facts: &FabricFacts, host: &HostEnvironment) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
         let name = rail.interface.as_deref()?;

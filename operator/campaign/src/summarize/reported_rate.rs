@@ -64,7 +64,7 @@ fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
     }
 }
 
-/// Names of the RDMA devices of the host of a worker; `None` if it did not report them.
+/// Names of the RDMA devices on a worker's host; `None` if the worker did not report them.
 fn nics<'a>(reports: &'a Reports, case: &Case, rank: u32) -> Option<BTreeSet<&'a str>> {
     let mut hellos = reports.hellos.iter();
     let hello =
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_sum_of_all_rails_if_all_are_devices() {
+    fn limit_is_the_total_line_rate_of_the_rails_if_no_other_device_exists() {
         let rail = |name: &str, pci: bool| RailFacts {
             interface: Some(name.to_owned()),
             pci: pci.then(|| "0000:00:06.0".to_owned()),

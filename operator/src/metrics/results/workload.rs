@@ -1,4 +1,5 @@
-//! Metrics of parameter serving, and metrics that state the section of calls and memory footprints.
+//! Metrics of parameter serving, and the metric that states in which section of the report calls and memory footprints
+//! are.
 
 use crds::v1alpha1::ServingResult;
 
