@@ -30,7 +30,7 @@ pub struct ImportedRun {
     pub manifest: Manifest,
     /// Values of each variant, size and metric.
     pub values: Vec<Value>,
-    /// Path of the data, as reported by the libraries of the tool in the logs.
+    /// Data path, as reported in the logs by the libraries that the tool uses.
     pub reported: Vec<String>,
     /// Warnings about the values.
     pub warnings: Vec<String>,

@@ -2,8 +2,8 @@
 //! Markdown for a pull request and JUnit XML for CI. Performs no I/O.
 //!
 //! Each format has its own file. The formats share labels and sentences ([`labels`], [`comparison`], [`overview`]).
-//! Those for human readers start with a summary of the run, followed by the changes with their intervals or the reasons
-//! for missing results.
+//! Formats for human readers start with a summary of the run, followed by the changes with their intervals or the
+//! reasons for missing results.
 
 pub mod calls;
 mod comparison;

@@ -1,5 +1,5 @@
-//! Campaigns with arms that are slower by a known percentage, which measure how often the effect is detected, and how
-//! the number of rounds affects the duration of a campaign and the share of the comparisons that are decided.
+//! Campaigns in which some arms are slower by a known percentage. They measure how often the effect is detected, and
+//! how the number of rounds affects the duration of a campaign and the share of decided comparisons.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! `fabricbench metadata`: the HTTP service in which targets of `fabricbench-runner target` publish their segments.
+//! `fabricbench metadata`: the HTTP service to which `fabricbench-runner target` publishes its segments.
 
 mod bounded;
 mod entries;
@@ -30,7 +30,7 @@ use super::{Exit, Failure};
 
 /// Variable with the password that clients must send.
 const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
-/// Time after a signal in which requests in progress may end.
+/// Time that requests in progress have to complete after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// Maximum length of an entry, in bytes.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;
@@ -114,7 +114,7 @@ fn announce(address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Resolves when this process receives SIGINT or SIGTERM. A second signal ends the process at once.
+/// Resolves when this process receives SIGINT or SIGTERM. A second signal ends the process immediately.
 fn signal() -> io::Result<oneshot::Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = oneshot::channel();
@@ -124,7 +124,7 @@ fn signal() -> io::Result<oneshot::Receiver<()>> {
         // The receiver is dropped if the service has failed.
         let _ = sender.send(());
         if let Some(signal) = signals.next() {
-            // With the default action of the signal, the process ends.
+            // The default action of both signals terminates the process.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     })?;

@@ -229,7 +229,8 @@ pub fn load(directory: &Path) -> Result<ImportedRun, DirectoryError> {
     ImportedRun::new(manifest, &logs).context(CombineSnafu { path: directory })
 }
 
-/// The path is formed from the position of the log, so that `import.json` cannot name a file elsewhere.
+/// Path of the stored log with the given index. It is derived only from the index, so that `import.json` cannot refer
+/// to a file elsewhere.
 fn log_path(directory: &Path, index: usize) -> PathBuf {
     directory.join(LOGS).join(format!("{}.log", index + 1))
 }

@@ -2,8 +2,8 @@
 
 use crds::assignment::RankBinding;
 
-/// Returns one binding for each rank: its rail sources, and a share of `cpus`. `sources` contains those of each rank, or is
-/// empty if the workers choose the rails.
+/// Returns one binding for each rank: its rail sources, and a share of `cpus`. `sources` contains the rail sources of
+/// each rank, or is empty if the workers choose the rails.
 ///
 /// Each rank gets a contiguous range of `cpus`, so that threads of different ranks do not share CPUs. If there are fewer CPUs
 /// than ranks, no rank is bound to CPUs.

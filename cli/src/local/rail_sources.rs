@@ -21,10 +21,10 @@ struct RdmaDevice {
 
 /// Sources of the rails of each rank; empty if the workers choose them.
 ///
-/// Rails over RDMA devices use different devices on every rank, if there are enough: a device that is its own peer may
-/// not send the data over its link. Rails over IP otherwise get loopback addresses: rail `i` has the address
-/// 127.0.0.`i+1` on every rank, since endpoints of different ranks have different ports, and rails have different
-/// addresses on one interface.
+/// If there are enough RDMA devices, every rail of every rank uses a different device, because a device that
+/// communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback addresses: rail
+/// `i` has the address 127.0.0.`i+1`, so the rails of a rank have different addresses on one interface. All ranks use
+/// the same addresses, because their endpoints have different ports.
 pub(super) fn rail_sources(transports: &[&TransportSpec], workers: u32, devices: &Path) -> Vec<Vec<String>> {
     let rdma = transports.iter().find(|transport| transport.uses_rdma_devices());
     if let Some(transport) = rdma {

@@ -35,14 +35,14 @@ pub enum RunnerError {
 /// Returns the path of the runner binary: `path` if given, otherwise the runner next to this binary or in `PATH`.
 ///
 /// # Errors
-/// If no runner is found, or the binary at `path` does not report the version of a runner.
+/// If no runner is found, or the binary at `path` is not a runner.
 pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
     if let Some(path) = path {
         let absolute = path.canonicalize().ok().filter(|path| path.is_file());
         let absolute = absolute.ok_or_else(|| RunnerError::NotAFile {
             path: path.to_owned(),
         })?;
-        return match check_version(&absolute) {
+        return match verify_is_runner(&absolute) {
             Ok(()) => Ok(absolute),
             Err(reason) => Err(RunnerError::NotARunner {
                 path: path.to_owned(),
@@ -63,8 +63,8 @@ pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
         .ok_or(RunnerError::NotFound)
 }
 
-/// Checks that the binary at `path` reports the version of a runner. The error describes its output.
-fn check_version(path: &Path) -> Result<(), String> {
+/// Checks that `path` is a runner binary, by running it with `--version`. The error describes the output.
+fn verify_is_runner(path: &Path) -> Result<(), String> {
     let output = Command::new(path)
         .arg("--version")
         .stdin(Stdio::null())

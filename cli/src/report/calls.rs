@@ -1,4 +1,4 @@
-//! Sections of a scenario with calls: how many were successful, and which failed or were skipped, as text.
+//! Text about the calls of a scenario: how many succeeded, and which failed or were skipped.
 
 use campaign::format;
 use campaign::summarize::{CallSummary, CellSummary};
@@ -103,7 +103,7 @@ mod tests {
         let calls = [
             call(RpcPayload::LargeBytes, CallSection::Successful, None, Some(2e6)),
             call(RpcPayload::SmallInt, CallSection::Successful, None, Some(900.0)),
-            // Values from the rounds before the failure must not make it the fastest.
+            // The values from the rounds before the failure must not make this call the fastest.
             call(
                 RpcPayload::TinyTensor,
                 CallSection::Failed,

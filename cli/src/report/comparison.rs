@@ -94,7 +94,8 @@ impl From<&Comparison> for ComparisonText {
 }
 
 impl ComparisonText {
-    /// Presents `comparison`, with a mark next to the change if the library emulated the operations of the arm, or may have.
+    /// Presents `comparison`, with a mark next to the change if the library emulated, or may have emulated, the
+    /// operations of the arm.
     pub fn marked(report: &Report<'_>, comparison: &Comparison) -> Self {
         let (scenario, size_bytes) = (comparison.scenario, comparison.size_bytes);
         let cell = report
@@ -129,8 +130,8 @@ impl ComparisonText {
     }
 }
 
-/// Appends a mark to `value` if the library emulated the operations of `cell` in software, or may have: the value then does
-/// not describe the device, or may not.
+/// Appends a mark to `value` if the library emulated, or may have emulated, the operations of `cell` in software. Such
+/// a value may not describe the device.
 fn with_emulation(value: String, cell: Option<&CellSummary>) -> String {
     match cell.and_then(|cell| cell.emulated) {
         Some(Answer::True) => format!("{value} (emulated)"),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use campaign::compare::{Comparison, ExpectationAnswer, FactorEffect};
 use campaign::summarize::{
-    CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, SweepSummary, UpperBound, VarianceSplit,
+    CellSummary, Environment, FabricEvidence, METRICS, SetupCostSummary, SweepSummary, UpperBound,
+    VarianceSplit,
 };
 use serde::Serialize;
 
@@ -41,7 +42,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     factor_effects: Vec<OfScenario<'a, FactorEffect>>,
     expectations: &'a [ExpectationAnswer],
-    cold_starts: Vec<NamedItem<'a, ColdSummary>>,
+    cold_starts: Vec<NamedItem<'a, SetupCostSummary>>,
     /// Standard deviations of the natural logarithm of the baseline's primary metric.
     variances: Vec<NamedItem<'a, VarianceSplit>>,
     /// Upper bounds on the throughput, with the arm whose devices determine them.

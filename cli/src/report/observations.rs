@@ -243,7 +243,7 @@ fn first_batch(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// CPU time of batches between segments. They are recognized by their first batch, which is timed.
+/// CPU time of batches between segments; `None` for other workloads. The first batch is timed only for these batches.
 fn cpu(cell: &CellSummary) -> Option<String> {
     cell.observations.first_batch_nanos?;
     let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
@@ -379,7 +379,7 @@ fn steps(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// Whether the settings of UCX by which the arm differs from the baseline took effect.
+/// Whether the UCX settings in which the arm differs from the baseline took effect.
 fn settings(cell: &CellSummary) -> Option<String> {
     let found = cell.settings.as_ref()?;
     Some(format!(

@@ -1,5 +1,5 @@
-//! Scaling of parameter serving with the number of workers: combines the results of the scenarios that are created from a
-//! list of numbers of workers.
+//! Scaling of parameter serving with the worker count: combines the results of the scenarios that were created from one
+//! list of worker counts.
 
 use campaign::format;
 use campaign::format::pluralized;
@@ -7,7 +7,7 @@ use campaign::summarize::{CellSummary, Serving};
 
 use super::Report;
 
-/// Results of one arm at one size for several numbers of workers.
+/// Results of one arm at one size for several worker counts.
 pub struct Curve<'a> {
     /// Name of the scenario in the spec.
     pub name: &'a str,
@@ -15,11 +15,11 @@ pub struct Curve<'a> {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// One element for each number of workers, in the order of the spec.
+    /// One element for each worker count, in the order of the spec.
     pub points: Vec<Point<'a>>,
 }
 
-/// Results with one number of workers.
+/// Results for one worker count.
 pub struct Point<'a> {
     /// Number of workers.
     pub workers: u32,
@@ -93,7 +93,7 @@ impl Curve<'_> {
     }
 }
 
-/// The curves of all scenarios with several numbers of workers, without control arms.
+/// The curves of all scenarios with several worker counts, without control arms.
 pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
     for cell in &report.evaluation.summary.cells {

@@ -58,7 +58,7 @@ pub fn capacity(sweep: &SweepSummary) -> Option<String> {
     Some(format!("{:.0}/s{interval}", spread.median))
 }
 
-/// The rule by which a rate is sustained.
+/// The rule that determines whether a rate is sustained.
 pub fn rule() -> String {
     format!(
         "A rate is sustained if its transfers complete at {:.0} % or more of the rate, and if their p99 latency is at most \

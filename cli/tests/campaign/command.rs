@@ -40,7 +40,7 @@ fn examples_report_the_values_of_their_tools() {
     }
 }
 
-/// Creates a run with these variants, whose client executes `script`.
+/// Creates a run with `variants` whose client executes `script`.
 pub fn manifest(variants: &str, script: &str) -> String {
     format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: script}}\nspec:\n  baseline: base\n  \
@@ -54,7 +54,7 @@ pub fn manifest(variants: &str, script: &str) -> String {
 pub const RESULT: &str =
     "echo 'bytes iters total time MB/sec usec/xfer Mxfers/sec'; echo '64 10k 1.2m 0.22s 5.70 11.22 0.09'";
 
-/// Returns the failure reason of a client that executes `script`, and its message.
+/// Runs a client that executes `script`. Returns the reason and the message of its failure.
 fn failure(script: &str) -> (FailureReason, String) {
     let stored = run(&manifest("[{name: base}]", script), "script", "1");
     let mut failed = stored.cases().into_iter().filter_map(|case| match &case.result {
@@ -65,7 +65,7 @@ fn failure(script: &str) -> (FailureReason, String) {
 }
 
 #[test]
-fn programs_that_misbehave_have_explained_failures() {
+fn failures_of_misbehaving_programs_are_explained() {
     let cases = [
         ("true", FailureReason::CommandOutput, "it printed nothing"),
         (
@@ -103,7 +103,7 @@ fn programs_that_misbehave_have_explained_failures() {
 }
 
 #[test]
-fn a_fallback_in_the_output_contradicts_the_fabric() {
+fn output_that_reports_a_fallback_contradicts_the_fabric() {
     let fallback = format!("echo 'WARN: provider unavailable, falling back to sockets' >&2; {RESULT}");
     let stored = run(&manifest("[{name: base}]", &fallback), "script", "2");
     assert_eq!(stored.failures(), Vec::new(), "the command itself succeeds");
@@ -129,7 +129,7 @@ fn a_fallback_in_the_output_contradicts_the_fabric() {
 }
 
 #[test]
-fn the_library_of_a_variant_and_the_variables_of_nccl_reach_the_command_and_the_records() {
+fn variant_library_and_nccl_variables_reach_the_command_and_the_records() {
     let path = newer_library();
     let variants = format!(
         "[{{name: base}}, {{name: other, library: {path}, env: [{{name: NCCL_ALGO, value: Ring}}]}}]"

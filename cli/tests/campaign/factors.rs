@@ -13,7 +13,8 @@ const RAILS: &str = "{libfabric: {provider: tcp, rails: 2}}";
 const PING_PONG: &str = "[{name: small, pingPong: {sizes: [128], iterations: 300, warmup: 50}}]";
 const ONE: &str = "[{name: baseline}]";
 
-/// Effects that a campaign measures with a runner. `None` uses the ordinary runner.
+/// Runs a campaign with `runner`, or with the ordinary runner if `runner` is `None`. Returns the effects and the
+/// standard output.
 fn effects(runner: Option<&str>) -> (Vec<FactorEffectResult>, String) {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(

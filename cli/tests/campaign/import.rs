@@ -156,7 +156,7 @@ fn imported_runs_are_compared_without_a_verdict() {
 }
 
 #[test]
-fn an_imported_run_is_compared_with_a_measured_one_of_the_same_tool() {
+fn imported_run_is_compared_with_a_measured_run_of_the_same_tool() {
     let dir = TestDir::new();
     let mut command = dir.run(&dir.manifest(&manifest("[{name: base}]", RESULT)));
     command.args(["--rounds", "2"]);
@@ -225,7 +225,7 @@ fn stored_logs_must_not_change() {
 }
 
 #[test]
-fn files_that_cannot_be_imported_have_explained_errors() {
+fn errors_explain_why_files_cannot_be_imported() {
     let dir = TestDir::new();
     let logs = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
@@ -343,7 +343,7 @@ fn files_that_cannot_be_imported_have_explained_errors() {
 }
 
 #[test]
-fn a_size_and_a_pattern_can_be_given_for_tools_that_need_them() {
+fn accepts_a_size_and_a_pattern_for_tools_that_need_them() {
     let dir = TestDir::new();
     let log = golden_log_path("made/ucx_perftest-1.22-tag_lat");
     let sized = import(

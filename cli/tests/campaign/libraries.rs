@@ -228,7 +228,7 @@ pub fn newer_ucx() -> String {
     env::var("FABRICBENCH_TEST_UCX_2").expect("FABRICBENCH_TEST_UCX_2 is set by .ci/test")
 }
 
-/// Variants of UCX that differ in the error handling mode and in who allocates the memory. Every byte is verified.
+/// UCX variants that differ in the error handling mode and in whether UCX allocates the memory. Every byte is verified.
 #[test]
 fn compares_error_handling_and_allocation_of_ucx() {
     let library = newer_ucx();
@@ -283,7 +283,8 @@ fn compares_error_handling_and_allocation_of_ucx() {
     }
 }
 
-/// Checks that the status contains the protocols that UCX 1.22 reports, and that they decide whether writes are emulated.
+/// Checks that the status contains the protocols that UCX 1.22 reports, and that these protocols determine whether
+/// writes count as emulated.
 fn assert_protocols(stored: &StoredRun) {
     for result in &stored.status().results {
         let found: Vec<_> = result

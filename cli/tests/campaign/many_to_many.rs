@@ -1,5 +1,4 @@
-//! Flows that are active at the same time: the rate of a shaped link, several receivers over several libraries, and flows
-//! that are lost.
+//! Concurrent flows: the rate of a shaped link, several receivers over several libraries, and lost flows.
 
 use crds::record::{CaseResult, FailureReason, Simultaneous};
 use crds::v1alpha1::{CaseValidity, FabricProof, FlowsResult, State};
@@ -15,10 +14,10 @@ const TWO_BY_TWO: &str = "placement: {pattern: ManyToMany, senders: 2, receivers
 const ONE: &str = "[{name: baseline}]";
 /// Rate limit of the loopback interface, in bits per second.
 const RATE: f64 = 100e6;
-/// Maximum error of the rate of all flows.
+/// Maximum error of the total rate of all flows.
 const TOLERANCE: f64 = 0.05;
 
-/// The windows of the measured flows, each with the time in which the windows of all flows were open.
+/// The windows of the measured flows, each with the length of the span that contains the windows of all flows.
 fn windows(stored: &StoredRun) -> Vec<(u64, Simultaneous)> {
     let cases = stored.cases().into_iter();
     let window = |case: &crds::record::CaseRecord| match &case.result {
@@ -38,11 +37,12 @@ fn flows_of(stored: &StoredRun, arm: &str) -> FlowsResult {
 }
 
 #[test]
-fn rate_of_all_flows_equals_the_rate_of_the_shaped_link_within_5_percent() {
+fn total_flow_rate_is_within_5_percent_of_the_link_rate() {
     let dir = TestDir::new();
-    // The transfers in flight of all flows take 0.2 s on the link, so that it is busy even if a worker waits for a CPU. The
-    // queue holds all of them, so that none is dropped. The workers sleep, so that they do not take CPU time from each
-    // other. The messages of the coordinator share the link, so the windows are much longer than these messages take.
+    // The transfers in flight of all flows take 0.2 s on the link, so that it is busy even if a worker waits for a CPU.
+    // The queue holds all of them, so that none is dropped. The workers sleep, so that they do not take CPU time from
+    // each other. The messages of the coordinator share the link, so the windows are much longer than the time that
+    // these messages take.
     let scenarios = "[{name: incast, integrity: false, polling: Wait, \
                      transfer: {sizes: [64Ki], window: 8, duration: 3s, warmup: 4}}]";
     let sampling = "sampling: {rounds: 3, control: false}";
@@ -82,7 +82,7 @@ fn rate_of_all_flows_equals_the_rate_of_the_shaped_link_within_5_percent() {
 }
 
 #[test]
-fn windows_of_all_flows_are_within_the_time_in_which_all_are_active() {
+fn flow_windows_lie_within_the_time_when_all_flows_are_active() {
     let dir = TestDir::new();
     let libraries =
         "[{name: baseline}, {name: ucx, transport: {ucx: {transports: [tcp], emulation: Allow}}}]";
@@ -101,7 +101,8 @@ fn windows_of_all_flows_are_within_the_time_in_which_all_are_active() {
         // The window that closes last may end with the last transfer.
         assert!(window.lead_nanos > 0, "{window:?}");
         assert!(window.elapsed_nanos >= 1_000_000_000, "{window:?}");
-        // A window can be longer than this time only by one transfer, whose completion opened it before the command.
+        // A completion can open a window up to one transfer before the command arrives, so a window can be longer than
+        // the span only by one transfer.
         assert!(
             *span_nanos as f64 > 0.99 * window.elapsed_nanos as f64,
             "{span_nanos} {window:?}"
@@ -151,7 +152,7 @@ fn start_measuring(dir: &TestDir, manifest: &str) -> RunningCommand {
 }
 
 #[test]
-fn killed_sender_fails_all_flows_of_its_round_by_name() {
+fn killed_sender_is_named_in_the_failure_of_every_flow() {
     let dir = TestDir::new();
     let manifest = run(ONE, LOOPBACK, LONG, &[ROUNDS, DEADLINE, TWO_BY_TWO]);
     let mut running = start_measuring(&dir, &manifest);

@@ -171,7 +171,7 @@ fn a_restarted_service_gets_the_entry_again() {
 }
 
 #[test]
-fn a_service_that_is_killed_during_a_session_does_not_end_it() {
+fn killing_the_service_does_not_end_a_session() {
     let (service, url) = service("0", None);
     let target = target(
         &url,
@@ -247,12 +247,12 @@ fn an_unfinished_request_does_not_keep_the_service_running() {
 }
 
 #[test]
-fn a_second_signal_ends_the_service_at_once() {
+fn second_signal_ends_the_service_immediately() {
     let (service, url) = service("0", None);
     let _unfinished = unfinished_request(&url);
     let start = Instant::now();
     service.signal("TERM");
-    // The first signal has arrived when the service no longer accepts connections.
+    // Once the service no longer accepts connections, it has received the first signal.
     let address = url
         .trim_start_matches("http://")
         .split('/')

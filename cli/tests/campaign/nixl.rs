@@ -94,7 +94,7 @@ fn assert_facts(stored: &StoredRun) {
     }
 }
 
-/// The status contains the steps of each arm of NIXL, as measured by the runner and as measured by NIXL.
+/// Checks that the status contains the steps of each NIXL arm, as measured by the runner and by NIXL.
 fn assert_steps(stored: &StoredRun) {
     for result in &stored.status().results {
         if !result.arm.starts_with("nixl") {

@@ -35,7 +35,7 @@ fn example_measures_every_mode_over_both_libraries() {
         assert_ne!(shorter, text);
         text = shorter;
     }
-    // Other runs use the directory of the example at the same time.
+    // Other runs use the directory of the example concurrently.
     let store = tempfile::tempdir().unwrap();
     let own = format!("directory: {}", store.path().display());
     text = text.replace("directory: /dev/shm", &own);
@@ -175,7 +175,7 @@ fn datagrams_that_a_relay_drops_are_counted_exactly() {
 }
 
 #[test]
-fn each_number_of_workers_is_a_scenario_and_all_are_shown_together() {
+fn worker_counts_become_scenarios_that_are_reported_together() {
     let scenarios = format!("[{{name: push, parameterServing: {{mode: Push, {SHORT}, workers: [1, 3]}}}}]");
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(ONE, TCP, &scenarios, &[SAMPLING]));
@@ -247,7 +247,8 @@ fn workers_on_several_nodes_share_the_versions_of_one_trainer() {
         assert_eq!(published(&one.target), published(&two.target));
         let posted = |side: &crds::record::SideReport| side.posted.clone();
         match first.scenario.as_str() {
-            // The time until the last worker of all nodes has a version is a time of both flows.
+            // The push time is the time until the last worker on any node has a version. Only the first flow reports
+            // it.
             "push-2" | "push-4" => {
                 let (one, two) = (posted(&one.initiator).unwrap(), posted(&two.initiator).unwrap());
                 assert!(one.operations > 0 && two.operations > 0);
@@ -282,7 +283,7 @@ fn trainer_that_cannot_write_fails_the_cases_of_all_nodes() {
 }
 
 #[test]
-fn examples_of_the_known_issues_measure_all_their_scenarios() {
+fn known_issue_examples_measure_all_scenarios() {
     for (example, runs) in [
         ("parameter-serving-multicast", vec!["parameter-serving-multicast"]),
         (

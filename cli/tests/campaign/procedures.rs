@@ -1,6 +1,6 @@
-//! Runs the test procedures in `examples` on this machine. The overlay changes only transport, memory and resources, and
-//! there are fewer iterations, because the size of the data otherwise takes minutes over loopback. With one round, every
-//! verdict is inconclusive.
+//! Runs the test procedures in `examples` on this machine. The overlay changes only transport, memory and resources,
+//! and there are fewer iterations, because the full amount of data would take minutes over loopback. With one round,
+//! every verdict is inconclusive.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -15,7 +15,7 @@ use test_support::rederive::{LINES, rederive};
 use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, TCP, run};
 
-/// Number of mutants that exist at the same time. It is limited because each mutant has its own copy of the records.
+/// Number of mutants that exist concurrently. It is limited because each mutant has its own copy of the records.
 const CHUNK: usize = 64;
 
 /// A changed run: its status and record lines with one change applied, and the kind and description of the change.
@@ -136,7 +136,7 @@ fn finds_every_changed_value_and_record() {
     assert_all_are_found(&dir, of_status.chain(of_records));
 }
 
-/// Shell code before the runner's command that gives each rank the name of a node.
+/// Shell code that precedes the runner's command and gives each rank a node name.
 pub const NODE_NAMES: &str = r#"for rank in 0 1 2 3; do
     case " $* " in *" --rank $rank "*) export FABRICBENCH_NODE="node-$rank";; esac
 done

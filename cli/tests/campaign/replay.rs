@@ -21,8 +21,8 @@ fn finished_run() -> TestDir {
     dir
 }
 
-/// Round, size, arm and number of operations of each case of the run in `directory` except those of the pilot, in the
-/// order in which they were measured.
+/// For each case of the run in `directory`, except pilot cases: round, size, arm and number of operations. The cases
+/// are in the order in which they were measured.
 fn cases(directory: &Path) -> Vec<(u32, u64, String, Option<u64>)> {
     let text = fs::read_to_string(directory.join("records.jsonl")).unwrap();
     let records = text

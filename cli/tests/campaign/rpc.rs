@@ -152,13 +152,13 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
         }
         _ => false,
     });
-    // The array, the bytes and four tensors.
+    // Of the payloads, `LargeArray`, `LargeBytes` and four tensors are shared.
     assert_eq!(shared.count(), 6);
     // Nothing was sent over the interfaces during local calls, so there is no proof of the fabric.
     assert_eq!(stored.status().fabric, None);
 }
 
-/// Checks the calls over all transports. `library` is the start of the version of UCX.
+/// Checks the calls over all transports. `library` is a prefix of the UCX version.
 fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
     for one in &stored.status().results {
         assert_successful(one);
@@ -166,7 +166,7 @@ fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
         let expected = (!off_fabric).then_some(FabricProof::Verified);
         assert_eq!(one.fabric, expected, "{one:?}");
     }
-    // Every byte arrived with every kind of messages.
+    // Every byte arrived with each kind of message.
     for arm in ["libfabric", "ucx", "ucx-active-messages"] {
         let checked = stored.cases().into_iter().filter(|case| {
             let CaseResult::Checked(checked) = &case.result else {
@@ -195,7 +195,7 @@ fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
 }
 
 #[test]
-fn calls_over_active_messages_of_the_newer_ucx_are_messages_on_the_fabric() {
+fn calls_over_transports_use_the_fabric_with_the_newer_ucx() {
     let mut manifest: serde_yaml::Value = serde_yaml::from_str(&example("rpc-transports")).unwrap();
     for variant in manifest["spec"]["variants"].as_sequence_mut().unwrap() {
         if variant["name"].as_str().unwrap().starts_with("ucx") {
@@ -207,7 +207,7 @@ fn calls_over_active_messages_of_the_newer_ucx_are_messages_on_the_fabric() {
 }
 
 #[test]
-fn calls_over_transports_are_messages_on_the_fabric() {
+fn calls_over_transports_use_the_fabric() {
     let stored = measure_example("rpc-transports", "2");
     assert_calls_over_transports(&stored, "1.13");
     // A chain posts two requests from the initiator, because the second of its three calls is made by the target.
@@ -332,8 +332,8 @@ fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
     let mut running = RunningCommand::start(dir.run_with(&runner, &manifest));
     let extension = long_extension(&mut running);
     running.wait_for(|_| (resident_bytes(&extension) > 50_000_000).then_some(()));
-    // Another process in the cgroup needs more memory than is left, until the extension has exited. The kernel may not
-    // kill this process.
+    // Another process in the cgroup needs more memory than the limit leaves while the extension exists. The kernel is
+    // not allowed to kill this process.
     let left = 20 << 20;
     cgroup.set_limit(cgroup.usage() + left);
     let hog = format!(
@@ -347,7 +347,7 @@ fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
         .spawn()
         .unwrap();
     running.wait_for(|_| has_exited(&extension).then_some(()));
-    // The case of the next round needs more memory than the limit leaves while the other process still exists.
+    // While the other process exists, the limit leaves too little memory for the case of the next round.
     cgroup.set_limit(1 << 40);
     assert!(hog.wait().unwrap().success());
     running.wait().expect_stdout("OutOfMemory: failed (OutOfMemory)");
@@ -373,7 +373,7 @@ fn resident_bytes(process: &Process) -> u64 {
 }
 
 #[test]
-fn calls_that_do_not_fit_into_the_memory_are_skipped() {
+fn calls_that_do_not_fit_in_memory_are_skipped() {
     let Some(cgroup) = Cgroup::new("rpc-skipped") else {
         return;
     };

@@ -80,7 +80,7 @@ fn threads_read_batches_for_the_given_time() {
         for endpoints in stored.endpoints() {
             let facts = endpoints.fabric.as_ref().unwrap();
             let nodes = facts.thread_numa_nodes.len();
-            // The threads are bound if they are pinned and the kernel reports the nodes of the CPUs.
+            // The threads are bound to NUMA nodes if they are pinned and the kernel reports the NUMA node of each CPU.
             assert!(
                 nodes == 3 || nodes == 0 && facts.pinned_cpus.is_empty(),
                 "{facts:?}"

@@ -51,7 +51,7 @@ fn large_array_is_followed_by_a_flush_only_over_ucx() {
 }
 
 #[test]
-fn small_messages_are_sent_in_batches_and_timed_one_by_one() {
+fn small_messages_are_sent_in_batches_and_timed_individually() {
     let (stored, ucx, libfabric) = run("small-messages", None);
     for result in [&ucx, &libfabric] {
         assert!(result.completions_per_second.is_some(), "{result:?}");

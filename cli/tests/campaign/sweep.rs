@@ -81,7 +81,7 @@ fn sweep_below_the_capacity_ends_above_its_range() {
 }
 
 #[test]
-fn replay_of_a_sweep_measures_the_same_numbers_of_transfers_at_every_rate() {
+fn replayed_sweep_measures_the_same_number_of_transfers_at_every_rate() {
     let dir = TestDir::new();
     let scenarios = "[{name: rates, transfer: {sizes: [64], iterations: 20, warmup: 5, \
                      load: {sweep: {from: 2000, to: 8000, steps: 3}}}}]";

@@ -193,7 +193,7 @@ fn effects_of_an_interrupted_run_use_the_common_rounds() {
 }
 
 #[test]
-fn effects_of_a_settled_run_use_the_rounds_up_to_the_first_comparison_that_ends() {
+fn settled_run_effects_use_the_rounds_until_the_first_comparison_ends() {
     let mut run = factorial();
     run.spec.sampling.stop = Stop::Settled;
     run.spec.sampling.rounds = Some(40);

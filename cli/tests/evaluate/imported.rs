@@ -19,7 +19,7 @@ fn import(tool: CommandTool, logs: &[(&str, &str, &str)]) -> Result<ImportedRun,
     let stored = |(variant, source, text): &(&str, &str, &str)| StoredLog {
         variant: (*variant).to_owned(),
         source: (*source).to_owned(),
-        // Creates a value that is different for each content.
+        // The logs differ in length, so each log gets a different hash.
         sha256: format!("{:064x}", text.len()),
     };
     let manifest = Manifest {

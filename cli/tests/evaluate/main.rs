@@ -1,5 +1,5 @@
 //! Tests of the evaluation, from records to verdicts. The streams have the format that the runner writes, contain
-//! planted effects, faults and false claims, and are processed like those of real workers.
+//! planted effects, faults and false claims, and are processed like the streams of real workers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

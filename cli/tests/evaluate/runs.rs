@@ -94,7 +94,7 @@ fn change_common_to_all_arms_is_not_attributed_to_an_arm() {
 }
 
 #[test]
-fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
+fn baseline_of_only_one_run_is_not_compared() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.baseline = 1;
@@ -109,7 +109,7 @@ fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
 }
 
 #[test]
-fn arms_missing_from_one_run_are_a_difference() {
+fn arms_missing_from_one_run_are_reported_as_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();

@@ -303,7 +303,7 @@ fn configure(endpoints: &mut crds::record::EndpointsRecord, hash: &str, file: Op
 }
 
 #[test]
-fn different_configurations_of_the_two_workers_are_invalid() {
+fn workers_with_different_configurations_are_invalid() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| match (endpoints.arm.as_str(), endpoints.rank) {
             ("doorbell", 1) => configure(endpoints, "b2", Some("/root/ucx.conf")),

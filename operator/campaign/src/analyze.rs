@@ -18,8 +18,7 @@ use crate::summarize::summarize;
 /// Performs every analysis of `plan` whose required blocks are all in `reports`.
 ///
 /// # Errors
-/// Fails if the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a
-/// spec.
+/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
 pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
     let mut stopping = Stopping::default();
     advance(&mut stopping, plan, reports)?;
@@ -29,7 +28,7 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
 /// Adds to `stopping` every subsequent analysis whose required blocks are all in `reports`.
 ///
 /// # Errors
-/// Same as [`analyze`].
+/// Returns an error under the same conditions as [`analyze`].
 pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Result<(), StatsError> {
     while is_due(stopping, plan, reports) {
         let ended = ended_now(plan, reports, stopping)?;

@@ -255,8 +255,7 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline, using the rounds that the analyses in `stopping` include.
 ///
 /// # Errors
-/// Fails if the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a
-/// spec.
+/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
 pub fn compare(
     plan: &Plan,
     reports: &Reports,

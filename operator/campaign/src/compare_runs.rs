@@ -6,7 +6,7 @@
 //! computed round by round, so that effects common to both arms cancel out. No verdict is given for the baseline
 //! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from the
 //! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
-//! even if the rounds of one run have a larger spread than those of the other.
+//! even if the rounds of one run have a larger spread than the rounds of the other run.
 
 mod difference;
 mod differences;
@@ -71,7 +71,7 @@ pub struct RunComparison {
 /// Compares every arm at every size that both runs have in common, on the scenario's primary metric in the first run.
 ///
 /// # Errors
-/// Fails if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
+/// If the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
 pub fn compare_runs(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
@@ -103,8 +103,8 @@ pub fn compare_runs(
     Ok(all)
 }
 
-/// Results of an arm at one size in one run, along with those of the baseline; `baseline` is `None` if the arm is
-/// itself the baseline.
+/// Results of an arm and of the baseline at one size in one run; `baseline` is `None` if the arm is itself the
+/// baseline.
 #[derive(Clone, Copy)]
 struct ArmResult<'a> {
     own: &'a CellSummary,

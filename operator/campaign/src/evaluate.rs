@@ -55,8 +55,7 @@ impl From<RunOutcome> for Outcome {
 /// what is missing.
 ///
 /// # Errors
-/// Fails if the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a
-/// spec.
+/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let stopping = analyze(plan, reports)?;
     let summary = summarize(plan, reports, &stopping);

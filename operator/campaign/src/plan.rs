@@ -40,7 +40,7 @@ use crate::stats::{Family, StatsError};
 pub struct Plan {
     /// Name of the run.
     pub run: String,
-    /// Library, provider and number of rails, the same for all arms.
+    /// Library and provider of the arms that do not set their own. The number of rails is the same for all arms.
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
@@ -143,10 +143,10 @@ pub enum Separation {
 pub struct PlannedScenario {
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
-    /// Name of the scenario in the spec, if this scenario is one rate of its sweep.
+    /// Name of the scenario in the spec, if this scenario was created for one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if this scenario is one of its numbers of workers.
+    /// Name of the scenario in the spec, if this scenario was created for one of the worker counts that it lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several_workers: Option<String>,
     /// Sizes in bytes, in the order of the spec.
@@ -271,7 +271,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// Fails if a block or the whole run is too large, or if no interval exists at the requested confidence.
+/// If a block or the whole run is too large, or if no interval exists at the requested confidence.
 pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
     let PlannedScenarios {
@@ -375,8 +375,8 @@ impl Plan {
         u64::from(self.transport.rails()) * u64::from(self.devices.groups())
     }
 
-    /// Number of turns that it takes to run all pairs of workers, with disjoint pairs running at the same time. The
-    /// circle method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd. All flows of
+    /// Number of turns that it takes to run all pairs of workers, with disjoint pairs running concurrently. The circle
+    /// method schedules all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd. All flows of
     /// the many-to-many pattern run in one turn.
     pub fn turns(&self) -> u32 {
         match self.many_to_many {
@@ -389,7 +389,7 @@ impl Plan {
     /// empty family has the level of a single comparison, since its intervals are only descriptive.
     ///
     /// # Errors
-    /// Fails if the plan's confidence is out of range. `validate` rejects such a spec.
+    /// If the plan's confidence is out of range. `validate` rejects such a spec.
     pub fn family(&self, comparisons: u32) -> Result<Family, StatsError> {
         let confidence = f64::from(self.sampling.confidence_percent);
         Ok(Family::new(comparisons.max(1), confidence)?.with_analyses(self.analyses.len()))
@@ -422,7 +422,7 @@ impl Plan {
         }
     }
 
-    /// Largest number of flows of a worker that run at the same time.
+    /// Largest number of flows of a worker that run concurrently.
     pub fn flows_of_a_worker(&self) -> u32 {
         self.many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker)
     }

@@ -71,10 +71,10 @@ impl Stopping {
         self.ended.get(&key).copied()
     }
 
-    /// Last round that the current results of a comparison include: the last round of the analysis at which it ended, or
-    /// of the most recent analysis. Later rounds are excluded, because the level of the intervals is divided among the
-    /// planned analyses and holds only at these. `None` if the run has a single analysis, which includes all measured
-    /// rounds, or if no analysis is complete.
+    /// Last round that the current results of a comparison include: the last round of the analysis at which it ended,
+    /// or of the most recent analysis. Later rounds are excluded, because the level of the intervals is divided among
+    /// the planned analyses and holds only at those analyses. `None` if the run has a single analysis, which includes
+    /// all measured rounds, or if no analysis is complete.
     pub fn last_round(&self, plan: &Plan, key: ComparisonKey) -> Option<u32> {
         let last = *plan.analyses.get(self.analyses.checked_sub(1)?)?;
         Some(self.early_end(key).map_or(last, |ended| ended.rounds))

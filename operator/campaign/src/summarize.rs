@@ -38,7 +38,7 @@ pub use bounds::{BoundingResource, UpperBound};
 pub use calls::{CallSummary, Moments};
 pub use case_check::{CaseCheck, CaseProof, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
-pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
+pub use cold::{SETUP_STEPS, SetupCostSummary, SetupStep};
 pub use endpoints::EndpointIndex;
 pub use environment::{ArmFacts, Environment, Worker};
 pub use evidence::Evidence;
@@ -77,12 +77,12 @@ pub struct Summary {
     /// Results of each arm in the load sweeps, in the order of the plan.
     pub sweeps: Vec<SweepSummary>,
     /// Setup costs of each arm before its first measured operation.
-    pub cold: Vec<ColdSummary>,
+    pub cold: Vec<SetupCostSummary>,
     /// The fabric that carried the bytes; `None` before the first measured case.
     pub fabric: Option<FabricEvidence>,
     /// Deviation of each pair of nodes from the median pair, largest first.
     pub pairs: Vec<PairDeviation>,
-    /// Deviation of each node in these pairs, worst first.
+    /// Deviation of each node in `pairs`, worst first.
     pub nodes: Vec<NodeDeviation>,
     /// Variance of the baseline for each scenario and size, split into components.
     pub variances: Vec<VarianceSplit>,

@@ -98,8 +98,8 @@ pub struct ValidatedScenario {
     pub index: usize,
     /// Name of the scenario in the spec, if its load is a sweep. The name in `assignment` then also contains the rate.
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if it has several numbers of workers. The name in `assignment` then also contains
-    /// the number.
+    /// Name of the scenario in the spec, if it lists several worker counts. The name in `assignment` then also contains
+    /// the worker count.
     pub several_workers: Option<String>,
     /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,

@@ -2,7 +2,7 @@
 //! Lease.
 //!
 //! The available Rust leader-election library compares clocks of different nodes and takes over an expired Lease
-//! without checking its resourceVersion, so two replicas can briefly be leaders at the same time. Here, every write
+//! without checking its resourceVersion, so two replicas can briefly be leaders simultaneously. Here, every write
 //! includes the resourceVersion that was read, and another replica's Lease is considered expired only if it has not
 //! changed for its full duration, measured with the local clock.
 
@@ -89,7 +89,7 @@ impl Election {
     /// Waits until this replica is the leader.
     ///
     /// # Errors
-    /// The service account is not permitted to use the Lease.
+    /// If the service account is not permitted to use the Lease.
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
             let Ok(attempt) = timeout(RENEW_DEADLINE, self.try_acquire()).await else {

@@ -20,7 +20,7 @@ pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
     run::METRICS.iter().chain(of_arms).chain(&comparison::METRICS)
 }
 
-/// Number of series of `run`, excluding those of its rows.
+/// Number of series of `run`, excluding the series of its rows.
 pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => count_samples(|emit| samples(run, emit)),

@@ -54,7 +54,7 @@ type Watch<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 /// Runs the controller until `shutdown`.
 ///
 /// # Errors
-/// [`ControllerError::WatchEnded`] if a watch ends, which is a bug.
+/// Returns [`ControllerError::WatchEnded`] if a watch ends, which is a bug.
 pub(crate) async fn run(
     options: &Options,
     clients: Clients,

@@ -1,5 +1,5 @@
-//! Checks statuses with `operator/tests/rederive`, a program that derives the figures of a status from the spec and the
-//! records without any code of the product.
+//! Checks statuses with `operator/tests/rederive`, a program that derives the values in a status from the spec and the
+//! records, and shares no code with the product.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,15 +35,15 @@ pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
     program("rederive.compared", &[runs.as_slice(), files].concat())
 }
 
-/// Checks the status in `directory`. Returns the line with the number of figures of each kind, which `rederive.totals`
+/// Checks the status in `directory`. Returns the line with the number of values of each kind, which `rederive.totals`
 /// adds up.
 ///
 /// # Errors
-/// A figure differs from the one that the records yield, or was not checked even though the status contains it.
+/// If a value differs from the value derived from the records, or was not checked even though the status contains it.
 pub fn check(directory: &Path) -> Result<String, String> {
     let output = rederive(&[directory.to_owned()]);
     let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    // The program compares the number of omitted figures with the number in the status.
+    // The program compares the number of omitted values with the number in the status.
     let is_whole = text.contains("; skipped: nothing; ") || text.contains("; skipped: omitted ");
     match output.status.success() && is_whole {
         true => Ok(text),

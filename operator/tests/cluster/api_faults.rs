@@ -42,7 +42,7 @@ const KINDS: [&str; 10] = [
 const MAX_CAMPAIGNS: u64 = 6;
 
 /// Runs `campaigns` campaigns with faults, one after another, and more until every kind of fault has occurred. Returns
-/// the counts, the number of requests and the number of faults of each kind.
+/// the counts, the number of requests, and the number of faults by kind.
 async fn run_with_faults(
     lane: &Lane,
     seed: u64,

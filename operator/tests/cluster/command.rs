@@ -12,7 +12,7 @@ use test_support::cluster::kubeconfig;
 /// The image contains only fi_pingpong and its libraries. The operator installs the runner, which executes the program with
 /// the arguments of each variant and reads its output.
 #[tokio::test]
-async fn compares_two_providers_with_the_benchmark_of_another_image() {
+async fn compares_two_providers_with_a_benchmark_from_another_image() {
     let _nodes = share_nodes().await;
     let image = load_image("benchmark");
     let namespace = TestNamespace::new().await;

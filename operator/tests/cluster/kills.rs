@@ -128,7 +128,7 @@ async fn check_kill_at(
 }
 
 #[tokio::test]
-async fn campaign_completes_after_a_kill_at_each_kind_of_write() {
+async fn campaign_completes_after_the_operator_is_killed_at_each_kind_of_write() {
     let _nodes = reserve_nodes().await;
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;

@@ -9,10 +9,10 @@ use super::test_namespace::{TestNamespace, condition, with_rounds};
 /// Directory of the image `libraries` that contains its libfabric.
 const DIRECTORY: &str = "/opt/libfabric";
 
-/// All workers run in the image `newer`. One variant uses its libfabric, and the other the older one of the image
-/// `libraries`, in the same pods.
+/// All workers run in the image `newer`. One variant uses the libfabric of that image, and the other uses the older
+/// libfabric of the image `libraries`, in the same pods.
 #[tokio::test]
-async fn libfabric_of_another_image_is_interleaved_with_that_of_the_workers() {
+async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric() {
     let _nodes = share_nodes().await;
     let (workers, libraries) = (load_image("newer"), load_image("libraries"));
     let namespace = TestNamespace::new().await;
@@ -52,7 +52,7 @@ async fn libfabric_of_another_image_is_interleaved_with_that_of_the_workers() {
 }
 
 #[tokio::test]
-async fn directory_that_the_image_does_not_contain_is_named() {
+async fn error_names_a_directory_that_the_image_does_not_contain() {
     let _nodes = share_nodes().await;
     let libraries = load_image("libraries");
     let namespace = TestNamespace::new().await;

@@ -1,5 +1,5 @@
-//! Access of concurrent tests to the nodes. Most of a test's time is waiting, so two tests run at once if neither needs
-//! the nodes for itself.
+//! Coordinates access to the nodes by concurrent tests. A test spends most of its time waiting, so two tests run
+//! concurrently if neither needs exclusive use of the nodes.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 

@@ -108,13 +108,13 @@ async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
 }
 
 #[tokio::test]
-async fn permissions_of_the_cluster_manifest_suffice() {
+async fn cluster_manifest_grants_sufficient_permissions() {
     let _nodes = reserve_nodes().await;
     check_permissions_suffice("cluster", false).await;
 }
 
 #[tokio::test]
-async fn permissions_of_the_namespaced_manifest_suffice() {
+async fn namespaced_manifest_grants_sufficient_permissions() {
     let _nodes = reserve_nodes().await;
     check_permissions_suffice("namespaced", true).await;
 }

@@ -1,4 +1,4 @@
-//! The examples of calls and of the memory of consumers between pods.
+//! Runs the examples of calls and of memory footprints in pods.
 
 use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};

@@ -1,7 +1,7 @@
 """Checks run directories. Usage: python3 -m rederive DIRECTORY...
 
-Prints one line for each directory and, for several directories, the totals. If a figure in a status differs from the
-one derived here, lists the differences and exits with status 1.
+Prints one line for each directory and, for several directories, the totals. If a value in a status differs from
+the derived value, lists the differences and exits with status 1.
 """
 
 import sys

@@ -17,7 +17,7 @@ PAYLOADS = {
     4 * 3 * 8192**2: "ImageTensor",
     4 * 40132**2: "ModelTensor",
 }
-# Payloads that the reply contains too.
+# Payloads that the reply also contains.
 ECHOED = (8, 110)
 HOPS = {"Call": 1, "Singleton": 2, "Chain": 3}
 CAUSES = {"OutOfMemory": "OutOfMemory", "DeadlineExceeded": "Timeout", "PeerLost": "Died"}
@@ -30,13 +30,14 @@ def hops(spec):
 
 
 def effective_channel(channel, length):
-    """Shared memory passes echoed payloads in the message, as a UNIX socket does."""
+    """The channel that passes the payload. With shared memory, an echoed payload is part of the message, as with a UNIX
+    socket."""
     return "UnixSocket" if channel == "SharedMemory" and length in ECHOED else channel
 
 
 def payload_messages(scenario, length):
-    """Number of messages with payload that the initiator posts for a sample: those with odd numbers; the first half
-    are requests and the others replies."""
+    """Number of messages with payload that the initiator posts for a sample. It posts the messages with odd numbers.
+    The first half of all messages are requests, and the others are replies."""
     return sum(number <= scenario.hops or length in ECHOED for number in range(1, 2 * scenario.hops, 2))
 
 

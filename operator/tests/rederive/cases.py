@@ -22,8 +22,9 @@ def samples(posted):
 
 
 def timed(posted):
-    """What rates are computed from: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or, for a flow, of
-    the window in which all flows are active. The directions of a bidirectional closed loop are such flows."""
+    """The values from which rates are computed: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or,
+    for a flow, of the window in which all flows are active. The directions of a bidirectional closed loop are also
+    flows."""
     return posted.get("simultaneous") or posted
 
 

@@ -59,7 +59,8 @@ def check_results(run, status, tally):
 
 
 def check_placement(records, status, tally):
-    """Compares the nodes, sorted by name. In a cluster, the nodes of the first attempt whose nodes were known count."""
+    """Compares the nodes, sorted by name. In a cluster, the status lists the nodes of the first attempt
+    whose nodes were known."""
     stored, derived = (status.get("placement") or {}).get("nodes"), records.nodes()
     if status.get("execution"):
         of_attempts = [sorted(records.nodes(stream)) for stream in {key[:2] for key in records.hellos}]

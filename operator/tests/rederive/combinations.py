@@ -33,5 +33,6 @@ def with_factors(baseline, factors, active):
 
 
 def effect_count(names):
-    """Number of effects of the factors: of each, of their interactions, and of the combination of more than two."""
+    """Number of effects: one for each factor, one for each interaction, and one for the combination of all factors if
+    there are more than two."""
     return 2 ** len(names) - 1 + (len(names) > 2)

@@ -54,7 +54,7 @@ def largest(interfaces):
 
 
 def is_concurrent(case, other, records):
-    """Whether another pair ran a command on the same host at the same time."""
+    """Whether another pair ran a command on the same host concurrently."""
     same = (other.record["block"], other.key[2], other.stream) == (case.record["block"], case.key[2], case.stream)
     if not same or not other.measured or other.pair == case.pair or hosts(case, records).isdisjoint(hosts(other, records)):
         return False

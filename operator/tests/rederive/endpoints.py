@@ -39,7 +39,8 @@ class Endpoints:
         """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers.
 
         `found` contains, for each operation of the scenario, the protocols that the library used and whether they cover
-        all chunks. They then replace what is unknown about the operation.
+        all chunks. An emulated protocol makes the answer about its operation `True`. Otherwise, protocols that cover all
+        chunks change an unknown answer to `False`.
         """
         kinds = {"Read": "emulatedReads", "Write": "emulatedWrites", "WriteImmediate": "emulatedWrites"}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]

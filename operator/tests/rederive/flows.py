@@ -7,7 +7,7 @@ from . import limits
 from .cases import Case, timed
 from .tally import ROUNDING
 
-# Minimum share of the time in which the windows of all flows were open that the window of each flow covers.
+# Minimum share, to be covered by the window of each flow, of the span that contains the windows of all flows.
 MIN_SPAN_SHARE = 0.75
 PPM = 10**6
 
@@ -32,7 +32,7 @@ def combine(cases):
 
 
 def is_simultaneous(case):
-    """Whether the window of a flow covers nearly all of the time in which the windows of all flows were open."""
+    """Whether the window of a flow covers enough of the span that contains the windows of all flows."""
     span = case.record.get("spanNanos", 0)
     posted = case.sides[0].get("posted")
     if case.scenario.mode and not posted:
@@ -43,7 +43,7 @@ def is_simultaneous(case):
 
 
 def check_line_rates(cases, endpoints):
-    """Makes the flows of a worker invalid if they exceed its line rate together."""
+    """Invalidates the flows of a worker if their combined rate exceeds its line rate."""
     together = collections.defaultdict(list)
     for case in cases:
         if case.measured and case.sides[0].get("posted"):
@@ -60,7 +60,7 @@ def check_line_rates(cases, endpoints):
 
 
 def invalidate_others(cases):
-    """Makes all flows that ran at the same time invalid if one of them is."""
+    """Invalidates all flows that ran concurrently with an invalid flow."""
 
     def key(case):
         return (*case.stream, case.record["block"], case.key[2])
@@ -74,7 +74,7 @@ def invalidate_others(cases):
 def check(run, key, stored, tally):
     """Compares the rates of the flows in the status with the valid cases."""
     where, flows = f"results {key} flows", stored.get("flows") or {}
-    # The flows of a trainer deliver the same versions, so that their rates are not results.
+    # The flows of a trainer deliver the same versions, so their rates are not results.
     have_rates = run.plan.many_to_many and not run.plan.scenario(key[0]).mode
     for field, derived in derive(run.valid(key) if have_rates else []).items():
         tally.compare("flow", f"{where}.{field}", flows.get(field), derived, ROUNDING)

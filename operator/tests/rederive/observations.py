@@ -62,7 +62,7 @@ def check_reads(where, valid, stored, tally):
 
 
 def initiators(valid):
-    """What the initiator of each case posted."""
+    """The posts of the initiator of each case."""
     return [case.sides[0]["posted"] for case in valid if case.sides[0].get("posted")]
 
 

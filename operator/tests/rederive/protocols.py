@@ -5,7 +5,7 @@ import collections
 FUNCTIONS = {"Send": "ucp_tag_send", "Write": "ucp_put", "WriteImmediate": "ucp_put", "Read": "ucp_get"}
 NIXL_FUNCTIONS = {"Write": "nixl WRITE", "WriteImmediate": "nixl WRITE", "Read": "nixl READ"}
 EMULATION = "software emulation"
-# Number of protocols in a result of the status.
+# Maximum number of protocols in a result of the status.
 MOST = 4
 # Names of the lanes that belong to a name in the spec: exact names, or prefixes that end with an underscore. Other names
 # stand for themselves.
@@ -14,7 +14,7 @@ LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": 
 
 def lanes_are_requested(lanes, options, data=False):
     """Whether every lane, given as `transport/device`, uses a transport that the spec of UCX names. The name
-    `rc` also includes ud for the connection setup if there is a lane of rc, but not for data."""
+    `rc` also allows ud lanes for the connection setup, but not for data, if there is an rc lane."""
     names = [name for requested in options["transports"] for name in LANES.get(requested, (requested,))]
     used = [lane.split("/")[0] for lane in lanes if "/" in lane]
     if not data and "rc" in options["transports"] and any(lane.startswith("rc_") for lane in used):
@@ -43,7 +43,7 @@ class Protocols:
     def of_cell(self, arm, operation, chunks, transport, on_gpu):
         """Description, lanes, count and steps of each protocol for messages of any length in `chunks`.
 
-        Also returns whether there is a protocol of UCX for each of them.
+        Also returns whether there is a UCX protocol for each of these lengths.
         """
         if "ucx" in transport:
             called = FUNCTIONS[operation]

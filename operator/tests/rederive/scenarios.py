@@ -55,9 +55,9 @@ class Scenario:
         self.primary = spec.get("primaryMetric") or default
 
     def planned_iterations(self, length, pilots):
-        """Operations per thread; None for a command, and if the scenario has a duration. If the spec does not set the number, it is chosen
-        so that the fastest side of the pilot cases would fill 1.25 times the minimum window, but the slowest side
-        would not take longer than a quarter of the case deadline."""
+        """Operations per thread; None for a command, and if the scenario has a duration. If the spec does not set the
+        number, it is chosen so that the fastest side of the pilot cases would fill 1.25 times the minimum window, but
+        the slowest side would not take longer than a quarter of the case deadline."""
         if self.is_command:
             return None
         if self.timed or self.counts:

@@ -1,4 +1,4 @@
-"""Parameter serving: numbers of workers, and the staleness in the status."""
+"""Parameter serving: the worker counts, and the staleness in the status."""
 
 import collections
 
@@ -9,7 +9,7 @@ FABRIC_MODES = ("Push", "Pull")
 
 
 def lowered(scenario, receivers):
-    """The scenarios for each number of workers in a pod, if there are several. `receivers` is the number of receivers of
+    """One scenario for each worker count per pod, if there are several. `receivers` is the number of receivers of
     the pattern ManyToMany, or None."""
     given = scenario.get("parameterServing")
     field = "workersPerNode" if receivers else "workers"

@@ -54,7 +54,8 @@ class Records:
 
     `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
     If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
-    stream, and `protocols` those of each leg. `omitted_protocols` contains the keys of those that omit some.
+    stream, and `protocols` contains the protocols of each leg. `omitted_protocols` contains the keys of the protocol
+    records that omit some protocols.
     """
 
     def __init__(self, text, uid, plan_hash):
@@ -93,7 +94,7 @@ class Records:
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
 
     def host(self, stream, rank):
-        """Hostname of a worker; a name of its own without a hello record."""
+        """Hostname of a worker; a unique name if there is no hello record."""
         hello = self.hellos.get((*stream, rank))
         return hello["environment"]["hostname"] if hello else f"rank {rank}"
 

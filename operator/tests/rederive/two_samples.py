@@ -21,7 +21,7 @@ def interval(first, second, level):
 
 @functools.cache
 def orders(first, second):
-    """The number of orders of two samples with each Mann-Whitney count."""
+    """For each Mann-Whitney count, the number of orders of two samples with this count."""
     if not first or not second:
         return [1]
     # The largest value belongs to the second sample and exceeds all values of the first, or it belongs to the first.

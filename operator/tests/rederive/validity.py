@@ -74,7 +74,7 @@ def is_inconsistent(side, scenario):
     elapsed, window = posted["elapsedNanos"], side["windowNanos"]
     total = sum(value * count for value, count in samples(posted).items())
     too_fast = elapsed < total / scenario.in_flight / (1 + LATENCY_TOLERANCE)
-    # The number of calls is given, so they may be much shorter than the steps around them.
+    # The number of calls is fixed, so the calls may be much shorter than the steps around them.
     too_short = window > SHORT_WINDOW and elapsed < window * MIN_FILLED and not scenario.uses_channels
     return elapsed > window or too_fast or too_short
 

@@ -64,7 +64,7 @@ impl Listener for BoundedListener {
 }
 
 impl BoundedStream {
-    /// Returns an error if the time is over, and otherwise wakes the task of `context` when it is.
+    /// Returns an error if the time limit has passed. Otherwise, the task of `context` is woken when it passes.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         match self.end.as_mut().poll(context) {
             Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),

@@ -52,7 +52,7 @@ impl Entries {
     /// Stores an entry.
     ///
     /// # Errors
-    /// The reason why the entry is not stored.
+    /// Returns the reason if the entry is not stored.
     pub(super) fn put(&mut self, key: &str, text: String, now: u64) -> Result<(), Rejection> {
         self.expire(now);
         if key.is_empty() || key.len() > MAX_KEY_BYTES {

@@ -1,7 +1,7 @@
 //! Environment of the run and cold-start costs.
 
 use campaign::format;
-use campaign::summarize::COLD_METRICS;
+use campaign::summarize::SETUP_STEPS;
 use crds::record::{HardwareFacts, OffloadFacts};
 use crds::v1alpha1::Answer;
 use maud::{Markup, html};
@@ -20,7 +20,7 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
                     thead {
                         tr {
                             th scope="col" { "arm" }
-                            @for metric in COLD_METRICS { th scope="col" { (metric.name()) } }
+                            @for step in SETUP_STEPS { th scope="col" { (step.name()) } }
                             th scope="col" { "registered memory" }
                         }
                     }
@@ -28,9 +28,9 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
                         @for cold in &report.evaluation.summary.cold {
                             tr {
                                 th scope="row" { (arm_name(report, cold.arm)) }
-                                @for metric in COLD_METRICS {
+                                @for step in SETUP_STEPS {
                                     td {
-                                        @if let Some(spread) = cold.nanos.get(&metric) {
+                                        @if let Some(spread) = cold.nanos.get(&step) {
                                             (format::nanos(spread.median))
                                             " [" (format::nanos(spread.min)) ", " (format::nanos(spread.max)) "]"
                                         } @else { "not reported" }

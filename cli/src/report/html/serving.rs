@@ -1,4 +1,4 @@
-//! Tables of parameter serving: scaling with the number of workers, and results of each worker.
+//! Tables of parameter serving: scaling with the worker count, and results of each worker.
 
 use campaign::format;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use super::verdicts::arm_name;
 use crate::report::Report;
 use crate::report::serving::curves;
 
-/// Table with the results for each number of workers; empty if no scenario has several.
+/// Table with the results for each worker count; empty if no scenario has several.
 pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
     let curves = curves(report);
     html! {

@@ -27,7 +27,7 @@ const PARTS: [&str; 9] = [
     "/omittedValues",
 ];
 
-/// Changes each value of the status except texts.
+/// Changes each value in the status except text.
 pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     let status = &original.run["status"];
     let lists = LISTS.map(|list| format!("/{list}"));

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Names of fields with text. Of these texts, the re-derivation derives only the numbers in the reason of a result.
+/// Names of fields that contain text. In these texts, the re-derivation checks only the numbers in the reason of a
+/// result.
 const TEXTS: [&str; 3] = ["reason", "text", "message"];
 
 /// Appends the pointers to all values in `value` except texts.

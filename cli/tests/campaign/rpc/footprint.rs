@@ -77,7 +77,7 @@ fn copies_and_shared_tensors_use_the_expected_memory() {
         // Every process has the whole tensor resident.
         assert!(one.consumer_rss_bytes.unwrap() > size, "{one:?}");
         assert!(one.own_bytes.unwrap() < size, "{one:?}");
-        // Distributions free their memory.
+        // The memory of each distribution is freed.
         assert!(one.slope_bytes.unwrap().unsigned_abs() < size / 8, "{one:?}");
     }
     assert_eq!(
@@ -90,7 +90,7 @@ fn copies_and_shared_tensors_use_the_expected_memory() {
     );
     assert!(is_one_copy(&shared, size), "{shared:?}");
     assert!(copied.consumer_bytes.unwrap() > size);
-    // A consumer has its share of the tensor by Pss, and all of it by Rss.
+    // The Pss of a consumer includes its share of the tensor, and its Rss includes the whole tensor.
     let of_tensor = shared.consumer_bytes.unwrap() - shared.own_bytes.unwrap();
     assert!((size / 5..size / 4).contains(&of_tensor), "{shared:?}");
     let mut comparisons = stored.status().comparisons.iter();
@@ -161,7 +161,8 @@ fn reported_pss_agrees_with_another_reader() {
     assert!((0.99..=1.01).contains(&ratio), "{ratio}");
 }
 
-/// Sum of the Pss of `consumers` if all of them have a tensor of `size` bytes and their memory no longer changes.
+/// Total Pss of `consumers`; `None` unless all of them have a tensor of `size` bytes and their memory no longer
+/// changes.
 fn still(consumers: &[Process], size: u64) -> Option<u64> {
     let read = || -> Option<Vec<(u64, u64)>> { consumers.iter().map(|one| memory(one.pid)).collect() };
     let before = read()?;
@@ -200,7 +201,7 @@ fn memory(pid: u32) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn copies_that_exceed_the_limit_of_the_cgroup_are_rejected() {
+fn copies_that_exceed_the_cgroup_limit_are_rejected() {
     let Some(cgroup) = Cgroup::new("footprint") else {
         return;
     };

@@ -33,8 +33,8 @@ pub struct Case {
     pub target: u32,
     /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
-    /// Time within which the windows of all flows of the many-to-many pattern were open, in nanoseconds according to the
-    /// coordinator; `None` for other patterns.
+    /// Length of the span that contains the windows of all flows of the many-to-many pattern, in nanoseconds according
+    /// to the coordinator; `None` for other patterns.
     pub span_nanos: Option<u64>,
     /// Outcome of the case.
     pub outcome: CaseOutcome,

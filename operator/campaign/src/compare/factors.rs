@@ -1,8 +1,8 @@
-//! Estimates the effects of the factors of a run and of their interactions. Performs no I/O.
+//! Estimates the effects of a run's factors and of their interactions. Performs no I/O.
 //!
-//! The statistical unit is the round, as in comparisons of arms: the effect of a round is the median over its pairs of
-//! the contrast of all combinations, and the interval is the exact one over the rounds. All effects of a scenario form a
-//! separate family.
+//! The statistical unit is the round, as in comparisons of arms. The effect of a round is the median, over its pairs,
+//! of the contrast of all combinations. The interval is the exact interval computed from the effects of the rounds. All
+//! effects of a scenario form a separate family.
 
 use std::collections::BTreeMap;
 
@@ -299,8 +299,8 @@ impl Cell<'_> {
         })
     }
 
-    /// Reason why no effect at this size can be trusted: the reason of the first combination whose verdict is withheld
-    /// for a reason other than that it does not apply.
+    /// Reason why no effect at this size can be trusted: the reason of the first combination that is untrusted or
+    /// suspect, or whose optimizations did not engage.
     fn withheld(self, comparisons: &[Comparison]) -> Option<Withheld> {
         let mut arms = 1..self.combinations();
         arms.find_map(|arm| {

@@ -14,7 +14,7 @@ use super::{Leg, Plan, PlannedScenario};
 const CASE_BYTES: u64 = 3072;
 /// Additional bytes of a case record if both sides post, excluding the second histogram.
 const POSTED_BYTES: u64 = 512;
-/// Additional bytes of a case record of a bidirectional transfer, whose sides have windows of their own.
+/// Additional bytes of a case record of a bidirectional transfer, in which each side has a separate window.
 const WINDOWS_BYTES: u64 = 128;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.

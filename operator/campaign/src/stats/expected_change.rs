@@ -55,8 +55,8 @@ impl ExpectedChange {
     /// the margin count as no change.
     ///
     /// # Errors
-    /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent or more, [`StatsError::ExpectedRange`]
-    /// for a minimum above the maximum.
+    /// Returns [`StatsError::ExpectedPercent`] if a decrease is below 0 or is 100 percent or more, and
+    /// [`StatsError::ExpectedRange`] if the minimum is above the maximum.
     pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
         ExpectedChange::new(ExpectedDirection::Decrease, min, max, margin)
     }
@@ -66,7 +66,7 @@ impl ExpectedChange {
     /// [`decrease`](Self::decrease).
     ///
     /// # Errors
-    /// Same as [`decrease`](Self::decrease).
+    /// Returns the same errors as [`decrease`](Self::decrease).
     pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
         ExpectedChange::new(ExpectedDirection::Increase, min, max, margin)
     }
@@ -268,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_decrease_of_the_ratio_is_the_increase_of_its_inverse(
+        fn a_decrease_equals_the_increase_of_the_inverse_ratio(
             ends in (-0.5..0.5f64, -0.5..0.5f64),
             min in 0.0..50.0f64,
         ) {

@@ -11,8 +11,8 @@ use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 /// averages.
 pub const SPARE_ROUNDS: u32 = 4;
 
-/// Comparisons whose intervals hold simultaneously, such as those of one scenario that get a verdict, or all controls
-/// of a run: the probability of any false verdict in the family is at most `1 - confidence`.
+/// Comparisons whose intervals hold simultaneously, such as the comparisons of one scenario that get a verdict, or all
+/// controls of a run: the probability of any false verdict in the family is at most `1 - confidence`.
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
 /// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, Bonferroni was chosen because
@@ -32,7 +32,8 @@ impl Family {
     /// below 100).
     ///
     /// # Errors
-    /// [`StatsError::EmptyFamily`] for 0 comparisons, [`StatsError::Confidence`] for a confidence outside that range.
+    /// Returns [`StatsError::EmptyFamily`] if there are no comparisons, and [`StatsError::Confidence`] if the
+    /// confidence is outside that range.
     pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, StatsError> {
         let comparisons = NonZeroU32::new(comparisons).context(EmptyFamilySnafu)?;
         ensure!(

@@ -111,7 +111,8 @@ pub(super) fn rounds_to_settle(
 
 thread_local! {
     /// Level of the family that was used last, and the results of [`UnitReach::new`] for this family by the number of
-    /// rounds. The comparisons of a family need the same results, which take more time than the comparisons themselves.
+    /// rounds. The comparisons of a family need the same results, which take longer to compute than the comparisons
+    /// themselves.
     static LATEST_FAMILY: RefCell<(f64, BTreeMap<u32, Option<UnitReach>>)> = const { RefCell::new((0.0, BTreeMap::new())) };
 }
 

@@ -21,7 +21,7 @@ pub struct Pair {
 /// unit is the round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
 ///
 /// # Errors
-/// [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.
+/// Returns [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.
 pub fn round_effect(pairs: &[Pair]) -> Result<Option<f64>, StatsError> {
     let mut effects = Vec::with_capacity(pairs.len());
     for (index, &Pair { arm, baseline }) in pairs.iter().enumerate() {

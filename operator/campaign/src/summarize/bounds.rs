@@ -30,15 +30,15 @@ pub struct UpperBound {
 pub enum BoundingResource {
     /// The links of the NICs that the baseline uses.
     LineRate,
-    /// The PCI links of these NICs.
+    /// The PCI links of the NICs that the baseline uses.
     PciLink,
     /// The CPUs, if no rail has a PCI device: a thread on each side copies each byte at least once.
     Copy,
 }
 
-/// Factor by which the bound of a pair applies to the values of `plan`: 1 for pairs. All flows of the many-to-many
-/// pattern share one value, which is limited by the links of the smaller side. `None` if the bound does not apply: the
-/// threads of flows share CPUs.
+/// Factor that converts the bound of one pair to the bound of one value of `plan`. With pairs, the factor is 1. All
+/// flows of the many-to-many pattern share one value, which the links of the smaller side limit. `None` if the bound
+/// does not apply, because the threads of flows share CPUs.
 fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     let Some(pattern) = plan.many_to_many else {
         return Some(1.0);
@@ -103,7 +103,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
     bounds
 }
 
-/// Sum of the line rates of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
+/// Total line rate of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
 /// virtual interface reports is not a limit.
 pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
@@ -115,7 +115,7 @@ pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
     (sum > 0).then_some(sum as f64 / 8.0)
 }
 
-/// Sum of the rates of the PCI links of the NICs, in bytes per second.
+/// Total rate of the NICs' PCI links, in bytes per second.
 fn pci_rate(facts: &FabricFacts, host: &HostEnvironment) -> Option<f64> {
     let rates = facts.rails.iter().map(|rail| {
         let name = rail.interface.as_deref()?;

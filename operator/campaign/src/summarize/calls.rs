@@ -11,7 +11,7 @@ use crate::collect::{Case, CaseOutcome};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
-/// Mean in nanoseconds below which the deviation is not reported: it consists of readings of the clock.
+/// Mean in nanoseconds below which the deviation is not reported, because it results mainly from reading the clock.
 const MIN_DEVIATING_NANOS: f64 = 1000.0;
 /// Ratio of deviation to mean above which calls are reported as inconsistent.
 const MAX_DEVIATION_RATIO: f64 = 0.5;
@@ -19,7 +19,7 @@ const MAX_DEVIATION_RATIO: f64 = 0.5;
 const MAX_SCALING_RATIO: f64 = 1.5;
 /// Size in bytes of the smallest payload whose time is expected to grow with its size.
 const MIN_SCALING_BYTES: u64 = 64 * 1024;
-/// Minimum growth of the memory of host and extension in a case that is reported, in bytes.
+/// Memory growth of host and extension during a case, in bytes, above which a warning is reported.
 const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 
 /// Calls of one arm with one payload, over all rounds and pairs.

@@ -38,7 +38,7 @@ pub enum Invalid {
         /// Total line rate of the links that carried bytes, in bits per second.
         line_bits_per_second: u64,
     },
-    /// The rates of the flows that leave a worker, or arrive at it, exceed its line rate together.
+    /// The combined rate of the flows that leave a worker, or of the flows that arrive at it, exceeds its line rate.
     #[snafu(display(
         "the payload rates of the {flows} flows of rank {rank} add up to {measured_bits_per_second} bit/s, which exceeds its \
          line rate of {line_bits_per_second} bit/s"
@@ -97,7 +97,7 @@ pub enum Invalid {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
-    /// The window of a flow does not cover the time in which the windows of all flows were open.
+    /// The window of a flow covers too little of the span that contains the windows of all flows.
     #[snafu(display(
         "the window of {window_nanos} ns covers less than {} percent of the {span_nanos} ns in which the windows of all \
          flows were open: use a longer duration",
@@ -106,10 +106,10 @@ pub enum Invalid {
     NotSimultaneous {
         /// Length of the window of the flow, in nanoseconds.
         window_nanos: u64,
-        /// Time in which the windows of all flows were open, in nanoseconds.
+        /// Length of the span that contains the windows of all flows, in nanoseconds.
         span_nanos: u64,
     },
-    /// A flow that ran at the same time is invalid.
+    /// A flow that ran concurrently is invalid.
     #[snafu(display(
         "the flow from rank {sender} to rank {receiver}, which ran at the same time, is invalid"
     ))]

@@ -83,7 +83,8 @@ pub struct CellSummary {
     /// Protocols that the library used for the operations of the scenario at this size. Empty if it does not report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolUse>,
-    /// Evidence about the settings of UCX by which the arm differs from the baseline; `None` if there are none.
+    /// Evidence about the UCX settings in which the arm differs from the baseline; `None` if there are no such
+    /// settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<SettingsEvidence>,
     /// Posting counters of all valid cases, combined by [`PostingCounters::merge`].

@@ -14,7 +14,7 @@ use crate::stats::median_of;
 /// A setup step before the first measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ColdMetric {
+pub enum SetupStep {
     /// Time to load the library and to initialize its providers.
     Load,
     /// Time to start the measuring thread.
@@ -32,17 +32,17 @@ pub enum ColdMetric {
 }
 
 /// All setup steps, in the order in which they run.
-pub const COLD_METRICS: [ColdMetric; 7] = [
-    ColdMetric::Load,
-    ColdMetric::ThreadStart,
-    ColdMetric::Open,
-    ColdMetric::Registration,
-    ColdMetric::AddressInsertion,
-    ColdMetric::FirstPost,
-    ColdMetric::Preparation,
+pub const SETUP_STEPS: [SetupStep; 7] = [
+    SetupStep::Load,
+    SetupStep::ThreadStart,
+    SetupStep::Open,
+    SetupStep::Registration,
+    SetupStep::AddressInsertion,
+    SetupStep::FirstPost,
+    SetupStep::Preparation,
 ];
 
-impl ColdMetric {
+impl SetupStep {
     /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,17 +72,17 @@ impl ColdMetric {
 /// Setup costs of one arm before its first measured operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ColdSummary {
+pub struct SetupCostSummary {
     /// Index of the arm in the plan.
     pub arm: usize,
     /// Largest number of bytes that any worker registered.
     pub registered_bytes: u64,
     /// Duration of each step in nanoseconds: for each round, the median over the workers.
-    pub nanos: BTreeMap<ColdMetric, Spread>,
+    pub nanos: BTreeMap<SetupStep, Spread>,
 }
 
 /// Summarizes the setup costs of every arm that has cold records.
-pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
+pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<SetupCostSummary> {
     let of_arm = |(arm, name): (usize, &str)| {
         let records = || {
             reports
@@ -92,20 +92,20 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
                 .filter(|record| record.arm == name)
         };
         let registered_bytes = records().map(|record| record.registered_bytes).max()?;
-        let spread = |metric: ColdMetric| {
+        let spread = |step: SetupStep| {
             let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
             for record in records() {
-                let nanos = metric.nanos(record).map(|nanos| nanos as f64);
+                let nanos = step.nanos(record).map(|nanos| nanos as f64);
                 rounds.entry(record.round).or_default().extend(nanos);
             }
             let values = rounds.iter_mut();
             let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
-            Spread::from_rounds(values.collect()).map(|spread| (metric, spread))
+            Spread::from_rounds(values.collect()).map(|spread| (step, spread))
         };
-        Some(ColdSummary {
+        Some(SetupCostSummary {
             arm,
             registered_bytes,
-            nanos: COLD_METRICS.into_iter().filter_map(spread).collect(),
+            nanos: SETUP_STEPS.into_iter().filter_map(spread).collect(),
         })
     };
     let arms = plan.arms.iter().map(|arm| arm.name.as_str()).enumerate();

@@ -51,8 +51,8 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
     lines.collect()
 }
 
-/// Warnings about NICs that are not near their memory, and about arms that use NICs other than those of the baseline:
-/// one warning for each problem, with the NICs and ranks that it affects.
+/// Warnings about NICs that are not near their memory, and about arms whose NICs differ from the baseline's NICs: one
+/// warning for each problem, with the NICs and ranks that it affects.
 ///
 /// The position relative to host memory is often unknown in virtual machines, and the threads can run on any NUMA node,
 /// so there is no warning if only that position is unknown.

@@ -52,8 +52,8 @@ pub(super) fn configuration(facts: &FabricFacts) -> Option<String> {
     Some(format!("configuration {hash}{files}"))
 }
 
-/// The first setting of UCX that differs between `one` and `other`, as `NAME=VALUE` of each. `None` if the configurations are
-/// the same, or if the difference is in configuration files.
+/// The first UCX setting that differs between `one` and `other`, as `NAME=VALUE` of each. `None` if the configurations
+/// are the same, or if the difference is in configuration files.
 pub(super) fn first_difference(one: &FabricFacts, other: &FabricFacts) -> Option<(String, String)> {
     if one.configuration_sha256 == other.configuration_sha256 {
         return None;

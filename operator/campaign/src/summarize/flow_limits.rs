@@ -1,5 +1,6 @@
-//! Limit of the rates of the flows of one worker. The flows of the many-to-many pattern that leave a worker, or arrive at it,
-//! share its links, so the sum of their rates cannot exceed the line rate of these links, even if each flow does not.
+//! Limit on the combined rate of the flows of one worker. The flows of the many-to-many pattern that leave a worker, or
+//! arrive at it, share its links. The sum of their rates therefore cannot exceed the line rate of these links, even if
+//! no single flow exceeds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use super::limits::{LINE_RATE_TOLERANCE, line_rate};
 use super::{CaseCheck, EndpointIndex, Invalid};
 use crate::collect::{Case, CaseOutcome, Reports, SidePosts};
 
-/// Leg, attempt, block and arm: the key of flows that ran at the same time.
+/// Leg, attempt, block and arm: the key of flows that ran concurrently.
 type FlowsKey = (u32, u32, u32, usize);
 
 /// A measured flow.

@@ -191,7 +191,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn fairness_is_1_for_equal_rates_and_1_of_n_if_one_flow_has_nearly_all() {
+    fn fairness_is_1_for_equal_rates_and_1_over_n_if_one_flow_dominates() {
         let index = |rates: &[f64]| fairness_index(rates.iter().copied());
         assert_eq!(index(&[7.0; 4]), 1.0);
         assert!((index(&[1.0, 1e-9, 1e-9, 1e-9]) - 0.25).abs() < 1e-6);

@@ -12,8 +12,8 @@ use crate::collect::{Case, Measured};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
-/// Minimum growth of the memory of host and consumers from one distribution to the next that is reported, in bytes per
-/// process.
+/// Memory growth of host and consumers from one distribution to the next, in bytes per process, above which a warning
+/// is reported.
 const MAX_SLOPE_BYTES: f64 = 16.0 * 1024.0;
 
 /// Memory of a host and its consumers, over all rounds and pairs.
@@ -58,7 +58,7 @@ impl FootprintMedians {
         (self.copies - self.tensor).max(0.0)
     }
 
-    /// Saved memory as a fraction of the total size of these copies.
+    /// Saved memory as a fraction of the memory that separate copies in the host and in each consumer need.
     pub fn saved_share(&self) -> f64 {
         self.saved_bytes() / self.copies
     }

@@ -27,8 +27,8 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
-/// Minimum share of the time within which the windows of all flows were open that the window of each flow must cover. The
-/// middle half of this time is then in every window.
+/// Minimum share, to be covered by the window of each flow, of the span that contains the windows of all flows. Every
+/// window then contains the middle half of the span.
 pub const MIN_SPAN_SHARE: f64 = 0.75;
 
 /// Line rate in bits per second of the links of the rails that carried bytes; `None` unless it is known for every such
@@ -53,8 +53,8 @@ pub(super) fn line_rate(facts: &FabricFacts, bytes_per_rail: &[u64]) -> Option<f
     (sum > 0).then_some(sum as f64)
 }
 
-/// Detects a flow that was measured at a different time than the others. `span_nanos` is the time in which the windows of
-/// all flows were open.
+/// Detects a flow that was measured at a different time than the others. `span_nanos` is the length of the span that
+/// contains the windows of all flows.
 pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
     let posted = measured.initiator.posted.as_ref()?;
     let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_through_memory_have_no_latency_of_an_interface() {
+    fn shared_memory_lanes_do_not_count_as_interface_traffic() {
         let with = |interface: Option<&str>, lanes: &[&str]| FabricFacts {
             rails: vec![RailFacts {
                 interface: interface.map(str::to_owned),

@@ -17,9 +17,9 @@ pub(super) fn falls_behind(completed_share: f64) -> bool {
     completed_share < MIN_COMPLETED_SHARE
 }
 
-/// Completed rate of an open loop as a fraction of its intended rate: the intended duration divided by the measured one,
-/// less the smallest latency, because even without load the last transfer completes one latency after its intended
-/// start. Of two posting sides, the smaller fraction counts. `None` if the workload is not an open loop.
+/// Completed rate of an open loop as a fraction of its intended rate: the intended duration divided by the measured
+/// one, less the smallest latency, because even without load the last transfer completes one latency after its intended
+/// start. If both sides post, the smaller fraction counts. `None` if the workload is not an open loop.
 pub(super) fn completed_share(workload: &Workload, measured: &Measured) -> Option<f64> {
     let shares: Option<Vec<f64>> = measured.posters(workload).map(share_of_side).collect();
     shares?.into_iter().min_by(f64::total_cmp)
@@ -31,8 +31,8 @@ fn share_of_side(posted: &SidePosts) -> Option<f64> {
     (intended > 0 && elapsed > 0).then(|| intended as f64 / elapsed as f64)
 }
 
-/// Returns a warning for every scenario, size and arm with cases that fell behind, except in a sweep, in which the arms do so
-/// on purpose.
+/// Returns a warning for every scenario, size and arm with cases that fell behind, except in a sweep, whose purpose is
+/// to find the rate at which the arms fall behind.
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let mut cases: BTreeMap<(usize, u64, usize), (u32, u32)> = BTreeMap::new();
     for case in reports.cases.iter().filter(|case| case.pass == Pass::Measure) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_falls_behind_if_the_transfers_take_longer_than_intended() {
+    fn arm_falls_behind_if_its_transfers_take_longer_than_intended() {
         assert_eq!(
             is_behind(&side_posts(20_010_000, 20_000_000, 10_000)),
             Some(false)
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overload_of_7_percent_falls_behind_although_half_of_it_is_in_the_median_latency() {
+    fn arm_with_7_percent_overload_falls_behind_although_half_of_it_is_in_the_median_latency() {
         let mut histogram = Histogram::new();
         (0..100).for_each(|step| histogram.record(10_000 + step * 14_000));
         let overloaded = SidePosts {

@@ -24,7 +24,7 @@ pub struct Observations {
     pub idle_pings: Distribution,
     /// Round-trip times of pings during transfers, in nanoseconds. Empty if no pings were measured.
     pub loaded_pings: Distribution,
-    /// Latencies of reads of memory that was written before, in nanoseconds. Empty if there were none.
+    /// Latencies of reads of previously written memory, in nanoseconds. Empty if there were none.
     pub read_backs: Distribution,
     /// Duration of the first batch of a case, in nanoseconds: the median over the rounds, where the value of a round is
     /// the median over its pairs. `None` unless it is timed.
@@ -34,9 +34,9 @@ pub struct Observations {
     pub serving: Option<Serving>,
 }
 
-/// Throughput of the two directions of a bidirectional transfer, each timed by its sender; in a closed loop, while both
-/// directions transfer. The values are medians over
-/// the rounds, where the value of a round is the median over its pairs.
+/// Throughput of the two directions of a bidirectional transfer, each timed by its sender. In a closed loop, each
+/// direction is timed while both directions transfer. The values are medians over the rounds, where the value of a
+/// round is the median over its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directions {

@@ -56,9 +56,9 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
 /// Protocols that the library used for the operations of one arm at one size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct OperationProtocols {
-    /// Those of the operation of the scenario.
+    /// Protocols of the scenario's operation.
     operation: ServingProtocols,
-    /// Those of the reads of written memory; `None` if the scenario has no such reads.
+    /// Protocols of the reads of written memory; `None` if the scenario has no such reads.
     read_backs: Option<ServingProtocols>,
 }
 
@@ -207,7 +207,7 @@ mod tests {
         );
     }
     #[test]
-    fn protocols_of_writes_do_not_answer_whether_the_reads_that_follow_them_are_emulated() {
+    fn write_protocols_do_not_show_whether_subsequent_reads_are_emulated() {
         let found = |covers_all_chunks, descriptions: &[&str]| ServingProtocols {
             protocols: descriptions
                 .iter()

@@ -1,9 +1,9 @@
 //! Checks that the bandwidth that the tool of a command reports does not exceed the line rate of a worker.
 //!
-//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all of them. It is
-//! unknown if a worker has RDMA devices that are not rails, because the tool may use these, for the tool `Regex`, whose
-//! bandwidth may include several directions or workers, and for nccl-tests, whose bus bandwidth includes the links between
-//! the GPUs of a node.
+//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all of them. The
+//! limit is unknown in three cases: a worker has RDMA devices that are not rails, which the tool may use; the tool is
+//! `Regex`, whose bandwidth may include several directions or workers; or the tool is nccl-tests, whose bus bandwidth
+//! includes the links between the GPUs of a node.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
     }
 }
 
-/// Names of the RDMA devices of the host of a worker; `None` if it did not report them.
+/// Names of the RDMA devices on a worker's host; `None` if the worker did not report them.
 fn nics<'a>(reports: &'a Reports, case: &Case, rank: u32) -> Option<BTreeSet<&'a str>> {
     let mut hellos = reports.hellos.iter();
     let hello =
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_sum_of_all_rails_if_all_are_devices() {
+    fn limit_is_the_total_line_rate_of_the_rails_if_no_other_device_exists() {
         let rail = |name: &str, pci: bool| RailFacts {
             interface: Some(name.to_owned()),
             pci: pci.then(|| "0000:00:06.0".to_owned()),

@@ -16,24 +16,24 @@ use crate::stats::Distribution;
 pub struct Serving {
     /// Version lags at all steps of all workers.
     pub version_lag: Distribution,
-    /// Mean of these version lags; `None` if no worker received a version.
+    /// Mean version lag over all steps of all workers; `None` if no worker received a version.
     pub mean_version_lag: Option<f64>,
     /// Time lags at all steps of all workers, in nanoseconds.
     pub time_lag: Distribution,
     /// Number of published versions.
     pub published: u64,
-    /// Times from the publication of a version to its delivery to all workers by the trainer, in nanoseconds, of the versions
-    /// that were delivered to all workers. Empty in mode Pull.
+    /// For each version that the trainer delivered to all workers, the time from its publication to the completion of
+    /// the delivery, in nanoseconds. Empty in mode Pull.
     pub pushes: Distribution,
     /// Number of published versions that were not delivered to all workers; `None` in mode Pull.
     pub not_delivered_to_all: Option<u64>,
-    /// Bytes delivered divided by the median of these times, per second.
+    /// Bytes that the trainer delivers for one version, divided by the median of `pushes`, per second.
     pub push_bytes_per_second: Option<f64>,
     /// Durations of fetches that returned a newer version, in nanoseconds. Empty except in modes Filesystem and Pull.
     pub pulls: Distribution,
-    /// Mean store lag over all posts of all workers that cover a step with a version, in versions.
+    /// Mean store lag, in versions, over all posts that cover a step with a version, of all workers.
     pub store_lag: Option<f64>,
-    /// Mean post lag over these posts, in versions.
+    /// Mean post lag, in versions, over the same posts.
     pub post_lag: Option<f64>,
     /// Mean over all posts of the staleness that the original benchmark computes, in versions.
     pub original_staleness: Option<f64>,
@@ -178,7 +178,7 @@ pub(super) fn serving(
         let receiver = many_to_many.map_or(0, |pattern| target.saturating_sub(pattern.senders));
         serving.add((receiver * workload.workers) as usize, times);
         if receiver > 0 {
-            // The versions and push times of a trainer are those of all its flows, and the first one reports them.
+            // All flows of a trainer share its versions and push times, and the first flow reports them.
             continue;
         }
         serving.published += times.published;
@@ -228,7 +228,7 @@ fn pooled(means: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
     (posts > 0).then(|| sum / posts as f64)
 }
 
-/// Warnings about workers without a version, and about push times that are those of few versions.
+/// Warnings about workers without a version, and about push times that are based on few versions.
 pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
     let mut warnings = Vec::new();
     for cell in cells {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_over_all_steps_and_workers_are_summarized_one_by_one() {
+    fn means_cover_all_steps_and_workers_are_summarized_separately() {
         let posted = |posts, store_versions| {
             Some(PostedStaleness {
                 posts,
@@ -370,7 +370,7 @@ mod tests {
             receivers: 2,
         };
         let found = serving(&workload(), 500, Some(pattern), &cases).unwrap();
-        // The versions are those of all flows, and counted once.
+        // All flows share the versions, which are counted once.
         assert_eq!((found.published, found.not_delivered_to_all), (3, Some(2)));
         let lags: Vec<u64> = found
             .workers
@@ -395,9 +395,9 @@ mod tests {
         assert_eq!(found.workers[1].mean_version_lag(), None);
         assert_eq!(found.workers[0].lags, Some(WorkerLags::default()));
         assert_eq!(found.worst_worker_lag(), Some(1.0));
-        // All versions were skipped by a worker, so that there is no push time.
+        // No version was delivered to all workers, so there is no push time.
         assert_eq!((found.pushes.count(), found.not_delivered_to_all), (0, Some(6)));
-        // One case without a version suffices.
+        // One case without a version is sufficient.
         let cases = [
             case(vec![worker(10, 10, None), worker(10, 0, None)], &[]),
             case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn staleness_of_the_original_also_counts_workers_without_a_version() {
+    fn original_staleness_also_counts_workers_without_a_version() {
         let with_original = |posts, versions| WorkerReport {
             original: Some(OriginalStaleness { posts, versions }),
             ..worker(0, 0, None)

@@ -1,5 +1,6 @@
-//! Evidence that the UCX settings of an arm changed how the library transfers its messages: the protocols that it counted
-//! in round 0, and the lanes of its endpoints, in comparison with those of the baseline. Performs no I/O.
+//! Evidence that the UCX settings of an arm changed how the library transfers its messages: the protocols that it
+//! counted in round 0, and the lanes of its endpoints, compared with the protocols and lanes of the baseline. Performs
+//! no I/O.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,11 @@ use super::offload::{self, OperationProtocols};
 use crate::format;
 use crate::plan::{Cell, Plan, PlannedScenario};
 
-/// Evidence about the UCX settings by which an arm differs from the baseline, at one size.
+/// Evidence, at one size, about the UCX settings in which an arm differs from the baseline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingsEvidence {
-    /// The settings, as `NAME=VALUE`. Empty values are those of the library.
+    /// The settings, as `NAME=VALUE`. The value is empty if the arm uses the default of the library.
     pub settings: Vec<String>,
     /// Whether the settings changed the protocols or the lanes.
     pub engagement: Engagement,
@@ -24,7 +25,7 @@ pub struct SettingsEvidence {
     pub reason: String,
 }
 
-/// What was observed about one arm.
+/// Observations about one arm.
 #[derive(Clone, Copy, Debug)]
 struct Observed<'a> {
     protocols: &'a OperationProtocols,
@@ -49,8 +50,8 @@ impl Observed<'_> {
     }
 }
 
-/// Assesses the settings of the arm of `cell`, which belongs to `scenario`. `None` unless the arm is a variant that uses the
-/// same transport as the baseline, with other settings that concern protocols.
+/// Assesses the settings of the arm of `cell`, which belongs to `scenario`. `None` unless the arm is a variant that
+/// uses the same transport as the baseline, but different settings that concern protocols.
 pub(super) fn assess(
     plan: &Plan,
     scenario: &PlannedScenario,
@@ -116,8 +117,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     warnings
 }
 
-/// The settings that concern protocols and by which `own` differs from `reference`. Empty if anything else differs, because
-/// a difference of the protocols could then have another cause.
+/// The settings that concern protocols and differ between `own` and `reference`. Empty if anything else differs,
+/// because a difference between the protocols could then have another cause.
 fn differences(own: &Ucx, reference: &Ucx) -> Vec<String> {
     let without_settings = |ucx: &Ucx| Ucx {
         preset: UcxPreset::default(),
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_or_lanes_confirm_settings_and_the_same_ones_refute_them() {
+    fn changed_protocols_or_lanes_confirm_settings_and_unchanged_ones_refute_them() {
         let eager = protocols(true, &[("eager zero-copy", "tcp/lo")]);
         let rendezvous = protocols(true, &[("rendezvous", "tcp/lo")]);
         let partial = protocols(false, &[("rendezvous", "tcp/lo")]);
@@ -264,7 +265,7 @@ mod tests {
         let two = facts("1.22.0", &["tcp/lo", "tcp/eth0"]);
         assert_eq!(decided((&eager, &two), (&eager, &one)).0, Engagement::Confirmed);
         for (own, reference) in [
-            // Protocols that are not reported are no evidence.
+            // Unreported protocols are not evidence.
             ((&partial, &one), (&eager, &one)),
             ((&eager, &one), (&partial, &one)),
             // Another release may have other protocols without the settings.

@@ -1,4 +1,4 @@
-//! The value of a metric in one case, or in all flows of the many-to-many pattern that ran at the same time.
+//! The value of a metric in one case, or in all concurrent flows of the many-to-many pattern.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
@@ -36,9 +36,9 @@ fn merged_latency(workload: &Workload, cases: &[&Measured]) -> Distribution {
     all
 }
 
-/// Total CPU use of the workers in `cases`, in percent of one CPU: the sum over the sides of the CPU time divided by the
-/// side's window. `None` if a side has no window, if the window contains more than operations, and for commands, whose CPU
-/// time is not that of the runner.
+/// Total CPU use of the workers in `cases`, in percent of one CPU: the sum over the sides of the CPU time divided by
+/// the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
+/// because the CPU time of the runner does not include theirs.
 pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
     if workload.command().is_some() || !has_window_of_operations(workload) {
         return None;
@@ -54,13 +54,13 @@ pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
 /// The value of `metric` in `cases`, above zero: nanoseconds, payload bytes per second, operations per second, CPU
 /// seconds of all sides per GiB of payload, or bytes of memory. `None` if the cases have no value for this metric.
 ///
-/// `moves_payload` is that of [`Plan::moves_payload`](crate::plan::Plan::moves_payload). If it is false, no bytes are moved,
-/// so that there are no values per byte.
+/// `moves_payload` is the result of [`Plan::moves_payload`](crate::plan::Plan::moves_payload). If it is false, no bytes
+/// are moved, so there are no values per byte.
 ///
-/// `cases` is a single case, or all flows of the many-to-many pattern that ran at the same time. A percentile of flows is
-/// computed from the operations of all of them. A rate is the sum of the rates of the posting workers in windows in which
-/// all of them post. Workers without such a window end at different times, so their rate is the amount that they have
-/// completed together, divided by the time of the worker that took longest.
+/// `cases` is a single case, or all flows of the many-to-many pattern that ran concurrently. A percentile of flows is
+/// computed from the operations of all of them. A rate is the sum of the rates of the posting workers in windows in
+/// which all of them post. Workers without such a window end at different times, so their rate is their combined
+/// amount, divided by the time of the worker that took longest.
 pub fn statistic(
     workload: &Workload,
     moves_payload: bool,
@@ -245,7 +245,7 @@ mod tests {
         }
         assert_eq!(has_values(RpcChannel::Local, 8_000_000), [false, false]);
         assert_eq!(has_values(RpcChannel::SharedMemory, 8_000_000), [false, false]);
-        // An echoed payload is in the message, and a local call has it by reference.
+        // An echoed payload is part of the message, whereas a local call passes it by reference.
         assert_eq!(has_values(RpcChannel::SharedMemory, 8), [true, true]);
         assert_eq!(has_values(RpcChannel::Local, 8), [false, false]);
     }

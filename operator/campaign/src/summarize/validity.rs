@@ -46,7 +46,7 @@ pub(super) fn check_cases(
     checks
 }
 
-/// Makes all flows that ran at the same time invalid if one of them is, because they share one value.
+/// Invalidates all flows that ran concurrently with an invalid flow, because they share one value.
 fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
     let key = |case: &Case| (case.leg, case.attempt, case.block, case.arm);
     let mut invalid = BTreeMap::new();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn one_contradicted_flow_invalidates_the_flows_of_its_arm_and_block() {
+    fn one_contradicted_flow_invalidates_all_flows_of_its_arm_and_block() {
         let keys = [(1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 1, 1), (2, 0, 0), (2, 0, 1)];
         let reports = Reports {
             cases: keys.map(|(block, arm, sender)| case(block, arm, sender)).into(),

@@ -220,7 +220,7 @@ mod tests {
     /// A third of the pairs have only 3 valid rounds, and a third only 1, so their means differ more although the pairs
     /// are equal.
     #[test]
-    fn unequal_numbers_of_rounds_are_not_a_difference_between_pairs() {
+    fn unequal_round_counts_do_not_appear_as_differences_between_pairs() {
         let (mut baseline, control) = simulate(0.02, 0.05, 0.0, 400, 30);
         for (index, rounds) in baseline.values_mut().enumerate() {
             let keep = [30, 3, 1][index % 3];

@@ -1,4 +1,4 @@
-//! Validates the scenarios of a run with the many-to-many pattern, whose flows must be active at the same time.
+//! Validates the scenarios of a run with the many-to-many pattern, whose flows must be active concurrently.
 
 use crds::assignment::ManyToMany;
 use crds::v1alpha1::{BenchmarkRunSpec, Direction, ScenarioWorkload};

@@ -1,4 +1,5 @@
-//! Validates parameter serving, and replaces a scenario with several numbers of workers with one scenario for each number.
+//! Validates parameter serving, and replaces a scenario that lists several worker counts with one scenario for each
+//! count.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -29,7 +30,7 @@ const MAX_DATAGRAMS: u64 = 1 << 26;
 /// Reports a problem with a field in `parameterServing`.
 pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
 
-/// The workload with the first number of workers in a pod.
+/// The workload with the first of the worker counts per pod.
 pub(super) fn workload(
     given: &ParameterServing,
     case_deadline: Duration,
@@ -186,12 +187,12 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
     }
 }
 
-/// Name of the scenario with `workers` workers, if the scenario `name` has several numbers of workers.
+/// Name of the scenario with `workers` workers, if the scenario `name` lists several worker counts.
 pub(super) fn name_with(name: &str, workers: u32) -> String {
     format!("{name}-{workers}")
 }
 
-/// Reports a name that is too long for the suffix of the largest number of workers in `given`.
+/// Reports a name that is too long to be followed by the largest worker count in `given`.
 pub(super) fn check_length(
     path: &str,
     name: &str,
@@ -212,7 +213,7 @@ pub(super) fn check_length(
     }
 }
 
-/// Reports two scenarios with the same name, if one of them has this name because of its number of workers.
+/// Reports two scenarios with the same name, if one of them has this name because a worker count was appended.
 pub(super) fn check_name(
     one: &ValidatedScenario,
     other: &ValidatedScenario,
@@ -244,7 +245,7 @@ fn total_workers(in_pod: u32, many_to_many: Option<ManyToMany>) -> u32 {
     in_pod.saturating_mul(pods)
 }
 
-/// The scenarios for each number of workers in `given`, in the order of the spec.
+/// One scenario for each worker count in `given`, in the order of the spec.
 pub(super) fn lower(
     scenario: ValidatedScenario,
     given: &ParameterServing,

@@ -84,7 +84,7 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
-    /// The windows of the flows are opened and closed at the same time, which only transfers and parameter serving support.
+    /// The windows of the flows are opened and closed together, which only transfers and parameter serving support.
     #[snafu(display(
         "spec.placement.pattern: ManyToMany measures flows that are active at the same time, which only transfer and \
          parameterServing support. Use one of them, or pattern: Pairwise"
@@ -225,18 +225,18 @@ pub enum ProblemKind {
     /// No datagram can be sent at a rate of 0.
     #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove rate for no limit"))]
     ZeroRate,
-    /// The name of a scenario is too long for the suffix of its numbers of workers.
+    /// The name of a scenario is too long to be followed by a worker count.
     #[snafu(display(
         "with the largest number of workers, the name would be `{name}`, which is longer than 40 characters. Use a name of \
          at most {max} characters"
     ))]
     LongServingName {
-        /// Name with the largest number of workers.
+        /// Name with the largest worker count.
         name: String,
         /// Maximum length of the name in the spec.
         max: usize,
     },
-    /// The name with a number of workers is also the name of another scenario.
+    /// The name with a worker count is also the name of another scenario.
     #[snafu(display(
         "a number of workers has the name `{name}`, like {other}: each number is a scenario with the name \
          NAME-WORKERS. Use another name"
@@ -271,7 +271,7 @@ pub enum ProblemKind {
         /// Rate that occurs twice.
         rate: u32,
     },
-    /// The name of a scenario is too long for the suffix of its rates.
+    /// The name of a scenario is too long to be followed by a rate.
     #[snafu(display(
         "the name of the highest rate would be `{name}`, which is longer than 40 characters. Use a name of at most {max} \
          characters"
@@ -516,7 +516,7 @@ pub enum ProblemKind {
         /// Sizes of the scenario.
         sizes: Vec<Size>,
     },
-    /// The number of operations of a scenario without a sweep has a rate.
+    /// A number of operations is given for a rate, but the scenario has no sweep.
     #[snafu(display(
         "only a scenario with transfer.load.sweep has a number of operations for each rate. Remove rate"
     ))]
@@ -667,7 +667,7 @@ pub enum ProblemKind {
         given: Size,
         /// Total amount that all processes need.
         needed: Size,
-        /// Number of instrument processes that hold memory at the same time.
+        /// Number of instrument processes that hold memory concurrently.
         processes: u64,
         /// Name of the scenario that needs the most memory.
         scenario: String,
@@ -804,7 +804,7 @@ fn list(sizes: &[Size]) -> String {
 pub(super) struct Reporter(Vec<Problem>);
 
 impl Reporter {
-    /// Reports a problem, unless it has already been reported, as for another rate of the same sweep.
+    /// Reports a problem, unless it has already been reported, for example for another rate of the same sweep.
     pub(super) fn add(&mut self, path: impl Into<String>, kind: ProblemKind) {
         let problem = Problem {
             path: path.into(),

@@ -1,5 +1,5 @@
-//! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight. Turns every workload of the
-//! spec into a ping-pong, a transfer or parameter serving.
+//! Validates scenarios: sizes, iterations, durations, and the memory for messages in flight. Converts every workload of
+//! the spec to the workload that the runner executes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const MAX_PROCESS_BYTES: u64 = 16 << 30;
 const DEFAULT_ITERATIONS: u32 = 1000;
 /// Default number of warm-up round trips or transfers.
 const DEFAULT_WARMUP: u32 = 100;
-/// Default duration of the measurement of flows that are active at the same time.
+/// Default duration of the measurement of concurrent flows.
 const DEFAULT_FLOW_DURATION: Duration = Duration::from_secs(1);
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
@@ -258,7 +258,8 @@ impl Scope<'_> {
         })
     }
 
-    /// Flows that are active at the same time last for a duration.
+    /// Returns the extent of the measurement. Concurrent flows are measured for a duration, not for a number of
+    /// transfers.
     fn measured_transfers(&mut self, given: &Transfer) -> Extent {
         let (iterations, duration) = match self.many_to_many {
             Some(_) => {
@@ -322,7 +323,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The number of operations in the spec, or more if they would take less time than the minimum window.
+    /// The given number of operations, or more if they would not fill the minimum window.
     fn at_least(&self, iterations: u32) -> Extent {
         if self.min_window.is_zero() {
             return Extent::Iterations(iterations);

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seed_is_the_start_of_the_hash_of_the_uid() {
+    fn derived_seed_is_the_start_of_the_uid_hash() {
         // Output of `printf %s 00000000-0000-4000-8000-000000000000 | sha256sum | cut -c1-16`, shifted right by 11
         // bits.
         assert_eq!(

@@ -87,7 +87,7 @@ pub(super) fn lower(
 
 /// Reports every rate of a sweep whose scenario has the name of another scenario.
 ///
-/// The same applies to the numbers of workers of parameter serving.
+/// Also reports the names of scenarios with a worker count in the same way.
 pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], report: &mut Reporter) {
     for (position, scenario) in scenarios.iter().enumerate() {
         let name = &scenario.assignment.name;

@@ -385,7 +385,7 @@ fn rejects_transports_that_cannot_be_compared() {
 }
 
 #[test]
-fn memory_of_ucx_is_host_memory_of_one_rail() {
+fn ucx_allocates_only_host_memory_for_a_single_rail() {
     let scenarios = "scenarios: [{name: a, pingPong: {sizes: [64]}}, {name: b, memory: SharedMemory, pingPong: {sizes: [64]}}]";
     let transport = "transport: {ucx: {transports: [tcp], rails: 2, allocation: Library}}\n";
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
@@ -475,7 +475,7 @@ fn problem_of_a_sweep_is_reported_once() {
 }
 
 #[test]
-fn numbers_of_workers_become_scenarios_without_a_pilot_or_an_integrity_pass() {
+fn worker_counts_become_scenarios_without_a_pilot_or_an_integrity_pass() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: push, parameterServing: {{mode: Push, workers: [1, 8], \
          maxTime: 20s}}}}, {{name: pull, parameterServing: {{mode: Pull, maxTime: 20s}}}}]"
@@ -509,7 +509,7 @@ fn numbers_of_workers_become_scenarios_without_a_pilot_or_an_integrity_pass() {
 }
 
 #[test]
-fn total_workers_are_the_workers_per_node_times_the_receivers() {
+fn total_worker_count_is_workers_per_node_times_receivers() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}]\n{TCP}placement: {{pattern: ManyToMany, senders: 1, receivers: 4}}\n\
          scenarios: [{{name: push, parameterServing: {{mode: Push, workersPerNode: [1, 10], maxTime: 20s}}}}, \

@@ -1,4 +1,5 @@
-//! Metrics of parameter serving, and the sections of calls and memory footprints.
+//! Metrics of parameter serving, and the metric that states in which section of the report calls and memory footprints
+//! are.
 
 use crds::v1alpha1::ServingResult;
 
@@ -28,7 +29,7 @@ fn labeled(values: &[(&str, Option<u64>)], unit: f64, emit: &mut Emit<'_>) {
     }
 }
 
-/// Metrics of an arm that only these workloads have.
+/// Arm metrics that exist only for parameter serving, calls and memory footprints.
 pub(super) const METRICS: [ResultMetric; 17] = [
     metric(
         "fabricbench_arm_section",

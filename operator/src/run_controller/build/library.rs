@@ -20,8 +20,8 @@ pub(super) fn name(copy: &LibraryCopy<'_>) -> String {
     format!("library-{}", copy.id())
 }
 
-/// Init container of the image of `copy`. It executes the runner, which was installed before, because the image may have
-/// no programs.
+/// Init container of the image of `copy`. It executes the runner that has already been installed, because the image may
+/// contain no programs.
 pub(super) fn container(attempt: &AttemptInputs<'_>, copy: &LibraryCopy<'_>) -> Container {
     let arguments = ["copy-library", copy.directory, &copy.path()];
     Container {

@@ -1,6 +1,6 @@
 //! The security contexts of pods. Performs no I/O.
 //!
-//! A worker pod meets the `restricted_context` Pod Security Standard: it runs as a non-root user, without privileges,
+//! A worker pod meets the `restricted` Pod Security Standard: it runs as a non-root user, without privileges,
 //! capabilities or host namespaces. In addition, it has no service account token, and only `/tmp`, `/dev/shm` and the
 //! PersistentVolumeClaim of the run are writable. The only exception is [`crate::options::OperatorConfig::ipc_lock`].
 

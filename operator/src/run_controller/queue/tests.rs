@@ -121,7 +121,7 @@ async fn change_restores_normal_priority() {
 }
 
 /// Returns the maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy` is true, a
-/// run of normal priority is in progress at the same time.
+/// run of normal priority is in progress concurrently.
 async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
     let queue = queue(16);
     let low = Arc::new(AtomicUsize::new(0));

@@ -1,6 +1,6 @@
 //! Evidence for inject. An injected send generates no completion. If completions are missing for exactly the injected
-//! posts, that is evidence independent of what the runner requested. ibverbs is different: the runner itself decides which
-//! work requests have a completion, so missing ones are no evidence.
+//! posts, that is evidence independent of what the runner requested. ibverbs is different: the runner itself decides
+//! which work requests have a completion, so missing completions are not evidence.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;

@@ -138,7 +138,7 @@ fn contradiction(plan: &Plan, case: &Case, report: &CommandReport, logs: &[&Comm
     })
 }
 
-/// Another pair that ran a command at the same time, if one of its hosts is also a host of `case`.
+/// Another pair that ran a command concurrently, if one of its hosts is also a host of `case`.
 fn concurrent_pair(reports: &Reports, case: &Case, measured: &Measured) -> Option<(u32, u32)> {
     let end = |case: &Case, measured: &Measured| {
         let window = measured.initiator.window_nanos.max(measured.target.window_nanos);

@@ -10,7 +10,7 @@ use crds::v1alpha1::FabricProof;
 use crate::collect::Measured;
 use crate::summarize::CaseProof;
 
-/// Upper bounds of the bytes that an interface sent and received for its rails.
+/// Upper bounds on the bytes that an interface sent and received for its rails.
 pub(super) fn counted_bytes(delta: &InterfaceDelta) -> (u64, u64) {
     let Some(device) = &delta.software else {
         return (delta.tx_bytes, delta.rx_bytes);

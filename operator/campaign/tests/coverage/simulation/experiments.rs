@@ -223,11 +223,11 @@ pub struct RunComparisonCoverage {
     pub missed: Share,
 }
 
-/// Level of one of 12 comparisons at a simultaneous confidence of 95 percent.
+/// Level of one of 12 comparisons with a simultaneous confidence of 95 percent.
 const LEVEL_OF_12: f64 = 0.05 / 12.0;
 
 /// Compares runs whose rounds have the same spread, or spreads that differ by a factor of 4, at the level of a single
-/// comparison and of one of 12.
+/// comparison and at the level of one of 12 comparisons.
 pub fn between_runs() -> Vec<RunComparisonCoverage> {
     let noises = [Noise::Normal, Noise::Skewed, Noise::Bimodal];
     let settings = noises.into_iter().flat_map(|noise| {

@@ -120,7 +120,7 @@ impl Design {
 pub enum Model {
     /// The arm and the baseline have the same noise. The random order makes the effects symmetric.
     Same(Noise),
-    /// The noise of the baseline is normal, and that of the arm is skewed.
+    /// The noise of the baseline is normal, and the noise of the arm is skewed.
     ChangedShape,
     /// The case that follows the first variant in a block is slower.
     CarryOver,
@@ -263,12 +263,12 @@ fn coverage_of(model: Model, effect_percent: f64, stream: u64) -> SettledCoverag
     }
 }
 
-/// Share of comparisons that are decided, and mean number of rounds of all comparisons.
+/// Share of decided comparisons, and mean number of rounds per comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// Fraction of comparisons with a verdict other than `Inconclusive`.
     pub decided: Share,
-    /// Mean number of rounds of all comparisons, decided or not.
+    /// Mean number of rounds per comparison, whether or not the comparison is decided.
     pub rounds: f64,
 }
 
