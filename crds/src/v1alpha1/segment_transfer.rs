@@ -36,7 +36,7 @@ pub struct SegmentTransfer {
     /// Unit of the throughput of this scenario in reports for human readers. The status, the metrics and the other
     /// formats use bytes per second. Defaults to GB (10^9 bytes per second).
     pub report_unit: RateUnit,
-    /// Number of decimals of the throughput in reportUnit. Defaults to 2.
+    /// Number of decimal places of the throughput in reportUnit. Defaults to 2.
     #[cfg_attr(feature = "crd", schemars(range(max = 9)))]
     pub report_precision: u32,
 }
@@ -122,7 +122,7 @@ impl fmt::Display for RateUnit {
 pub struct RateFormat {
     /// Unit.
     pub unit: RateUnit,
-    /// Number of decimals.
+    /// Number of decimal places.
     pub precision: u32,
 }
 
