@@ -249,7 +249,7 @@ pub struct ServingResult {
     #[serde(default)]
     pub published: u64,
     /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced them or
-    /// the case ended. They are in no push time. Unset for mode Pull.
+    /// the case ended. The push times exclude them. Unset for mode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_not_delivered_to_all: Option<u64>,
     /// Median time from the publication of a version until the trainer has delivered it to all workers, in nanoseconds, of
