@@ -331,9 +331,9 @@ WORKLOAD_PANELS = (
     ),
     (
         "Parameter serving",
-        "Staleness of the parameters at the steps of the workers, and what is in no lag: steps before the first version, and "
-        "workers without a version. The push time is that of the versions that all workers received; the number of the others "
-        "is next to it.",
+        "Staleness of the parameters at each step of the workers. The lag excludes steps before the first version, and workers "
+        "without a version; their numbers are shown beside it. The push time covers only versions that were delivered to all "
+        "workers.",
         (
             ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
             ("fabricbench_arm_worst_worker_version_lag_mean", "", "version lag of the worst worker", "short"),

@@ -35,8 +35,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Maximum length of an entry, in bytes.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;
 
-/// Serve segment entries to `fabricbench-runner target` and `initiator` with --metadata-type http, until SIGINT or
-/// SIGTERM arrives.
+/// Run an HTTP metadata service for `fabricbench-runner target` and `initiator` (`--metadata-type http`), until SIGINT
+/// or SIGTERM is received.
 ///
 /// Entries are kept in memory and expire. If the variable FABRICBENCH_METADATA_PASSWORD is set, clients must send this
 /// password. There is no encryption: listen only on a network whose machines you trust.

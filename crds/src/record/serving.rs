@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Durations;
 use crate::histogram::Histogram;
 
-/// Staleness in one case, as reported by the target. Steps before the first version of a worker are excluded from all
+/// Staleness in one case, as reported by the target. The steps that a worker ran before its first version are excluded from all
 /// distributions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

@@ -115,10 +115,10 @@ impl Placement {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Pattern {
-    /// Every pair of workers exchanges data. Disjoint pairs are measured at the same time (circle method).
+    /// Every pair of workers exchanges data. Disjoint pairs are measured concurrently (circle method).
     #[default]
     Pairwise,
-    /// Every sender transfers to every receiver at the same time: incast with one receiver, fan-out with one sender. The
+    /// All senders transfer to all receivers concurrently: incast with one receiver, fan-out with one sender. The
     /// scenarios must be unidirectional transfers in a closed loop that last for a duration, or parameter serving, in which
     /// every sender is a trainer whose workers run in the pods of all receivers.
     ManyToMany,

@@ -57,7 +57,7 @@ pub struct Scenario {
     /// Workload in which a flag is sent back and forth. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pingpong_flag: Option<PingpongFlag>,
-    /// Workload that sends chunks in both directions at the same time. Exactly one workload must be set.
+    /// Workload that sends chunks in both directions concurrently. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_duplex: Option<StreamingDuplex>,
     /// Workload that transfers batches of requests between segments. Exactly one workload must be set.
@@ -232,7 +232,7 @@ pub enum Direction {
     /// Only the initiator posts transfers.
     #[default]
     Unidirectional,
-    /// Both workers post transfers at the same time.
+    /// Both workers post transfers concurrently.
     Bidirectional,
 }
 

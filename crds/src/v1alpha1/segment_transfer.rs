@@ -33,10 +33,10 @@ pub struct SegmentTransfer {
     /// Number of warm-up batches of each thread before the measurement. The first one is timed separately. Defaults to 10.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3000)))]
     pub warmup_batches: u32,
-    /// Unit of the throughput of this scenario in reports for human readers. The status, the metrics and the other
+    /// Unit of the throughput of this scenario in human-readable reports. The status, the metrics and the other
     /// formats use bytes per second. Defaults to GB (10^9 bytes per second).
     pub report_unit: RateUnit,
-    /// Number of decimals of the throughput in reportUnit. Defaults to 2.
+    /// Number of decimal places of the throughput in reportUnit. Defaults to 2.
     #[cfg_attr(feature = "crd", schemars(range(max = 9)))]
     pub report_precision: u32,
 }
@@ -122,7 +122,7 @@ impl fmt::Display for RateUnit {
 pub struct RateFormat {
     /// Unit.
     pub unit: RateUnit,
-    /// Number of decimals.
+    /// Number of decimal places.
     pub precision: u32,
 }
 

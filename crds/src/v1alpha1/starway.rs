@@ -59,7 +59,7 @@ pub struct PingpongFlag {
     pub warmup: u32,
 }
 
-/// Chunks in both directions at the same time, as in the exchange of gradients and activations. Each direction is timed
+/// Chunks in both directions concurrently, as in the exchange of gradients and activations. Each direction is timed
 /// by its own sender. Pings of 8 bytes, sent during the transfers and while the fabric is idle, show head-of-line
 /// blocking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

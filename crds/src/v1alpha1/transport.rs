@@ -163,7 +163,7 @@ pub struct Ucx {
     /// Preset of the settings that an application applies to UCX. Defaults to `plain`.
     #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
     pub preset: UcxPreset,
-    /// Individual settings, which replace those of the preset. A variable `UCX_*` in the environment of a variant takes
+    /// Individual settings, which replace the settings of the preset. A variable `UCX_*` in the environment of a variant takes
     /// precedence over the preset, and is rejected if it would replace an individual setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]

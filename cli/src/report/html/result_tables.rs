@@ -129,7 +129,7 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
                     "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the \
                      same rate. Reads transfer back the data that a batch has written. "
                     "The first batch is the first warm-up batch of each case. "
-                    "Staleness excludes the steps before the first version of a worker."
+                    "Staleness excludes the steps that a worker runs before it receives its first version."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Observations" {
                     table.numbers {

@@ -105,8 +105,8 @@ pub struct ArmResult {
     /// Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBackResult>,
-    /// Median duration of the first batch of segmentTransfer in each case over all rounds, in nanoseconds. Unset for
-    /// other workloads.
+    /// Median, over all rounds, of the duration of the first batch of a case, in nanoseconds. Set only for
+    /// segmentTransfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_batch_nanos: Option<u64>,
     /// Staleness of the parameters of parameterServing. Unset for other workloads.
@@ -208,16 +208,16 @@ pub struct PingResult {
     pub blocking_ppm: Option<u64>,
 }
 
-/// Staleness of the parameters that the workers of parameterServing used, over all rounds. Steps before the first version
-/// of a worker are excluded.
+/// Staleness of the parameters that the workers of parameterServing used, over all rounds. The steps that a worker ran
+/// before it received its first version are excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServingResult {
     /// Number of workers of the trainer.
     pub workers: u32,
-    /// Number of these workers that had no version at any step of at least one valid case. These cases of theirs are in no
-    /// lag.
+    /// Number of workers that received no version during at least one valid case. The lags exclude these workers in these
+    /// cases.
     #[serde(default)]
     pub workers_without_version: u32,
     /// Mean version lag over all steps, in millionths of a version. Unset if no worker received a version.
@@ -248,8 +248,8 @@ pub struct ServingResult {
     /// Number of versions that the trainer published, over all rounds.
     #[serde(default)]
     pub published: u64,
-    /// Number of these versions that the trainer did not deliver to all workers, because a newer version replaced them or
-    /// the case ended. They are in no push time. Unset for mode Pull.
+    /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced them or
+    /// the case ended. The push times exclude them. Unset for mode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_not_delivered_to_all: Option<u64>,
     /// Median time from the publication of a version until the trainer has delivered it to all workers, in nanoseconds, of
@@ -275,16 +275,16 @@ pub struct ServingResult {
     /// Mean staleness of the posts as the original benchmark computes it, in millionths of a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_staleness_ppm: Option<u64>,
-    /// Number of steps before the first version of a worker.
+    /// Number of steps that workers ran before they received their first version.
     pub cold_steps: u64,
-    /// Longest time until the first version of a worker, in nanoseconds.
+    /// Longest time until a worker received its first version, in nanoseconds.
     pub cold_nanos: u64,
     /// Number of torn versions, whose bytes belonged to several versions. They were detected and not used.
     pub torn: u64,
     /// Number of datagrams sent to each worker, summed over the workers. Unset except for mode Multicast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_sent: Option<u64>,
-    /// Number of these datagrams that did not arrive.
+    /// Number of datagrams that did not arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_lost: Option<u64>,
     /// Largest error bound of times measured across the two clocks, in nanoseconds; 0 if both sides use the same clock.

@@ -40,9 +40,9 @@ pub struct Serving {
     /// Each worker of a trainer, by number, over all rounds and trainers. With the many-to-many pattern, the workers of the
     /// first receiver come first.
     pub workers: Vec<ServingWorker>,
-    /// Number of steps before the first version of a worker.
+    /// Number of steps that workers ran before they received their first version.
     pub cold_steps: u64,
-    /// Longest time until the first version of a worker, in nanoseconds.
+    /// Longest time until a worker received its first version, in nanoseconds.
     pub cold_nanos: u64,
     /// Number of torn versions.
     pub torn: u64,
@@ -247,7 +247,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         let without = serving.workers_without_version();
         if without > 0 {
             warnings.push(format!(
-                "{prefix}: {without} of {} received no version in at least one case, which is in no lag",
+                "{prefix}: {without} of {} received no version in at least one case; the lags exclude them in these cases",
                 format::pluralized(serving.workers.len() as u64, "worker")
             ));
         }

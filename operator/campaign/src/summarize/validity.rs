@@ -193,7 +193,7 @@ fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, u
                     return None;
                 }
                 let message = format!(
-                    "the bytes were not verified ({:?}): {}",
+                    "the integrity check failed ({:?}): {}",
                     failure.reason, failure.message
                 );
                 (Some(failure.reason), message)

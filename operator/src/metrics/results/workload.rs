@@ -188,7 +188,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
     metric(
         "fabricbench_arm_cold_seconds",
         "seconds",
-        "Longest time until the first version of a worker in parameter serving",
+        "Longest time until a worker received its first version in parameter serving",
         ARM_LABELS,
         Samples::Arm(|arm, emit| single(value(arm, |one| Some(one.cold_nanos), NANOS), emit)),
     ),
