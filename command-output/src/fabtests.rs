@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
                 .split_whitespace()
                 .next()
                 .is_some_and(|word| size(word).is_some());
-            found.add_row(row(line, columns)?, line, has_size);
+            found.add_row(parse_row(line, columns)?, line, has_size);
         }
     }
     Ok(found)
@@ -57,7 +57,7 @@ fn header(line: &str) -> Result<Columns, ParseError> {
 }
 
 /// The row in `line`; `None` if the line is something else. Some programs print the name of the test before the columns.
-fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let Some(first) = words.len().checked_sub(columns.len()) else {
         return Ok(None);

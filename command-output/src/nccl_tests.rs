@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             found.add_end(comment.contains("Avg bus bandwidth"));
         } else if let Some(header) = &header {
             let has_size = is_whole(line);
-            found.add_row(row(line, header)?, line, has_size);
+            found.add_row(parse_row(line, header)?, line, has_size);
         }
     }
     Ok(found)
@@ -58,7 +58,7 @@ fn has_units(words: &[&str]) -> bool {
 }
 
 /// The row in `line`; `None` if the line is something else, such as a log line of NCCL.
-fn row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
+fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_row = words.len() == header.columns && words[0].parse::<u64>().is_ok();
     if !is_row {

@@ -52,7 +52,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         } else if let Some(columns) = &columns {
             let line = line.trim();
             found.add_end(line.len() >= 10 && line.chars().all(|character| character == '-'));
-            found.add_row(row(line, columns)?, line, is_whole(line));
+            found.add_row(parse_row(line, columns)?, line, is_whole(line));
         }
     }
     Ok(found)
@@ -71,7 +71,7 @@ fn header(line: &str) -> Result<Columns, ParseError> {
 }
 
 /// The row in `line`; `None` if the line is something else, such as a warning about the CPU frequency.
-fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.len() < columns.len() || words[0].parse::<u64>().is_err() {
         return Ok(None);

@@ -28,7 +28,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
     let mut final_only = false;
     for line in output.lines() {
         if line.contains("(usec)") || line.contains("bandwidth (") {
-            header = Some(units(line)?);
+            header = Some(parse_header(line)?);
             found.add_header(line);
         } else if line.starts_with("iterations,") {
             header = Some(Header::Csv);
@@ -37,13 +37,13 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             final_only = line.contains(" Test ");
         } else if let Some(header) = header {
             let is_final = line.starts_with("Final:") || (final_only && is_whole(line));
-            found.add_row(row(line, header, final_only)?, line, is_final);
+            found.add_row(parse_row(line, header, final_only)?, line, is_final);
         }
     }
     Ok(found)
 }
 
-fn units(line: &str) -> Result<Header, ParseError> {
+fn parse_header(line: &str) -> Result<Header, ParseError> {
     let is_known = line.contains("bandwidth (MB/s)");
     let header = match () {
         () if line.contains("latency (usec)") => Some(Header::Latency),
@@ -57,7 +57,7 @@ fn units(line: &str) -> Result<Header, ParseError> {
 }
 
 /// The final row in `line`; `None` if the line is an intermediate row, a border or a log line.
-fn row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
+fn parse_row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
     let separator =
         |character: char| character.is_whitespace() || (matches!(header, Header::Csv) && character == ',');
     let words: Vec<&str> = line.split(separator).filter(|word| !word.is_empty()).collect();

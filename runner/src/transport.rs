@@ -289,14 +289,14 @@ impl From<MemoryError> for TransportError {
 
 /// Requests that were prepared, and the time that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Preparation {
+pub struct PreparationStats {
     /// Number of requests.
     pub requests: u64,
     /// Time in nanoseconds.
     pub nanos: u64,
 }
 
-impl Preparation {
+impl PreparationStats {
     /// Returns the sum of both preparations.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -428,7 +428,7 @@ pub trait Transport: Sized + Send {
     }
 
     /// Requests that were prepared since the transport was opened; `None` if the library does not prepare requests.
-    fn preparation(&self) -> Option<Preparation> {
+    fn preparation_stats(&self) -> Option<PreparationStats> {
         None
     }
 

@@ -208,13 +208,13 @@ pub fn measure<T: Transport>(
     engine.synchronize()?;
     work.warm_up(engine)?;
     engine.wait_for_local_completions()?;
-    engine.gate.arrive_warm();
+    engine.gate.mark_warm();
     let window = open_window(engine, work, side)?;
     engine.posting.start_window();
     let cpu_before = cpu::current();
     let mut measurement = work.run(engine)?;
     let cpu_after = cpu::current();
-    engine.gate.arrive_done();
+    engine.gate.mark_done();
     let counters = engine.posting.counters().clone();
     let side = close_window(engine, work, side, window)?;
     if let Some(measurement) = &mut measurement {

@@ -191,7 +191,7 @@ fn run_together<T: Transport>(
                 started.map_err(|error| {
                     flow.gate.fail(FailureReason::Internal);
                     if let Some(phases) = side.phases {
-                        phases.arrive_ended(true);
+                        phases.mark_ended(true);
                     }
                     internal(format!("failed to start a measuring thread: {error}"))
                 })
@@ -304,7 +304,7 @@ struct EndOfThread<'a> {
 impl Drop for EndOfThread<'_> {
     fn drop(&mut self) {
         if let Some(phases) = self.phases {
-            phases.arrive_ended(self.failed);
+            phases.mark_ended(self.failed);
         }
     }
 }

@@ -63,18 +63,18 @@ struct Announced {
 
 impl Coordination<'_> {
     /// Records that transfers of the calling thread have completed, and that it continues to post.
-    fn arrive_active<T: Transport>(&self, engine: &Engine<'_, T>) {
+    fn mark_active<T: Transport>(&self, engine: &Engine<'_, T>) {
         match self {
-            Self::Flows(phases) => phases.arrive_active(),
-            Self::Sides(_) => engine.gate.arrive_active(),
+            Self::Flows(phases) => phases.mark_active(),
+            Self::Sides(_) => engine.gate.mark_active(),
         }
     }
 
     /// Records that the window of the calling thread has closed, and that it continues to post.
-    fn arrive_measured<T: Transport>(&self, engine: &Engine<'_, T>) {
+    fn mark_measured<T: Transport>(&self, engine: &Engine<'_, T>) {
         match self {
-            Self::Flows(phases) => phases.arrive_measured(),
-            Self::Sides(_) => engine.gate.arrive_measured(),
+            Self::Flows(phases) => phases.mark_measured(),
+            Self::Sides(_) => engine.gate.mark_measured(),
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> SimultaneousPoster<'a> {
         let completed = engine.outgoing.completed();
         match state {
             State::Starting => {
-                self.coordination.arrive_active(engine);
+                self.coordination.mark_active(engine);
                 State::Active
             }
             State::Active if self.coordination.may_measure(engine) => {
@@ -222,7 +222,7 @@ impl<'a> SimultaneousPoster<'a> {
                     if self.pings.is_some() {
                         PingRecorders::pause(engine);
                     }
-                    self.coordination.arrive_measured(engine);
+                    self.coordination.mark_measured(engine);
                     State::Closed(ThreadWindow {
                         opened,
                         closed: now,
@@ -306,7 +306,7 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         if let Coordination::Flows(phases) = self.coordination {
-            phases.arrive_ready();
+            phases.mark_ready();
             // A sleeping thread would not notice the command, because no completion wakes it.
             engine.awake = true;
             engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;

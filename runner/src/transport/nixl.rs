@@ -38,7 +38,7 @@ pub use memory::NixlRegion;
 
 use super::turns::RailTurns;
 use super::{
-    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Preparation, Rail, RemoteKey,
+    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, PreparationStats, Rail, RemoteKey,
     RemoteRegion, Transport, TransportError,
 };
 use crate::memory::Memory;
@@ -102,8 +102,8 @@ impl Transport for Nixl {
         posting::prepare(self, post, at_once)
     }
 
-    fn preparation(&self) -> Option<Preparation> {
-        Some(posting::preparation(self))
+    fn preparation_stats(&self) -> Option<PreparationStats> {
+        Some(posting::preparation_stats(self))
     }
 
     #[inline]

@@ -239,9 +239,9 @@ impl<'a> Trainer<'a> {
         };
         // A sleeping thread would not notice the commands, because no completion wakes it.
         engine.awake = true;
-        phases.arrive_ready();
+        phases.mark_ready();
         engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;
-        phases.arrive_active();
+        phases.mark_active();
         engine.serve_until("waiting for all flows to be active", |_| phases.may_measure())?;
         engine.awake = false;
         Ok(())
@@ -254,7 +254,7 @@ impl<'a> Trainer<'a> {
             return Ok(());
         };
         engine.awake = true;
-        phases.arrive_measured();
+        phases.mark_measured();
         engine.serve_until("waiting for the last step of all flows", |_| phases.must_finish())?;
         engine.awake = false;
         Ok(())
