@@ -62,7 +62,7 @@ pub enum ParseError {
         "the column `{text}` is not one that the tool is known to print, so the other columns may be at other positions: `{header}`"
     ))]
     UnknownColumn {
-        /// What is not the name of a known column.
+        /// Text that is not the name of a known column.
         text: String,
         /// Header that contains it.
         header: String,
@@ -155,7 +155,7 @@ fn find(
 /// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its execution.
 ///
 /// # Errors
-/// If the number of results with this size is not one.
+/// If there is not exactly one result for this size.
 pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
     let of_size: Vec<&Row> = rows.iter().filter(|row| row.is_for(size)).collect();
     match of_size.as_slice() {
@@ -188,7 +188,7 @@ fn expected_results(tool: CommandTool) -> &'static str {
     }
 }
 
-/// Last lines of an output that are not empty, with at most 300 characters in total.
+/// The last non-empty lines of an output, with at most 300 characters in total.
 pub fn end_of(output: &str) -> String {
     const MAX_CHARACTERS: usize = 300;
     let lines: Vec<&str> = output

@@ -57,7 +57,7 @@ fn has_units(words: &[&str]) -> bool {
     words.get(2..5) == Some(&units) || words.windows(3).any(|window| window == units)
 }
 
-/// The row in `line`; `None` if the line is something else, such as a log line of NCCL.
+/// Parses the row in `line`. Returns `None` if the line is something else, such as a log line of NCCL.
 fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_row = words.len() == header.columns && words[0].parse::<u64>().is_ok();

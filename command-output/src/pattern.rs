@@ -10,7 +10,8 @@ use crate::{ParseError, ParsedOutput, Row};
 
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-/// Longest line in which a regular expression is searched, in bytes. The rest of a longer line is ignored.
+/// Maximum number of bytes of a line that are matched against a regular expression. The rest of a longer line is
+/// ignored.
 const MAX_LINE_BYTES: usize = 4096;
 /// Names of the groups.
 const GROUPS: [&str; 3] = ["size", "latency", "bandwidth"];
@@ -39,7 +40,7 @@ pub enum PatternProblem {
         /// Name of the group.
         name: String,
     },
-    /// No group is a result.
+    /// The regular expression has no group for a result.
     #[snafu(display(
         "the regular expression needs a group latency or bandwidth, such as (?<latency>[0-9.]+)"
     ))]

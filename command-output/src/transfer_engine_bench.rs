@@ -44,7 +44,7 @@ fn parse_row(line: &str, rest: &str) -> Result<Row, ParseError> {
     })
 }
 
-/// Value of one unit of the last digit of `text`.
+/// Value of one unit in the last decimal place of `text`.
 fn resolution(text: &str) -> f64 {
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     10_f64.powi(-(decimals.min(12) as i32))

@@ -1,5 +1,5 @@
-//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall one, which
-//! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. A MB is 2^20 bytes
+//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall latency,
+//! which ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
 //! (src/tools/perf/perftest_run.c). The output with `-v` has no units, so only its bandwidth is read.
 
 use crate::table::{above_zero, is_whole, number, whole_number};
@@ -7,7 +7,7 @@ use crate::{ParseError, ParsedOutput, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
 const EXPECTED: &str = "latency (usec) or overhead (usec), and bandwidth (MB/s)";
-/// Number of values in a row: iterations, three times, two bandwidths and two message rates.
+/// Number of values in a row: the iterations, three durations, two bandwidths and two message rates.
 const VALUES: usize = 8;
 
 /// Quantity in the first group of columns.
@@ -56,7 +56,7 @@ fn parse_header(line: &str) -> Result<Header, ParseError> {
     })
 }
 
-/// The final row in `line`; `None` if the line is an intermediate row, a border or a log line.
+/// Parses the final row in `line`. Returns `None` if the line is an intermediate row, a border or a log line.
 fn parse_row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
     let separator =
         |character: char| character.is_whitespace() || (matches!(header, Header::Csv) && character == ',');

@@ -1,4 +1,4 @@
-//! Reads the outputs in `golden/`, which several versions of each tool printed, or which have their published format.
+//! Reads the outputs in `golden/`, which were printed by several versions of each tool or have the published format.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use command_output::{ParseError, Row, log, parse, select};

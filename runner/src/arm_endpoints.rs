@@ -357,8 +357,8 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Makes all cases read the byte counters of `interface` from the file systems at `roots`, instead of the counters
-    /// of the rails.
+    /// Makes all cases read the byte counters of `interface`, instead of the counters of the rails, from the file
+    /// systems at `roots`.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {

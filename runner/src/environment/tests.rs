@@ -1,4 +1,4 @@
-//! Tests with the files of a simulated machine.
+//! Tests with the kernel files of a simulated machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A simulated machine with files of the kernel.
+/// A simulated machine with its kernel files.
 pub(crate) struct Machine(TempDir);
 
 impl Machine {
@@ -22,7 +22,7 @@ impl Machine {
         machine
     }
 
-    /// The roots below which the files are.
+    /// The roots of the directory trees that contain the files.
     pub(crate) fn roots(&self) -> SystemRoots {
         SystemRoots {
             proc: self.0.path().join("proc"),

@@ -223,7 +223,7 @@ fn oversized_messages_are_rejected_without_reading_them() {
     assert_eq!(pair.close().unwrap_err().reason, FailureReason::CompletionFailed);
 }
 
-/// Makes the extension keep `payload`, whose bytes it checks as those of transfer 1.
+/// Makes the extension keep `payload`, and check its bytes against the pattern of transfer 1.
 fn keep(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFailure> {
     pair.check(1);
     pair.host.send_payload(&Message::Hold, payload)?;

@@ -12,7 +12,7 @@ use crate::topology::SystemRoots;
 /// Checks that `bytes` bytes of ordinary pages are available.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the cgroup has less available memory.
+/// Returns `Unavailable` if the machine or the cgroup has less available memory.
 pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
     check_on(&SystemRoots::default(), kind, bytes)
 }

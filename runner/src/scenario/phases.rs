@@ -1,4 +1,4 @@
-//! Phases of the flows of this worker, which are measured at the same time as the flows of other workers. The measuring
+//! Phases of the flows of this worker, which are measured concurrently with the flows of other workers. The measuring
 //! threads and the thread that communicates with the coordinator share this state; a measuring thread only accesses
 //! atomics, except when it enters a phase.
 
@@ -35,7 +35,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Creates the phases of `threads` threads, of which the first `posters` post.
+    /// Creates the phases of `threads` threads. The first `posters` threads post; the others do not.
     ///
     /// # Errors
     /// If the system cannot create an event file descriptor.

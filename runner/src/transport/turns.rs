@@ -23,7 +23,8 @@ impl RailTurns {
     /// Polls each of `rails` once, starting after the last rail of the previous call, until `completions` is full.
     ///
     /// # Errors
-    /// The failure of a rail. If there are completions before it, they are returned, and the next call fails.
+    /// Returns the failure of a rail. If completions precede the failure, this call returns them, and the next call
+    /// fails.
     #[inline]
     pub fn poll<R>(
         &mut self,

@@ -31,7 +31,7 @@ pub(super) struct RailDevice {
 ///
 /// # Errors
 ///
-/// `NoDevice` or `OperationRejected`.
+/// Returns `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), TransportError> {
     let TransportSpec::Verbs(spec) = &config.spec else {
         return Err(refused(

@@ -43,7 +43,7 @@ impl Region for VerbsRegion {
 ///
 /// # Errors
 ///
-/// `OperationRejected` with the most common cause if the device refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the device refuses the memory.
 pub(super) fn register(transport: &mut Verbs, memory: Arc<Memory>) -> Result<VerbsRegion, TransportError> {
     let registered = transport.rails.iter().enumerate().map(|(number, rail)| {
         rail.register(&memory).map_err(|error| {

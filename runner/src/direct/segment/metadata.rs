@@ -81,12 +81,13 @@ pub struct Metadata {
     login: Option<Login>,
 }
 
-/// Operations of one server.
+/// Operations on the entries of one server.
 trait Store {
     /// The entry of the segment `name`; `None` if there is none.
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError>;
 
-    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry, which is then returned.
+    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry; in this case, returns the existing
+    /// entry.
     fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<Option<Entry>, MetadataError>;
 
     /// Removes the entry of the segment `name` if `run` published it.

@@ -1,4 +1,4 @@
-//! Tests of the observations in addition to transfers: flushes and pings.
+//! Tests of the values that are measured in addition to transfers: flushes and pings.
 
 use std::time::Duration;
 

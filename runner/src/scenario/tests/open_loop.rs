@@ -11,7 +11,7 @@ use crate::scenario::Role;
 use crate::test_transport::Faults;
 
 const COUNT: u32 = 4000;
-/// One transfer every 50 us, so that all intended starts lie within 200 ms.
+/// One transfer every 50 us, so that all intended start times lie within 200 ms.
 const LOAD: OpenLoop = OpenLoop {
     rate: 20_000,
     arrivals: Arrivals::Constant,

@@ -219,8 +219,8 @@ fn both_sides_post_until_both_have_been_measured() {
     let (initiator, target) = pair.measure(64);
     let posted = [initiator, target].map(|side| side.posted.unwrap());
     let [initiator, target] = posted.each_ref().map(|posted| posted.operations as f64);
-    // If the faster direction stopped after its 3000 transfers, the slower one would then have the whole link, and both
-    // would have completed the same number.
+    // If the faster direction stopped after its 3000 transfers, the slower direction would then have the whole link,
+    // and both would complete the same number of transfers.
     let ratio = initiator / target;
     assert!((2.7..3.3).contains(&ratio), "{initiator} / {target} = {ratio}");
     let rates = posted.map(|posted| {

@@ -192,7 +192,7 @@ fn counts_traffic_over_the_loopback_interface() {
     assert!(deltas[0].interval_nanos > 0);
 }
 
-/// Files of soft-RoCE on the interface veth0, whose device has sent and received `packets`.
+/// Files of a soft-RoCE device on the interface veth0 that has sent and received `packets`.
 fn soft_roce(packets: (u64, u64)) -> Vec<(String, String)> {
     let counter = |name: &str| format!("sys/class/infiniband/rxe0/ports/1/hw_counters/{name}");
     vec![

@@ -180,7 +180,7 @@ impl LoadedLibrary {
     ///
     /// # Errors
     ///
-    /// `SymbolMissing` if the symbol does not exist.
+    /// Returns `SymbolMissing` if the symbol does not exist.
     pub fn require(&self, symbol: &CStr, version: Option<&CStr>) -> Result<NonNull<c_void>, OpenError> {
         self.find(symbol, version).with_context(|| {
             let version = version.map(|version| format!("@{}", version.to_string_lossy()));

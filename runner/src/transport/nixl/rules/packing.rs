@@ -101,7 +101,7 @@ pub(in crate::transport::nixl) fn pack_region(
 ///
 /// # Errors
 ///
-/// The errors of [`unpack`].
+/// Returns the errors of [`unpack`].
 pub(in crate::transport::nixl) fn unpack_region(
     backend: NixlBackend,
     packed: &[u8],
