@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_of_a_size_must_be_unique() {
+    fn result_for_a_size_must_be_unique() {
         let row = |bytes| Row {
             size: Some(row::PrintedSize::exact(bytes)),
             ..Row::default()
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_output_is_short() {
+    fn end_of_output_is_limited_to_300_characters() {
         assert_eq!(end_of("a\n\nb\nc\u{7}\nd\n"), "b | c  | d");
         assert_eq!(end_of(&"x".repeat(1000)).len(), 300);
         assert_eq!(end_of(""), "");

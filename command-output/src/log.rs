@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_of_a_fallback_are_reported_once_and_bounded() {
+    fn fallback_phrases_are_reported_once_and_truncated() {
         let line = format!("W: Falling back to TCP {}\n", "x".repeat(500));
         let found = read(&line.repeat(3));
         assert_eq!(found.fallbacks.len(), 1);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_units_must_fit() {
+    fn groups_and_units_must_match() {
         let problem = |expression, latency, bandwidth| {
             let error = check(&pattern(expression, latency, bandwidth)).unwrap_err();
             format!("{}: {}", error.field, error.problem)
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut() {
+    fn long_lines_are_truncated() {
         let ready = LinePattern::new("rea.y").unwrap();
         assert!(!ready.is_match(&format!("{}ready", "é".repeat(MAX_LINE_BYTES))));
         assert!(ready.is_match("now ready"));

@@ -224,7 +224,7 @@ fn nixlbench() {
 }
 
 #[test]
-fn lanes_of_ucx() {
+fn parses_ucx_lanes() {
     let lanes = |output| {
         let found = log::read(output);
         (found.lanes, found.fallbacks.len())
@@ -250,7 +250,7 @@ fn lanes_of_ucx() {
 }
 
 #[test]
-fn network_of_nccl() {
+fn parses_nccl_network() {
     let found = log::read(golden!("published/nccl-tests-all_reduce_perf-2.10-mpirun"));
     assert_eq!(
         found.lanes,

@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn scenarios_are_a_list_and_unset_settings_are_the_defaults_of_the_suite() {
+    fn scenarios_form_a_list_and_unset_settings_have_the_suite_defaults() {
         let flags =
             parse("--scenarios pingpong-flag large-array --large-bytes 512Mi --concurrency 8").scenarios;
         let spec = RequestedTransport::Ucx {

@@ -260,7 +260,7 @@ fn truncated_payload_is_not_kept() {
 }
 
 #[test]
-fn failure_of_an_extension_contains_the_end_of_its_standard_error() {
+fn extension_failure_contains_the_end_of_standard_error() {
     // The executable of this process is a test program, which does not know the arguments of an extension.
     let started = Extension::start(
         false,

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_either_version_of_cgroups_applies() {
+    fn limit_of_either_cgroup_version_applies() {
         let plenty = ("proc/meminfo", "MemAvailable:   8 kB\n");
         let v1 = [
             plenty,

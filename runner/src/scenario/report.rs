@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_of_a_flow_is_the_sum_of_the_rates_of_its_threads() {
+    fn flow_rate_is_the_sum_of_its_thread_rates() {
         // Two threads that transfer at the same constant rate, before, during and after their windows.
         let constant = |opened: u64| window(opened, opened + 1_000_000, 100_000);
         for opened in [0, 1, 500_000, 1_000_000, 2_500_000] {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn time_outside_the_windows_is_not_part_of_the_rate() {
+    fn rate_excludes_time_outside_the_windows() {
         let found = simultaneous(
             &[window(1_000, 5_000, 7), window(2_000, 6_000, 7)],
             (400, 9_000),

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpus_on_the_node_of_the_nics_come_first() {
+    fn cpus_near_the_nics_come_first() {
         assert_eq!(first_cpus(&["rdmap16s27", "rdmap32s27"], 3), [0, 1, 2]);
         assert_eq!(first_cpus(&["rdmap160s27"], 3), [24, 25, 26]);
         let second_node: Vec<u32> = (24..48).chain(72..96).collect();

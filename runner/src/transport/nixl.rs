@@ -18,8 +18,8 @@
 //! sends after the data. NIXL has no messages with a payload: only the control messages of the scenarios are sent, as
 //! notifications; longer messages are rejected.
 //!
-//! The interface of NIXL does not expose the UCX instance of the UCX backend, so the lanes of its endpoints are unknown,
-//! and so is whether it emulates operations.
+//! The interface of NIXL does not expose the UCX instance of the UCX backend, so it is unknown which lanes its
+//! endpoints have and whether it emulates operations.
 
 mod close;
 mod completion;

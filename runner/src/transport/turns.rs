@@ -2,17 +2,17 @@
 
 use super::{Completion, CompletionKind, Rail, TransportError};
 
-/// Turns of the rails of one transport.
+/// Order in which the rails of one transport are polled.
 #[derive(Debug, Default)]
 pub struct RailTurns {
-    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
+    /// Rail that the next poll reads first: the rail after the one that was read last, so that a busy rail does not
     /// starve the others.
     next: Rail,
     /// Failure that followed successful completions in the same poll. The next poll returns it.
     failure: Option<TransportError>,
 }
 
-/// Completions of one poll, to which the rail whose turn it is adds its own.
+/// Completions of one poll. The rail whose turn it is adds its own completions.
 pub struct RailCompletions<'a> {
     completions: &'a mut [Completion],
     filled: usize,

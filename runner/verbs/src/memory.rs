@@ -14,8 +14,8 @@ pub struct VerbsRegion {
 }
 
 impl VerbsRegion {
-    /// Range of the region on one rail; `None` if the rail does not exist, the range extends beyond the region, or it is
-    /// longer than a message can be.
+    /// Range of the region on one rail; `None` if the rail does not exist, the range extends beyond the region, or the
+    /// range is longer than a message can be.
     #[inline]
     pub(super) fn range(&self, rail: usize, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
         self.rails.get(rail)?.range(offset, length)

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_belong_to_a_service() {
+    fn servers_must_match_the_service() {
         let problem = |kind, servers: &[&str]| match flags(kind, servers).service() {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_the_initiator_names_the_same_service() {
+    fn initiator_command_names_the_same_service() {
         assert!(flags(MetadataType::P2p, &[]).arguments().is_empty());
         assert_eq!(
             flags(MetadataType::Etcd, &["a:1", "b:2"]).arguments(),

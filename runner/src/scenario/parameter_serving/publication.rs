@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_to_several_nodes_ends_with_the_last_of_them() {
+    fn delivery_to_several_nodes_ends_with_the_last_node() {
         let publication = Publication::new(&serving(Delivery::Push), 2, 1);
         publication.publish(100);
         for (flow, time) in [(0, 105), (0, 106), (1, 130)] {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_flow_delivers_what_all_nodes_share() {
+    fn shared_versions_are_delivered_by_one_flow() {
         let directory = "/tmp".to_owned();
         let publication = Publication::new(&serving(Delivery::Filesystem { directory }), 2, 1);
         let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lag_counts_newer_versions_and_the_time_since_the_first_of_them() {
+    fn lags_count_newer_versions_and_time_since_the_first_newer_one() {
         // Version 0 is used until 1450, and then version 3.
         let found = evaluate(&worker_observations(&[(1000, 0), (1450, 3)]), &trainer_events());
         let worker = &found.worker;
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn post_lag_and_store_lag_add_up_to_the_value_of_the_original() {
+    fn original_value_is_the_sum_of_post_lag_and_store_lag() {
         let observed = WorkerObservations {
             posts: vec![1205, 1405],
             ..worker_observations(&[(1000, 0), (1250, 2)])
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn original_has_a_value_without_any_version() {
+    fn original_has_a_value_even_without_versions() {
         let observed = WorkerObservations {
             posts: vec![1105],
             ..worker_observations(&[])

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_killed_trainers_have_left_are_removed_after_a_day() {
+    fn files_of_killed_trainers_are_removed_after_a_day() {
         let dir = tempfile::tempdir().unwrap();
         let hours = |name: &str, hours| {
             let path = dir.path().join(name);

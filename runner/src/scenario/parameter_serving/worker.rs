@@ -461,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_final_table_has_room_for_the_posts_of_a_late_end() {
+    fn posts_fit_in_the_final_table_if_the_trainer_ends_late() {
         let serving = ServingWorkload {
             delivery: Delivery::Push,
             workers: 1,

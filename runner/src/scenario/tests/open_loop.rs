@@ -53,7 +53,7 @@ fn stall_delays_every_transfer_that_should_have_started_during_it() {
 }
 
 #[test]
-fn latency_of_a_send_does_not_include_the_wait_for_others() {
+fn send_latency_excludes_the_wait_for_other_sends() {
     let load = OpenLoop { rate: 2_000, ..LOAD };
     for operation in [TransferOperation::Send, TransferOperation::WriteImmediate] {
         let workload = Workload::Transfer(crds::assignment::TransferWorkload {

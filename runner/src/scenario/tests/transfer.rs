@@ -112,7 +112,7 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
 }
 
 #[test]
-fn a_doorbell_covers_at_most_the_maximum_batch_of_the_arm() {
+fn a_doorbell_covers_at_most_the_arms_maximum_batch() {
     let mut pair = pair(Write, 16, 8, 40, doorbell(3));
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
     // A burst has 8 posts per rail, which are submitted with doorbells for 3, 3 and 2 posts.
@@ -153,7 +153,7 @@ fn injected_messages_complete_on_credit() {
 }
 
 #[test]
-fn never_injects_reads_and_writes_without_immediate_data() {
+fn never_injects_reads_or_writes_without_immediate_data() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..doorbell(16)

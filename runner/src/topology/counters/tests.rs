@@ -230,7 +230,7 @@ fn a_software_device_counts_packets_and_uses_the_bytes_of_its_interface() {
 }
 
 #[test]
-fn a_device_in_software_without_an_interface_has_no_counters() {
+fn a_software_device_without_an_interface_has_no_counters() {
     let rails = [rail(Some("rxe0"), None)];
     let tree = Tree::new();
     for (path, text) in soft_roce((0, 0)) {

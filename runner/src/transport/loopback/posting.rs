@@ -198,7 +198,7 @@ impl Outbound {
         self.publish()
     }
 
-    /// Reaps responses while the sink has room for a completion. Returns whether any slot was reaped.
+    /// Collects answers while the sink has room for a completion. Returns whether any slot was released.
     ///
     /// # Errors
     /// Returns the first [`Fault`].

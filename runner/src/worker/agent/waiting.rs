@@ -16,7 +16,7 @@ use crate::worker_event::WorkerEvent;
 /// Timeout for a process to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reply of the instrument of a process, or the reason why there is none.
+/// Reply of the instrument of a process, or the reason why there is no reply.
 type ProcessReply = (u32, Result<Reply, CaseFailure>);
 
 impl Agent<'_> {

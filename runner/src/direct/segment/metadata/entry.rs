@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_an_entry_with_another_name_after_its_expiry_or_with_another_version() {
+    fn rejects_entries_that_are_expired_or_have_another_name_or_version() {
         let entry = Entry::new("segment", "run", "host:1", 30);
         let now = now_seconds();
         assert!(entry.check("segment", now).is_ok());

@@ -16,8 +16,8 @@
 
 use crds::record::ProtocolUse;
 
-/// Precedes the name of a function in the title of a table. The titles of tables for the internal messages of a
-/// rendezvous name no function.
+/// Text that precedes the name of a function in the title of a table. The titles of tables for the internal messages of
+/// a rendezvous name no function.
 const FUNCTION: &str = " by ucp_";
 
 /// Finds the protocols in `printed` that were used at least once. Also returns the lines that do not belong to a table.
