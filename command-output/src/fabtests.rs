@@ -77,8 +77,8 @@ fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     };
     let microseconds = value("usec/xfer")?.and_then(above_zero);
     let rate = value("MB/sec")?.and_then(above_zero);
-    // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints
-    // their difference from the sent messages.
+    // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints the
+    // difference from the number of sent messages.
     let acknowledged = columns.position(&["#ack"]).and_then(|at| words.get(at));
     if acknowledged.is_some_and(|text| !text.starts_with('=')) {
         return Err(ParseError::WrongData {

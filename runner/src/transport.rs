@@ -297,7 +297,7 @@ pub struct PreparationStats {
 }
 
 impl PreparationStats {
-    /// Returns the sums of both requests and times.
+    /// Adds the requests and the times of `other`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -427,7 +427,8 @@ pub trait Transport: Sized + Send {
         Ok(())
     }
 
-    /// Totals since the transport was opened; `None` if the library does not prepare requests.
+    /// Requests that were prepared since the transport was opened, and the time that their preparation took; `None` if
+    /// the library does not prepare requests.
     fn preparation_stats(&self) -> Option<PreparationStats> {
         None
     }

@@ -21,8 +21,8 @@ use crate::process::socket_on_stdin;
 
 /// Maximum time for a command to exit after SIGTERM. It is then killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time after the exit of a command for the processes that it started to exit. Processes that are still running
-/// after this time count as left behind.
+/// Maximum time between the exit of a command and the exit of the processes that it started. Processes that are still
+/// running after this time count as left behind.
 const LEFT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time for killed processes to exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);

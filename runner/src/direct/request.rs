@@ -69,7 +69,7 @@ impl Request {
     /// Checks that the request is within `limits`.
     ///
     /// # Errors
-    /// Returns the first value that is out of bounds, with the flag that sets it.
+    /// Returns an error that names the flag of the first value that is out of bounds.
     pub fn check(&self, limits: &Limits) -> Result<(), RequestError> {
         let is_id = self.run_id.len() == RUN_ID_DIGITS
             && self

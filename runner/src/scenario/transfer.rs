@@ -13,8 +13,8 @@
 //!   individually. With a larger window, the side that posts requests a final credit at the end. This credit is the
 //!   last message of the timed region.
 //!
-//! A workload can request a flush after each transfer ([`flushed`]), or reads of the written memory after each burst of
-//! writes ([`read_back`]).
+//! A workload can request a flush after each transfer ([`flushed`]), and it can request reads of the written memory
+//! after each burst of writes ([`read_back`]).
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
 //! thread. In a closed loop, both directions of a bidirectional transfer have windows in which both transfer

@@ -118,7 +118,7 @@ impl RequestedScenario {
     /// Checks the settings. `max` is the maximum size of a message.
     ///
     /// # Errors
-    /// Returns the first value that is out of bounds.
+    /// Returns an error for the first value that is out of bounds.
     pub(super) fn check(&self, max: Size) -> Result<(), RequestError> {
         match self {
             Self::LargeArray(scenario) => {

@@ -67,7 +67,7 @@ impl RequestedTransport {
     /// Checks that the transport is within `limits`.
     ///
     /// # Errors
-    /// Returns the first value that is out of bounds or not accepted.
+    /// Returns an error for the first value that is out of bounds or not accepted.
     pub(super) fn check(&self, limits: &Limits) -> Result<(), RequestError> {
         within("--rails", self.rails().into(), 1..=64)?;
         if let Self::Ucx { transports, .. } = self {

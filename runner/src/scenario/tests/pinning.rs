@@ -50,11 +50,11 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
 /// The simulated sysfs places the last CPU on another node, which is wrong on most machines. On these machines, the
 /// memory of that CPU's threads is rejected.
 #[test]
-fn segment_threads_are_distributed_over_nodes_and_their_memory_is_checked() {
+fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked() {
     let cpus = allowed_cpus();
     let [first, .., last] = cpus[..] else {
         println!(
-            "skipped segment_threads_are_distributed_over_nodes_and_their_memory_is_checked: this process may use \
+            "skipped threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked: this process may use \
              only one CPU"
         );
         return;

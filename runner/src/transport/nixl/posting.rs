@@ -91,7 +91,7 @@ pub(super) fn prepare(
     }
 }
 
-/// Prepared requests of all rails.
+/// Number of prepared requests of all rails, and the time that their preparation took.
 pub(super) fn preparation_stats(transport: &Nixl) -> PreparationStats {
     let of_rail = |rail: &ffi::Rail| {
         let (requests, nanos) = rail.prepared();

@@ -6,8 +6,8 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The library. The library loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that
-/// it needs.
+/// The library. It loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that the
+/// plug-in needs.
 const DEFINITION: Definition = Definition {
     project: "NIXL",
     file_name: "libnixl_capi.so",
