@@ -119,8 +119,8 @@ impl Rail {
         self.ready.push_back(Event::Posted { token });
     }
 
-    /// Stores a failure for the next poll, unless another one is stored. A stored cancellation is replaced by the
-    /// failure that caused it.
+    /// Stores a failure for the next poll, unless another one is stored. A stored cancellation is replaced by the next
+    /// failure, because a cancellation is a consequence of another failure.
     #[cold]
     pub(super) fn record_failure(
         &mut self,
