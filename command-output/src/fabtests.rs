@@ -1,7 +1,7 @@
 //! Output of fi_pingpong (libfabric) and of the programs of fabtests: a table that follows a header with `MB/sec` and
 //! `usec/xfer`, or, with the option `-m` of fabtests, lines such as `- { xfer_size: 64, ... }`.
 //!
-//! A MB is 10^6 bytes, and a transfer is one message in one direction (`show_perf` in fabtests/common/shared.c and in
+//! An MB is 10^6 bytes, and a transfer is one message in one direction (`show_perf` in fabtests/common/shared.c and in
 //! util/pingpong.c). Sizes above 1023 have a suffix and are rounded.
 
 use crate::row::PrintedSize;
@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
                 .split_whitespace()
                 .next()
                 .is_some_and(|word| size(word).is_some());
-            found.add_row(row(line, columns)?, line, has_size);
+            found.add_row(parse_row(line, columns)?, line, has_size);
         }
     }
     Ok(found)
@@ -56,8 +56,9 @@ fn header(line: &str) -> Result<Columns, ParseError> {
     })
 }
 
-/// The row in `line`; `None` if the line is something else. Some programs print the name of the test before the columns.
-fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+/// Parses the row in `line`. Returns `None` if the line is something else. Some programs print the name of the test
+/// before the columns.
+fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let Some(first) = words.len().checked_sub(columns.len()) else {
         return Ok(None);
@@ -76,7 +77,8 @@ fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     };
     let microseconds = value("usec/xfer")?.and_then(above_zero);
     let rate = value("MB/sec")?.and_then(above_zero);
-    // fi_pingpong prints the acknowledged messages as `=1k` if none was lost, and else their difference.
+    // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints the
+    // difference from the number of sent messages.
     let acknowledged = columns.position(&["#ack"]).and_then(|at| words.get(at));
     if acknowledged.is_some_and(|text| !text.starts_with('=')) {
         return Err(ParseError::WrongData {

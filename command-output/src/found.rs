@@ -7,7 +7,7 @@ use crate::Row;
 pub struct ParsedOutput {
     /// Results, in the order of the output.
     pub rows: Vec<Row>,
-    /// Different headers of tables, with single spaces.
+    /// Distinct table headers, with words separated by single spaces.
     pub headers: Vec<String>,
     /// First line of a table that starts like a result but has different columns.
     pub unread: Option<String>,
@@ -45,7 +45,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Records whether a line that contains no result is the text that the tool prints after its results.
+    /// Records whether a line without a result is the text that the tool prints after its results.
     pub fn add_end(&mut self, is_end: bool) {
         self.has_end = Some(is_end || self.has_end.unwrap_or_default());
     }

@@ -1,5 +1,5 @@
-//! Reads the log of a tool that was executed without fabricbench. Its results become values of a report, so a log that
-//! may be incomplete, belongs to several executions, or was written by another tool is an error.
+//! Reads the log of a tool that was executed without fabricbench. The results become values of a report, so reading
+//! fails if the log may be incomplete, contains several executions, or was written by another tool.
 
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use snafu::{Snafu, ensure};
@@ -42,7 +42,7 @@ pub enum ImportError {
          convert it to UTF-8 if necessary"
     ))]
     NotText {
-        /// Position of the first such byte.
+        /// Position of the first byte that is 0 or not UTF-8.
         offset: usize,
     },
     /// The last line is incomplete: it does not end with a line break.

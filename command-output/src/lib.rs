@@ -62,7 +62,7 @@ pub enum ParseError {
         "the column `{text}` is not one that the tool is known to print, so the other columns may be at other positions: `{header}`"
     ))]
     UnknownColumn {
-        /// What is not the name of a known column.
+        /// Text that is not the name of a known column.
         text: String,
         /// Header that contains it.
         header: String,
@@ -155,7 +155,7 @@ fn find(
 /// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its execution.
 ///
 /// # Errors
-/// If the number of results with this size is not one.
+/// If there is not exactly one result for this size.
 pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
     let of_size: Vec<&Row> = rows.iter().filter(|row| row.is_for(size)).collect();
     match of_size.as_slice() {
@@ -188,7 +188,7 @@ fn expected_results(tool: CommandTool) -> &'static str {
     }
 }
 
-/// Last lines of an output that are not empty, with at most 300 characters in total.
+/// The last non-empty lines of an output, with at most 300 characters in total.
 pub fn end_of(output: &str) -> String {
     const MAX_CHARACTERS: usize = 300;
     let lines: Vec<&str> = output
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_of_a_size_must_be_unique() {
+    fn result_for_a_size_must_be_unique() {
         let row = |bytes| Row {
             size: Some(row::PrintedSize::exact(bytes)),
             ..Row::default()
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_output_is_short() {
+    fn end_of_output_is_limited_to_300_characters() {
         assert_eq!(end_of("a\n\nb\nc\u{7}\nd\n"), "b | c  | d");
         assert_eq!(end_of(&"x".repeat(1000)).len(), 300);
         assert_eq!(end_of(""), "");

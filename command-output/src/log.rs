@@ -10,7 +10,7 @@ const MAX_CHARACTERS: usize = 200;
 /// Phrases with which libraries report that they do not use the requested transport.
 const FALLBACK_WORDS: [&str; 4] = ["fallback", "falling back", "fall back", "fell back"];
 
-/// Path of the data according to the log lines.
+/// Data path according to the log lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Lanes or networks that the library chose.
@@ -19,7 +19,7 @@ pub struct Evidence {
     pub fallbacks: Vec<String>,
 }
 
-/// Environment variables that make the library of `tool` log the path of the data.
+/// Environment variables that make the library of `tool` log its data path.
 pub fn variables(tool: CommandTool) -> &'static [(&'static str, &'static str)] {
     match tool {
         CommandTool::UcxPerftest | CommandTool::Nixlbench => &[("UCX_LOG_LEVEL", "info")],
@@ -31,7 +31,7 @@ pub fn variables(tool: CommandTool) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Whether the library of `tool` logs the path of the data in a form that [`read`] understands.
+/// Whether the library of `tool` logs its data path in a form that [`read`] understands.
 pub fn is_read(tool: CommandTool) -> bool {
     !variables(tool).is_empty()
 }
@@ -69,7 +69,7 @@ pub fn read(output: &str) -> Evidence {
     }
     if let Some(network) = network {
         add(&mut evidence.lanes, &format!("NCCL network {network}"));
-        // NCCL tries its networks in order, and uses sockets last.
+        // NCCL tries its networks in order, with sockets last.
         if network.trim() == "Socket" {
             for attempt in attempts {
                 add(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_of_a_fallback_are_reported_once_and_bounded() {
+    fn fallback_phrases_are_reported_once_and_truncated() {
         let line = format!("W: Falling back to TCP {}\n", "x".repeat(500));
         let found = read(&line.repeat(3));
         assert_eq!(found.fallbacks.len(), 1);

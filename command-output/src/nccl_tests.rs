@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             found.add_end(comment.contains("Avg bus bandwidth"));
         } else if let Some(header) = &header {
             let has_size = is_whole(line);
-            found.add_row(row(line, header)?, line, has_size);
+            found.add_row(parse_row(line, header)?, line, has_size);
         }
     }
     Ok(found)
@@ -57,8 +57,8 @@ fn has_units(words: &[&str]) -> bool {
     words.get(2..5) == Some(&units) || words.windows(3).any(|window| window == units)
 }
 
-/// The row in `line`; `None` if the line is something else, such as a log line of NCCL.
-fn row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
+/// Parses the row in `line`. Returns `None` if the line is something else, such as a log line of NCCL.
+fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_row = words.len() == header.columns && words[0].parse::<u64>().is_ok();
     if !is_row {

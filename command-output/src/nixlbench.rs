@@ -38,7 +38,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
                 .strip_prefix('[')
                 .and_then(|rest| rest.split_once(']'));
             let has_size = is_whole(without_time.map_or(line, |(_, rest)| rest));
-            found.add_row(row(line, columns)?, line, has_size);
+            found.add_row(parse_row(line, columns)?, line, has_size);
         }
     }
     Ok(found)
@@ -54,7 +54,7 @@ fn header(line: &str) -> Result<Columns, ParseError> {
     })
 }
 
-fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line
         .split_whitespace()
         .filter(|word| !word.starts_with('['))

@@ -10,7 +10,8 @@ use crate::{ParseError, ParsedOutput, Row};
 
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-/// Longest line in which a regular expression is searched, in bytes. The rest of a longer line is ignored.
+/// Maximum number of bytes of a line that are matched against a regular expression. The rest of a longer line is
+/// ignored.
 const MAX_LINE_BYTES: usize = 4096;
 /// Names of the groups.
 const GROUPS: [&str; 3] = ["size", "latency", "bandwidth"];
@@ -39,7 +40,7 @@ pub enum PatternProblem {
         /// Name of the group.
         name: String,
     },
-    /// No group is a result.
+    /// The regular expression has no group for a result.
     #[snafu(display(
         "the regular expression needs a group latency or bandwidth, such as (?<latency>[0-9.]+)"
     ))]
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_units_must_fit() {
+    fn groups_and_units_must_match() {
         let problem = |expression, latency, bandwidth| {
             let error = check(&pattern(expression, latency, bandwidth)).unwrap_err();
             format!("{}: {}", error.field, error.problem)
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut() {
+    fn long_lines_are_truncated() {
         let ready = LinePattern::new("rea.y").unwrap();
         assert!(!ready.is_match(&format!("{}ready", "é".repeat(MAX_LINE_BYTES))));
         assert!(ready.is_match("now ready"));

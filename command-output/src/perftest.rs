@@ -1,7 +1,7 @@
 //! Output of the programs of perftest, such as ib_write_bw and ib_write_lat: a table that follows a line with `#bytes`.
 //!
-//! A MB of perftest is 2^20 bytes, which newer versions call MiB, and a Gb is 10^9 bits. The latency is the average, which
-//! is half the round-trip time for ib_write_lat and ib_send_lat (perftest_parameters.h and perftest_resources.c).
+//! In perftest, an MB is 2^20 bytes, which newer versions call MiB, and a Gb is 10^9 bits. The latency is the average,
+//! which is half the round-trip time for ib_write_lat and ib_send_lat (perftest_parameters.h and perftest_resources.c).
 
 use crate::row::PrintedSize;
 use crate::table::{Columns, above_zero, is_whole, number, whole_number};
@@ -52,7 +52,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         } else if let Some(columns) = &columns {
             let line = line.trim();
             found.add_end(line.len() >= 10 && line.chars().all(|character| character == '-'));
-            found.add_row(row(line, columns)?, line, is_whole(line));
+            found.add_row(parse_row(line, columns)?, line, is_whole(line));
         }
     }
     Ok(found)
@@ -70,8 +70,8 @@ fn header(line: &str) -> Result<Columns, ParseError> {
     })
 }
 
-/// The row in `line`; `None` if the line is something else, such as a warning about the CPU frequency.
-fn row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+/// Parses the row in `line`. Returns `None` if the line is something else, such as a warning about the CPU frequency.
+fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.len() < columns.len() || words[0].parse::<u64>().is_err() {
         return Ok(None);

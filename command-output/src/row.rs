@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_is_the_number_of_operations_of_the_exact_size() {
+    fn payload_is_the_exact_size_times_the_operations() {
         let row = Row {
             operations: Some(10),
             ..Row::default()

@@ -5,7 +5,7 @@ use crate::ParseError;
 /// Parses `text` in `line` as a number.
 ///
 /// # Errors
-/// If it is not a number that is finite and not negative.
+/// If `text` is not a finite, non-negative number.
 pub fn number(text: &str, line: &str) -> Result<f64, ParseError> {
     let value = text.parse::<f64>().ok();
     value
@@ -19,7 +19,7 @@ pub fn number(text: &str, line: &str) -> Result<f64, ParseError> {
 /// Parses `text` in `line` as a whole number.
 ///
 /// # Errors
-/// If it is not a whole number.
+/// If `text` is not a whole number.
 pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
     text.parse().map_err(|_| ParseError::Number {
         text: text.to_owned(),
@@ -27,7 +27,7 @@ pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
     })
 }
 
-/// Whether the first word of `line` is a whole number, as the size in a row of a table is.
+/// Whether the first word of `line` is a whole number, like the size at the start of a table row.
 pub fn is_whole(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| word.parse::<u64>().is_ok())
@@ -47,7 +47,7 @@ impl Columns {
     /// Finds `known` names in `header`. A name that is part of a longer known name does not match within it.
     ///
     /// # Errors
-    /// If another column follows the first known one: it would shift the columns after it.
+    /// If an unknown column follows the first known one, because it would shift the columns after it.
     pub fn find(header: &str, known: &[&'static str]) -> Result<Self, ParseError> {
         let mut by_length = known.to_vec();
         by_length.sort_by_key(|name| std::cmp::Reverse(name.len()));
@@ -60,7 +60,7 @@ impl Columns {
             }
         }
         found.sort_unstable();
-        // Text before the first column is the prefix of a log or the name of a test.
+        // Text before the first column is a log prefix or the name of a test.
         let unknown = found.first().map_or("", |(first, _)| &rest[*first..]);
         if !unknown.trim().is_empty() {
             return Err(ParseError::UnknownColumn {

@@ -14,11 +14,11 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
     let results = output
         .lines()
         .filter_map(|line| Some((line, line.split_once(MARKER)?.1)));
-    let rows: Result<_, _> = results.map(|(line, rest)| row(line, rest)).collect();
+    let rows: Result<_, _> = results.map(|(line, rest)| parse_row(line, rest)).collect();
     Ok(ParsedOutput::from_rows(rows?))
 }
 
-fn row(line: &str, rest: &str) -> Result<Row, ParseError> {
+fn parse_row(line: &str, rest: &str) -> Result<Row, ParseError> {
     let other = || ParseError::Unit {
         expected: EXPECTED,
         found: line.trim().to_owned(),
@@ -44,7 +44,7 @@ fn row(line: &str, rest: &str) -> Result<Row, ParseError> {
     })
 }
 
-/// Value of one unit of the last digit of `text`.
+/// Value of one unit in the last decimal place of `text`.
 fn resolution(text: &str) -> f64 {
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     10_f64.powi(-(decimals.min(12) as i32))

@@ -1,5 +1,5 @@
-//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall one, which
-//! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. A MB is 2^20 bytes
+//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall latency,
+//! which ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
 //! (src/tools/perf/perftest_run.c). The output with `-v` has no units, so only its bandwidth is read.
 
 use crate::table::{above_zero, is_whole, number, whole_number};
@@ -7,7 +7,7 @@ use crate::{ParseError, ParsedOutput, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
 const EXPECTED: &str = "latency (usec) or overhead (usec), and bandwidth (MB/s)";
-/// Number of values in a row: iterations, three times, two bandwidths and two message rates.
+/// Number of values in a row: the iterations, three durations, two bandwidths and two message rates.
 const VALUES: usize = 8;
 
 /// Quantity in the first group of columns.
@@ -28,7 +28,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
     let mut final_only = false;
     for line in output.lines() {
         if line.contains("(usec)") || line.contains("bandwidth (") {
-            header = Some(units(line)?);
+            header = Some(parse_header(line)?);
             found.add_header(line);
         } else if line.starts_with("iterations,") {
             header = Some(Header::Csv);
@@ -37,13 +37,13 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             final_only = line.contains(" Test ");
         } else if let Some(header) = header {
             let is_final = line.starts_with("Final:") || (final_only && is_whole(line));
-            found.add_row(row(line, header, final_only)?, line, is_final);
+            found.add_row(parse_row(line, header, final_only)?, line, is_final);
         }
     }
     Ok(found)
 }
 
-fn units(line: &str) -> Result<Header, ParseError> {
+fn parse_header(line: &str) -> Result<Header, ParseError> {
     let is_known = line.contains("bandwidth (MB/s)");
     let header = match () {
         () if line.contains("latency (usec)") => Some(Header::Latency),
@@ -56,8 +56,8 @@ fn units(line: &str) -> Result<Header, ParseError> {
     })
 }
 
-/// The final row in `line`; `None` if the line is an intermediate row, a border or a log line.
-fn row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
+/// Parses the final row in `line`. Returns `None` if the line is an intermediate row, a border or a log line.
+fn parse_row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
     let separator =
         |character: char| character.is_whitespace() || (matches!(header, Header::Csv) && character == ',');
     let words: Vec<&str> = line.split(separator).filter(|word| !word.is_empty()).collect();

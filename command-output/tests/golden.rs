@@ -1,4 +1,4 @@
-//! Reads the outputs in `golden/`, which several versions of each tool printed, or which have their published format.
+//! Reads the outputs in `golden/`, which were printed by several versions of each tool or have the published format.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use command_output::{ParseError, Row, log, parse, select};
@@ -224,7 +224,7 @@ fn nixlbench() {
 }
 
 #[test]
-fn lanes_of_ucx() {
+fn parses_ucx_lanes() {
     let lanes = |output| {
         let found = log::read(output);
         (found.lanes, found.fallbacks.len())
@@ -250,7 +250,7 @@ fn lanes_of_ucx() {
 }
 
 #[test]
-fn network_of_nccl() {
+fn parses_nccl_network() {
     let found = log::read(golden!("published/nccl-tests-all_reduce_perf-2.10-mpirun"));
     assert_eq!(
         found.lanes,

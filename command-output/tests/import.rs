@@ -207,7 +207,7 @@ fn rejects_corrupted_data_and_zeros() {
 }
 
 #[test]
-fn test_name_and_log_lines_of_libraries_are_parsed() {
+fn test_name_and_library_log_lines_are_parsed() {
     let log = golden!("published/perftest-ib_write_lat");
     let found = read(CommandTool::Perftest, None, log.as_bytes()).unwrap();
     assert_eq!(found.test.as_deref(), Some("RDMA_Write Latency Test"));

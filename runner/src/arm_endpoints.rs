@@ -33,7 +33,7 @@ use open::Binding;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
 use crate::topology::{Location, SystemRoots};
-use crate::transport::{OpenConfig, Preparation, Region, RemoteRegion, Transport, TransportError};
+use crate::transport::{OpenConfig, PreparationStats, Region, RemoteRegion, Transport, TransportError};
 
 /// The endpoints and memory of one arm on one worker.
 pub struct ArmEndpoints<T: Transport> {
@@ -357,8 +357,8 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Makes all cases read the byte counters of `interface` from the file systems at `roots`, instead of the counters
-    /// of the rails.
+    /// Makes all cases read the byte counters of `interface`, instead of the counters of the rails, from the file
+    /// systems at `roots`.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {
@@ -372,8 +372,8 @@ impl<T: Transport> ArmEndpoints<T> {
         let preparations = self
             .threads
             .iter()
-            .filter_map(|thread| thread.transport.preparation());
-        let preparation = preparations.reduce(Preparation::and);
+            .filter_map(|thread| thread.transport.preparation_stats());
+        let preparation = preparations.reduce(PreparationStats::and);
         ColdRecord {
             first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),
             prepared_requests: preparation.map(|preparation| preparation.requests),

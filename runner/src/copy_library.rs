@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 8;
 /// Reason why a directory cannot be copied.
 #[derive(Debug, Snafu)]
 pub enum CopyError {
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[snafu(display("{action} {} failed: {source}", path.display()))]
     Io {
         /// Operation that failed, such as `copying`.

@@ -65,7 +65,7 @@ pub enum DirectError {
     Unreachable {
         /// Address and port.
         address: String,
-        /// Time for which the client tried to connect, in seconds.
+        /// How long the client tried to connect, in seconds.
         seconds: u64,
         /// Subcommand that starts the server.
         role: &'static str,
@@ -166,10 +166,12 @@ fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
     device.unwrap_or_default().into_iter().collect()
 }
 
-/// Device of the only rail, for a side of the connection with this address. `None` if the transport does not use IP.
+/// Device of the only rail of the side that has this address on the connection. `None` if the transport does not use
+/// IP.
 ///
 /// # Errors
-/// The reason why the worker chooses the devices of an IP transport without the address of the connection.
+/// Returns the reason why the address of the connection cannot be used for an IP transport, so that the worker chooses
+/// the devices.
 fn rails_of_connection(
     spec: &TransportSpec,
     address: Option<IpAddr>,

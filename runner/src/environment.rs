@@ -30,7 +30,7 @@ const LIBRARY_DIRECTORIES: [&str; 4] = [
     "/usr/lib",
 ];
 
-/// File in which the EFA installer lists what it installed.
+/// File in which the EFA installer lists the installed packages.
 const EFA_PACKAGES: &str = "/opt/amazon/efa_installed_packages";
 
 /// Collects all facts about this machine.
@@ -110,7 +110,7 @@ pub struct AvailableMemory {
 pub enum MemorySource {
     /// `MemAvailable` of the machine.
     Machine,
-    /// The limit of its cgroup, of version 1 or 2, or of one of the ancestors of the cgroup.
+    /// The limit of the cgroup of the process, or of an ancestor of this cgroup (version 1 or 2).
     Cgroup,
 }
 
@@ -124,8 +124,8 @@ impl MemorySource {
     }
 }
 
-/// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
-/// count them.
+/// Number of processes in the cgroup of this process that the kernel has killed for lack of memory; `None` if the
+/// kernel does not count them.
 pub fn oom_kills(roots: &SystemRoots) -> Option<u64> {
     cgroup::oom_kills(roots)
 }

@@ -1,5 +1,5 @@
-//! An extension: a process that this process, its host, starts on the same machine and calls over a UNIX socket or a TCP
-//! connection.
+//! An extension is a process that its host (this process) starts on the same machine, and that the host calls over a
+//! UNIX socket or a TCP connection.
 //!
 //! Calls alternate between the two processes: each call is nested in the previous one, and both sides execute the same
 //! code ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared memory

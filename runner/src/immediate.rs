@@ -45,7 +45,7 @@ pub enum Message {
     },
     /// Number of transfers that have arrived, modulo 2^15.
     Credit(u64),
-    /// Requests a credit as soon as this number of transfers, modulo 2^15, has arrived.
+    /// Requests a credit to be sent as soon as this number of transfers, modulo 2^15, has arrived.
     CreditRequest(u64),
     /// Signals a step of the case.
     Signal(Signal),
@@ -94,7 +94,7 @@ pub enum Signal {
     VersionPost,
     /// Parameter serving: no further version will be published.
     ServingEnd,
-    /// Parameter serving: the worker has ended its steps, and has sent this number of posts.
+    /// Parameter serving: the worker has finished its steps, and has sent this number of posts.
     StepsEnd(u64),
     /// Parameter serving: the publication times are in the memory of the worker.
     TableReady,

@@ -54,8 +54,8 @@ impl Memory {
     /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on GPU 0 and uninitialized.
     ///
     /// # Errors
-    /// [`MemoryError::Unavailable`], with the cause and a remedy, if this kind or size is not available on this
-    /// machine. [`MemoryError::Empty`] if `bytes` is 0.
+    /// Returns [`MemoryError::Unavailable`], with the cause and a remedy, if this kind or size is not available on this
+    /// machine, and [`MemoryError::Empty`] if `bytes` is 0.
     pub fn allocate(kind: MemoryKind, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         ensure!(bytes > 0, EmptySnafu { kind });
         let backing = match kind {
@@ -77,7 +77,7 @@ impl Memory {
     /// Allocates `bytes` uninitialized bytes on the GPU with CUDA device number `gpu`.
     ///
     /// # Errors
-    /// Same as [`Memory::allocate`].
+    /// Returns the errors of [`Memory::allocate`].
     pub fn allocate_on_gpu(gpu: u32, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         let kind = MemoryKind::Cuda;
         ensure!(bytes > 0, EmptySnafu { kind });
@@ -92,7 +92,8 @@ impl Memory {
     /// they are accessed.
     ///
     /// # Errors
-    /// [`MemoryError::Unavailable`] if the file cannot be mapped or is shorter. [`MemoryError::Empty`] if `bytes` is 0.
+    /// Returns [`MemoryError::Unavailable`] if the file cannot be mapped or is shorter than `bytes`, and
+    /// [`MemoryError::Empty`] if `bytes` is 0.
     pub fn map_shared(file: File, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         let kind = MemoryKind::SharedMemory;
         ensure!(bytes > 0, EmptySnafu { kind });
@@ -120,8 +121,8 @@ impl Memory {
     /// Checks that a fabric library can allocate `bytes` bytes of ordinary memory.
     ///
     /// # Errors
-    /// [`MemoryError::Unavailable`] if the machine or the cgroup has less available memory. [`MemoryError::Empty`] if
-    /// `bytes` is 0.
+    /// Returns [`MemoryError::Unavailable`] if the machine or the cgroup has less available memory, and
+    /// [`MemoryError::Empty`] if `bytes` is 0.
     pub(crate) fn check_available(bytes: usize) -> Result<(), MemoryError> {
         let kind = MemoryKind::Heap;
         ensure!(bytes > 0, EmptySnafu { kind });
@@ -132,7 +133,7 @@ impl Memory {
     /// GPU memory. Does nothing for host memory.
     ///
     /// # Errors
-    /// [`MemoryError::Copy`] if the driver fails.
+    /// Returns [`MemoryError::Copy`] if the driver fails.
     pub fn make_current(&self) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Device(memory) => cuda::make_current(memory),
@@ -145,7 +146,7 @@ impl Memory {
         self.kind
     }
 
-    /// Requested length in bytes. The rest of the last page must not be used.
+    /// Requested length in bytes. Callers must not use the rest of the last page.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -159,7 +160,7 @@ impl Memory {
         }
     }
 
-    /// Whether the address is a GPU address, which the CPU cannot access.
+    /// Whether the memory is on a GPU, where the CPU cannot access it.
     pub fn is_device(&self) -> bool {
         matches!(self.backing, Backing::Device(_))
     }
@@ -198,7 +199,7 @@ impl Memory {
 
     /// NUMA nodes that hold the pages, according to the kernel's memory map of this process.
     ///
-    /// Empty if the kernel does not report them for exactly these pages, and for GPU memory.
+    /// Empty for GPU memory, and if the kernel does not report the nodes of exactly these pages.
     pub fn numa_nodes(&self) -> BTreeSet<u32> {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_nodes(mapping.range()),
@@ -207,8 +208,8 @@ impl Memory {
         }
     }
 
-    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report the
-    /// nodes, and for GPU memory.
+    /// NUMA node that holds all pages; `None` for GPU memory, if the pages are on several nodes, or if the kernel does
+    /// not report the nodes.
     pub fn numa_node(&self) -> Option<u32> {
         let nodes = self.numa_nodes();
         nodes.first().copied().filter(|_| nodes.len() == 1)
@@ -217,7 +218,7 @@ impl Memory {
     /// Sets every byte to `value`.
     ///
     /// # Errors
-    /// [`MemoryError::Copy`] if the GPU driver fails.
+    /// Returns [`MemoryError::Copy`] if the GPU driver fails.
     pub fn fill(&self, value: u8) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
@@ -231,8 +232,8 @@ impl Memory {
     /// Copies `bytes` to `offset`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, [`MemoryError::Copy`] if the GPU driver
-    /// fails.
+    /// Returns [`MemoryError::OutOfRange`] if the range extends beyond the memory, and [`MemoryError::Copy`] if the GPU
+    /// driver fails.
     pub fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
@@ -249,8 +250,8 @@ impl Memory {
     /// Copies the bytes at `offset` into `bytes`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, [`MemoryError::Copy`] if the GPU driver
-    /// fails.
+    /// Returns [`MemoryError::OutOfRange`] if the range extends beyond the memory, and [`MemoryError::Copy`] if the GPU
+    /// driver fails.
     pub fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => {
@@ -267,8 +268,8 @@ impl Memory {
     /// Span of `length` bytes at `offset` in host memory.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, and always for GPU memory, which the CPU
-    /// cannot access.
+    /// Returns [`MemoryError::OutOfRange`] if the range extends beyond the memory, and always for GPU memory, which the
+    /// CPU cannot access.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Result<Span<'_>, MemoryError> {
         self.check(offset, length)?;
         match &self.backing {

@@ -70,7 +70,7 @@ impl<W: Write> RecordWriter<W> {
     /// Writes one record, and a warning for each reduction that was needed to shorten it.
     ///
     /// # Errors
-    /// Standard output is closed, or the record cannot be shortened to the line limit.
+    /// If standard output is closed, or the record cannot be shortened to the line limit.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
         shorten::shorten_messages(&mut record);
         let (line, reductions) = shorten::fit(&mut self.chain, record).context(EncodeSnafu)?;
@@ -87,7 +87,7 @@ impl<W: Write> RecordWriter<W> {
     /// When the warnings reach their limit, a final warning states that further warnings are omitted.
     ///
     /// # Errors
-    /// See [`RecordWriter::write`].
+    /// Returns the errors of [`RecordWriter::write`].
     pub fn warn(
         &mut self,
         rank: Option<u32>,

@@ -97,7 +97,7 @@ fn targets() -> Vec<Target> {
         MemoryKind::SharedMemory,
         MemoryKind::Cuda,
     ];
-    // A NIC and a GPU that work separately might not work together.
+    // A NIC and a GPU that each work separately might not work together.
     let with_cuda = [P::Efa, P::EfaDirect, P::Verbs].map(|provider| {
         let spec = TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
         Target::TransportWithCuda(spec)

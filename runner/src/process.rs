@@ -13,16 +13,16 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-/// Polling interval while waiting for a process to exit.
+/// Interval at which a process is polled for its exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long to wait for a killed process to exit, and for its output to end after it has exited, because a descendant
-/// process may keep the stream open.
+/// Maximum time to wait for a killed process to exit. Also the maximum time to wait for the output of an exited process
+/// to end, because a descendant may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
 ///
 /// # Errors
-/// The system cannot wait for the child.
+/// If the system cannot wait for the child.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
@@ -53,7 +53,7 @@ pub fn kill(mut child: Child) {
 /// Makes the kernel send `signal` to this process when its parent process `parent` dies.
 ///
 /// # Errors
-/// The kernel rejects the request, or the parent has already exited.
+/// If the kernel rejects the request, or the parent has already exited.
 pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal))?;
     // The parent may have exited before the death signal was set.
@@ -69,7 +69,7 @@ pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
 /// messages. Returns `None` if standard input is not a socket.
 ///
 /// # Errors
-/// A system call fails.
+/// If a system call fails.
 pub fn socket_on_stdin() -> io::Result<Option<UnixStream>> {
     let stdin = io::stdin();
     let stat = rustix::fs::fstat(&stdin)?;
@@ -97,7 +97,7 @@ pub struct StreamCollector(Receiver<Vec<u8>>);
 /// Collects the first `max` bytes of `stream` in a separate thread.
 ///
 /// # Errors
-/// The thread cannot be started.
+/// If the thread cannot be started.
 pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<StreamCollector> {
     let (sender, receiver) = sync_channel(1);
     let collect = move || {

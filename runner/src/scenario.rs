@@ -1,5 +1,5 @@
-//! Runs one case: one scenario, size and arm between two workers, or several such cases at the same time (the flows of
-//! the many-to-many pattern, [`run_flows`]).
+//! Runs one case: one scenario, size and arm between two workers, or several such cases concurrently (the flows of the
+//! many-to-many pattern, [`run_flows`]).
 //!
 //! Both sides call [`run_case`] with the same case but different roles, and each receives the report for its own side.
 //! `run_case` starts the measuring threads of the scenario, each with separate endpoints. Each thread executes the

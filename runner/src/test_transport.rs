@@ -31,20 +31,21 @@ pub struct Faults {
     pub tear_at: Option<u64>,
     pub corrupt_at: Option<u64>,
     pub duplicate_at: Option<u64>,
-    /// Payload post that takes this time.
+    /// Index of a payload post, and the time that this post takes.
     pub stall_at: Option<(u64, Duration)>,
-    /// Number of polls by which the completions of local posts are delayed.
+    /// Number of polls by which completions of local posts are delayed.
     pub delay_polls: u64,
     /// Number of polls that a flush takes; `None` for a transport without flushes.
     pub flush_polls: Option<u64>,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
-    /// Link that the local completions of this side's payload share with those of the other side, and the index of this
-    /// side.
+    /// Link that the local completions of this side's payload share with the local completions of the other side's
+    /// payload, and the index of this side.
     pub link: Option<(Arc<Mutex<SharedLink>>, usize)>,
 }
 
-/// A link that two sides share unequally while both of them have payload to transmit. A side that is alone has all of it.
+/// A link that two sides share unequally while both of them have payload to transmit. If only one side has payload to
+/// transmit, it gets the whole link.
 #[derive(Debug)]
 pub struct SharedLink {
     /// Shares of the two sides.
@@ -73,7 +74,7 @@ impl SharedLink {
         let (other, now) = (1 - side, Instant::now());
         self.is_waiting[side] = queued > 0;
         if !self.is_waiting[other] {
-            // Time in which a side is alone is not made up for later.
+            // A side that was idle does not receive a larger share later.
             self.served = [0; 2];
         }
         let is_next = !self.is_waiting[other]

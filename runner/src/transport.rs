@@ -287,17 +287,17 @@ impl From<MemoryError> for TransportError {
     }
 }
 
-/// Requests that were prepared, and the time that it took.
+/// Number of prepared requests, and the time that their preparation took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Preparation {
+pub struct PreparationStats {
     /// Number of requests.
     pub requests: u64,
     /// Time in nanoseconds.
     pub nanos: u64,
 }
 
-impl Preparation {
-    /// Returns the sum of both preparations.
+impl PreparationStats {
+    /// Adds the requests and the times of `other`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -344,7 +344,7 @@ pub trait Transport: Sized + Send {
     /// Does nothing for a transport without a library.
     ///
     /// # Errors
-    /// The errors of [`Transport::open`], which reports the same error again.
+    /// Returns the errors of [`Transport::open`], which would report the same error again.
     fn load(_config: &OpenConfig) -> Result<(), TransportError> {
         Ok(())
     }
@@ -352,7 +352,7 @@ pub trait Transport: Sized + Send {
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
+    /// Returns `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
     /// `OperationRejected`. Never falls back to another transport.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
@@ -370,8 +370,8 @@ pub trait Transport: Sized + Send {
     /// Peers are numbered in the order of these calls.
     ///
     /// # Errors
-    /// `OperationRejected` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or
-    /// the peer cannot be reached.
+    /// Returns `OperationRejected` or `FabricUnreachable` if the number of rails differs, the library refuses an
+    /// address, or the peer cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
     /// Imports the keys of a connected peer's region, one for each rail. They stay valid until the transport is closed.
@@ -379,7 +379,7 @@ pub trait Transport: Sized + Send {
     /// This default is for libraries whose keys are integers.
     ///
     /// # Errors
-    /// `InvalidAssignment` or `OperationRejected`, if a key does not have the format of the library.
+    /// Returns `InvalidAssignment` or `OperationRejected` if a key does not have the format of the library.
     fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
         region.rails.iter().map(RemoteKey::try_from).collect()
     }
@@ -388,7 +388,7 @@ pub trait Transport: Sized + Send {
     /// before the posts of a case.
     ///
     /// # Errors
-    /// `OperationRejected`, if the library would substitute another operation that the spec does not allow.
+    /// Returns `OperationRejected` if the library would substitute another operation that the spec does not allow.
     fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
         Ok(())
     }
@@ -396,8 +396,8 @@ pub trait Transport: Sized + Send {
     /// Registers memory on every rail, for all local and remote operations.
     ///
     /// # Errors
-    /// `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the
-    /// memory.
+    /// Returns `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library
+    /// refuses the memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
 
     /// Allocates `bytes` bytes of zeroed host memory, touches its pages from the calling thread, and registers it on every
@@ -405,7 +405,7 @@ pub trait Transport: Sized + Send {
     /// ([`TransportSpec::allocates_memory`]).
     ///
     /// # Errors
-    /// `MemoryUnavailable`, and the errors of [`Transport::register`].
+    /// Returns `MemoryUnavailable` if the memory cannot be allocated, and the errors of [`Transport::register`].
     fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError> {
         self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
     }
@@ -413,22 +413,23 @@ pub trait Transport: Sized + Send {
     /// Posts one operation.
     ///
     /// # Errors
-    /// See [`PostError`]; after `Again` the same post may be retried.
+    /// Returns a [`PostError`]. After `Again`, the same post may be retried.
     fn post(&mut self, post: &Post<'_, Self::Region>) -> Result<(), PostError>;
 
     /// Prepares the requests that the library needs to post `post` repeatedly, with up to `at_once` posts in flight, so
-    /// that the posts do not include this time. A post also works without preparation. Called before the posts of a case;
-    /// `post.token` is not used.
+    /// that the posts do not include this time. Posts that were not prepared also work. Called before the posts of a
+    /// case; `post.token` is not used.
     ///
     /// # Errors
-    /// `OperationRejected` if the library refuses, or `ProviderMismatch` if it would use a different provider than
-    /// requested.
+    /// Returns `OperationRejected` if the library refuses, or `ProviderMismatch` if it would use a different provider
+    /// than requested.
     fn prepare(&mut self, _post: &Post<'_, Self::Region>, _at_once: u32) -> Result<(), TransportError> {
         Ok(())
     }
 
-    /// Requests that were prepared since the transport was opened; `None` if the library does not prepare requests.
-    fn preparation(&self) -> Option<Preparation> {
+    /// Requests that were prepared since the transport was opened, and the time that their preparation took; `None` if
+    /// the library does not prepare requests.
+    fn preparation_stats(&self) -> Option<PreparationStats> {
         None
     }
 
@@ -464,13 +465,13 @@ pub trait Transport: Sized + Send {
     /// are left, and returns the number written.
     ///
     /// # Errors
-    /// `CompletionFailed` or `PeerLost` with the library's description, if a completion reports an error.
+    /// Returns `CompletionFailed` or `PeerLost`, with the library's description, if a completion reports an error.
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError>;
 
     /// Sleeps until a completion may be available, but no longer than `timeout`. Requires [`OpenConfig::uses_wait`].
     ///
     /// # Errors
-    /// `OperationRejected` if the library cannot wait, or if the transport was opened without
+    /// Returns `OperationRejected` if the library cannot wait, or if the transport was opened without
     /// [`OpenConfig::uses_wait`].
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError>;
 

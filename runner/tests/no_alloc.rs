@@ -1,5 +1,5 @@
 //! Tests that the measured window does not allocate: a case with many operations allocates exactly as often as a case
-//! with few operations. Only allocations of this project count, because the libraries use another allocator.
+//! with few operations. Only allocations by Rust code are counted, because the libraries use another allocator.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
@@ -94,7 +94,7 @@ fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignmen
     scenario
 }
 
-/// One message at a time, each followed by a flush where the library has flushes.
+/// One message at a time, each followed by a flush if the library has flushes.
 fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
@@ -103,7 +103,7 @@ fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
     scenario
 }
 
-/// Messages in both directions with pings next to them.
+/// Messages in both directions with concurrent pings.
 fn with_pings(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
@@ -112,7 +112,7 @@ fn with_pings(iterations: u32) -> ScenarioAssignment {
     scenario
 }
 
-/// Batches of writes, each read back.
+/// Batches of writes, each of which is read back.
 fn read_back(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer(Write, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
@@ -208,7 +208,7 @@ fn check_ucx(library: &Option<String>) {
     }
 }
 
-/// Checks that the cases with many iterations allocate as often as those with few.
+/// Checks that the cases with many iterations allocate as often as the cases with few iterations.
 fn check<T: Transport>(
     name: &str,
     arm: ArmAssignment,

@@ -103,7 +103,7 @@ fn leg(
                 read_back: false,
                 segments: false,
                 measured,
-                // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
+                // The warm-up is long enough to drain the token buckets, so that only the rate limits the throughput.
                 warmup: Extent::DurationNanos(400_000_000),
             }),
             max_size_bytes: size_bytes,

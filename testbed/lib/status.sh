@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The commands `status` and `logs`.
 
-# status: prints a table of the processes and one of the nodes. Fails if a process is not running or a node is not Ready.
+# status: prints a table of the processes and a table of the nodes. Fails if a process is not running or a node is not Ready.
 status() {
     local name pid failed=0
     if [ ! -e "$SITE" ]; then

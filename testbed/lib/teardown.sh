@@ -30,7 +30,7 @@ processes_down() {
     done
 }
 
-# containers_down: kills all processes in the nodes' cgroups; fails while any of them exists.
+# containers_down: kills all processes in the nodes' cgroups; fails until none of them exists.
 containers_down() {
     local pids
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0

@@ -1,4 +1,4 @@
-# The commands that inject faults and those that revert them.
+# The commands that inject faults, and the commands that revert them.
 
 setup_file() {
     load lib/common

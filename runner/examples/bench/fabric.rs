@@ -9,9 +9,9 @@ use crds::v1alpha1::{
 #[derive(Clone, Copy)]
 pub enum Fabric {
     Libfabric(LibfabricProvider),
-    /// UCX, which transfers messages with these calls.
+    /// UCX, with the calls that transfer messages.
     Ucx(UcxTransport, UcxMessages),
-    /// The backend UCX of NIXL over tcp.
+    /// The UCX backend of NIXL over tcp.
     Nixl,
 }
 

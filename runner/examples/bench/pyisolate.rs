@@ -20,8 +20,8 @@ const PAYLOADS: [RpcPayload; 3] = [
     RpcPayload::LargeArray,
 ];
 
-/// Prints a line for each payload with the mean times of `repeats` alternate measurements. `python` is the interpreter of an
-/// environment with PyIsolate.
+/// Prints a line for each payload with the mean times of `repeats` alternating measurements. `python` is the
+/// interpreter of an environment with PyIsolate.
 pub fn measure(python: &Path, repeats: usize) {
     println!("\n{}", table::CALLS_HEADER);
     for payload in PAYLOADS {

@@ -32,18 +32,18 @@ pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Star
 |---|---|---|---|---|---|";
 pub const NIXL_HEADER: &str = "| operation | size | runner, MB/s | NIXL from Python, MB/s | ratio |
 |---|---|---|---|---|";
-/// Library and provider that the runner used.
+/// Header of the table of segment transfers. The library and the provider are those that the runner used.
 pub const TRANSFER_ENGINE_HEADER: &str =
     "| operation | batch | libfabric | provider | size | runner, MB/s | transfer_engine_bench, MB/s | ratio |
 |---|---|---|---|---|---|---|---|";
 
-/// Largest latency of the runner, relative to that of the tool.
+/// Largest latency of the runner, relative to the latency of the tool.
 const MAX_LATENCY_RATIO: f64 = 1.05;
-/// Smallest throughput of the runner, relative to that of the tool.
+/// Smallest throughput of the runner, relative to the throughput of the tool.
 const MIN_THROUGHPUT_RATIO: f64 = 0.95;
 /// Latency of the tool, in microseconds, below which a difference is allowed instead of a ratio.
 const SHORT_MICROSECONDS: f64 = 1.2;
-/// Largest difference of the latencies, in microseconds.
+/// Largest difference between the latencies, in microseconds.
 const MAX_DIFFERENCE_MICROSECONDS: f64 = 0.06;
 
 /// Goal of a comparison, which the ratio must reach at the worse end of its interval.

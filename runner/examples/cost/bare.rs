@@ -110,11 +110,11 @@ struct Side<T: Transport> {
     region: T::Region,
     /// Whether messages are injected, if the library has such a call. An injected message has no completion.
     inject: bool,
-    /// Whether the completion of the last message has not been read yet.
+    /// Whether the completion of the last message is still to be read.
     in_flight: bool,
 }
 
-/// A ping-pong between two threads with only the calls of the transport.
+/// A ping-pong between two threads that makes only calls to the transport.
 pub struct PingPong<T: Transport> {
     sides: [Side<T>; 2],
 }

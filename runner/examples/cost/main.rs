@@ -5,10 +5,11 @@
 //! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and clock
 //! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
-//! The line "transport only" shows a ping-pong without the scenario code, with inject unless the library is UCX, which has
-//! no such call. Its difference from the same ping-pong of a complete case is the cost of the scenario code. With `loopback`, the first line shows the cost of an operation if one thread
-//! serves both sides. The exit status is 1 if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be
-//! far less than the effects that are measured with it.
+//! The line "transport only" shows a ping-pong without the scenario code. It uses inject unless the library is UCX,
+//! which has no such call. The difference from the same ping-pong in a complete case is the cost of the scenario code.
+//! With `loopback`, the first line shows the cost of an operation if one thread serves both sides. The exit status is 1
+//! if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
+//! measured with it.
 
 #![allow(
     clippy::print_stdout,

@@ -62,8 +62,8 @@ impl Buffers {
     /// thread. Such memory belongs to one transport, so arms do not share it.
     ///
     /// # Errors
-    /// If the library cannot allocate memory, or it is not on the required NUMA node: the node of the devices, or else
-    /// `node`.
+    /// If the library cannot allocate memory, or the memory is not on the required NUMA node: the node of the devices,
+    /// or else `node`.
     pub(super) fn allocate_with<T: Transport>(
         &self,
         transport: &mut T,

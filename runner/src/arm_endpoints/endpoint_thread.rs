@@ -18,7 +18,7 @@ const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
 pub struct EndpointThread<T: Transport> {
-    /// Number of the thread within its flow. It exchanges payload with the thread of the same number of the peer.
+    /// Number of the thread within its flow. The thread exchanges payload with the peer's thread of the same number.
     pub(crate) number: usize,
     pub(crate) transport: T,
     /// Memory from which control messages are sent and into which they are received.

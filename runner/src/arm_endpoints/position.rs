@@ -11,8 +11,8 @@ use crate::transport::TransportError;
 /// kind.
 ///
 /// # Errors
-/// `NotAligned` if the position of any rail relative to any kind of memory does not meet `align`. If `memory` is empty,
-/// there is no requirement.
+/// Returns `NotAligned` if the position of any rail relative to any kind of memory does not meet `align`. If `memory`
+/// is empty, there is no requirement.
 pub(super) fn complete(
     rails: &[RailFacts],
     memory: &[Option<Location>],

@@ -7,10 +7,11 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-/// Maximum number of names of processes in a message.
+/// Maximum number of process names in a message.
 const MAX_NAMES: usize = 8;
 
-/// Reaps a child that has exited. `Ok(None)` if no child has exited, and `Err(NoChildren)` if there are none.
+/// Reaps a child that has exited. Returns `Ok(None)` if no child has exited, and `Err(NoChildren)` if there are no
+/// children.
 pub(super) fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
     loop {
         match wait(WaitOptions::NOHANG) {

@@ -1,5 +1,5 @@
-//! Whether a process listens on a TCP port, according to procfs. It does not open a connection, because many benchmarks
-//! accept only one.
+//! Whether a process listens on a TCP port, according to procfs. The check does not open a connection, because many
+//! benchmarks accept only one.
 
 use std::fs;
 

@@ -44,7 +44,7 @@ pub enum Event {
         success: bool,
         /// Description of the exit status.
         description: String,
-        /// Names of processes that it left behind.
+        /// Names of the processes that the command left behind.
         left: Vec<String>,
     },
     /// All processes of the command have exited.

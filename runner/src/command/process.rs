@@ -43,7 +43,7 @@ pub struct Exit {
     pub success: bool,
     /// Description of the exit status.
     pub description: String,
-    /// Names of processes that it left behind. They are killed when the command is stopped.
+    /// Names of the processes that the command left behind. They are killed when the command is stopped.
     pub left: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Process {
     /// Starts the command below a supervisor, which is executed from `runner`.
     ///
     /// # Errors
-    /// `Internal` if the supervisor cannot be started, and `CommandFailed` if the command cannot be executed.
+    /// Returns `Internal` if the supervisor cannot be started, and `CommandFailed` if the command cannot be executed.
     pub fn start(runner: PathBuf, line: CommandLine) -> Result<Self, CaseFailure> {
         let program = line.arguments.first().cloned().unwrap_or_default();
         let mut process = spawn(runner, program).map_err(|error| CaseFailure {
@@ -76,7 +76,7 @@ impl Process {
     /// Path of this binary.
     ///
     /// # Errors
-    /// `Internal` if the path is unknown.
+    /// Returns `Internal` if the path is unknown.
     pub fn runner() -> Result<PathBuf, CaseFailure> {
         env::current_exe().map_err(|error| CaseFailure {
             reason: FailureReason::Internal,
@@ -84,10 +84,10 @@ impl Process {
         })
     }
 
-    /// Waits for the command to exit, until `deadline`; `None` if it is still running.
+    /// Waits for the command to exit until `deadline`. Returns `None` if it is still running.
     ///
     /// # Errors
-    /// `Internal` if the supervisor has exited.
+    /// Returns `Internal` if the supervisor has exited.
     pub fn wait(&mut self, deadline: Instant) -> Result<Option<Exit>, CaseFailure> {
         match self.event(deadline)? {
             None => Ok(None),
@@ -107,8 +107,8 @@ impl Process {
     /// Terminates the command if it is still running, kills and reaps all its processes, and returns its complete output.
     ///
     /// # Errors
-    /// `CommandFailed` if a process cannot be killed, because it hangs in a system call, and `Internal` if the supervisor has
-    /// exited.
+    /// Returns `CommandFailed` if a process cannot be killed, because it hangs in a system call, and `Internal` if the
+    /// supervisor has exited.
     pub fn stop(mut self) -> Result<Output, CaseFailure> {
         let sent = frame::write(&mut self.writer, &Order::Stop, MAX_MESSAGE_BYTES);
         sent.map_err(|error| supervisor_lost(&error.to_string()))?;
@@ -172,7 +172,7 @@ impl Process {
 
     /// Closes the connection, so that the supervisor kills the remaining processes, and waits for the supervisor to exit.
     fn finish(&mut self) {
-        // Fails if the supervisor has exited.
+        // This call fails if the supervisor has exited.
         let _ = self.writer.shutdown(Shutdown::Both);
         if let Some(mut supervisor) = self.supervisor.take() {
             let _ = process::wait_until(&mut supervisor, Instant::now() + STOP_TIMEOUT);
@@ -199,8 +199,8 @@ fn spawn(runner: PathBuf, program: String) -> io::Result<Process> {
         // The supervisor must outlive the process group of the instrument, so that it can kill the command.
         .process_group(0);
     let mut supervisor = command.spawn()?;
-    // `command` holds the other end of the socket. Without it, only the supervisor does, so an end of file reports its
-    // exit.
+    // `command` holds the other end of the socket. Without it, only the supervisor does, so an end of file means that
+    // it has exited.
     drop(command);
     let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
     let mut process = Process {

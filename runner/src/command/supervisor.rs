@@ -21,7 +21,8 @@ use crate::process::socket_on_stdin;
 
 /// Maximum time for a command to exit after SIGTERM. It is then killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time for the processes that a command started to exit after the command. Later, they count as left behind.
+/// Maximum time between the exit of a command and the exit of the processes that it started. Processes that are still
+/// running after this time count as left behind.
 const LEFT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time for killed processes to exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -162,7 +163,7 @@ impl Supervisor {
             PollFd::new(self.reader.stream(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.exits.as_fd(), PollFlags::IN),
         ];
-        // A signal interrupts the call, and is also visible in the socket.
+        // A signal interrupts the call, and also makes the socket readable.
         let polled = poll(&mut ready, timeout.as_ref());
         let has_order = polled.is_ok() && !ready[0].revents().is_empty();
         let mut bytes = [0; 64];
@@ -188,7 +189,7 @@ impl Supervisor {
 
     /// Sends SIGTERM to the process group of the command, and waits for the command to exit.
     fn terminate(&mut self, child: Pid) {
-        // Fails if no process is left in the group.
+        // This call fails if no process is left in the group.
         let _ = kill_process_group(child, Signal::TERM);
         let deadline = Instant::now() + TERMINATION_TIMEOUT;
         while exit_of(child).is_none() {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_depends_on_the_request_and_not_on_the_choices_of_a_side() {
+    fn identity_depends_on_the_request_but_not_on_local_choices() {
         let local = LocalChoices {
             library: Some("/opt/ucx/lib".into()),
             ..LocalChoices::default()

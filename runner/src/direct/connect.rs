@@ -44,7 +44,7 @@ pub struct ConnectFlags {
 /// # Errors
 /// If the flags are invalid, the server cannot be reached or refuses the request, or a scenario is not measured.
 pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
-    // The limits on sizes apply on the server.
+    // The server enforces the limits on sizes.
     let limits = Limits {
         accepted: AcceptedScenarios::Suite {
             max_bytes: crds::units::Size(u64::MAX),
@@ -82,8 +82,8 @@ pub(super) struct Destination<'a> {
     pub role: &'static str,
 }
 
-/// Sends `request` to the server, coordinates the measurement, and publishes the results. `choices` returns the choices of
-/// this machine for the devices of the connection.
+/// Sends `request` to the server, coordinates the measurement, and publishes the results. `choices` returns this
+/// machine's choices, given the devices of the connection.
 ///
 /// # Errors
 /// If the server cannot be reached or refuses the request, or a scenario is not measured.

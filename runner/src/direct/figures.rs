@@ -1,7 +1,7 @@
 //! Figures of a scenario, computed from the measurement of its case. Performs no I/O.
 //!
 //! Units are part of the names. A gigabyte is 10^9 bytes. Percentiles are computed from the histogram and capped at the
-//! exact maximum, as in campaigns; a percentile other than the median that would be the largest sample is omitted.
+//! exact maximum, as in campaigns; a percentile other than the median is omitted if it would be the largest sample.
 
 mod checks;
 
@@ -63,8 +63,8 @@ pub struct Distribution {
     pub max_microseconds: f64,
 }
 
-/// Figures of `large-array`. A sample is the time from the post of a message until it has arrived and, if the library
-/// has flushes, the flush that follows it is complete.
+/// Figures of `large-array`. A sample is the time from the post of a message until the message has arrived. If the
+/// library has flushes, the sample also includes the flush that follows the message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LargeArrayFigures {
@@ -107,8 +107,8 @@ pub struct PingpongFlagFigures {
     pub round_trip: Distribution,
 }
 
-/// Figures of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send without a
-/// pause, so that the sum of the rates is that of the link.
+/// Figures of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send without
+/// a pause, so that the sum of both rates is the rate of the link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamingDuplexFigures {
@@ -151,7 +151,7 @@ pub struct SegmentTransferFigures {
     /// Time from the post of a read to its completion, in the workload mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Distribution>,
-    /// Time from the first post of the first batch until it was complete; of all threads, the longest.
+    /// Time from the first post of the first batch until the batch was complete; the maximum over all threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_batch_microseconds: Option<f64>,
     /// CPU time of both sides per GiB of payload.
@@ -176,7 +176,7 @@ pub struct ComputedFigures {
 /// Computes the figures of `scenario`. `fabrics` are the facts of the client and of the server.
 ///
 /// # Errors
-/// The reason why the measurement cannot be correct.
+/// Returns the reason why the measurement cannot be correct.
 pub fn compute(
     scenario: &RequestedScenario,
     measurement: &Measurement,

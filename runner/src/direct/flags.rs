@@ -236,10 +236,10 @@ impl TransportFlags {
 }
 
 impl LocalFlags {
-    /// Checks that there is a device for each of `rails` rails, or none is named.
+    /// Checks that a device is named for each of `rails` rails, or that no device is named.
     ///
     /// # Errors
-    /// If the numbers differ.
+    /// If some devices are named, but not one for each rail.
     pub fn check_devices(&self, rails: u32) -> Result<(), RequestError> {
         let devices = self.device.len();
         if devices == 0 || devices == rails as usize {
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn scenarios_are_a_list_and_unset_settings_are_the_defaults_of_the_suite() {
+    fn scenarios_form_a_list_and_unset_settings_have_the_suite_defaults() {
         let flags =
             parse("--scenarios pingpong-flag large-array --large-bytes 512Mi --concurrency 8").scenarios;
         let spec = RequestedTransport::Ucx {

@@ -1,4 +1,4 @@
-//! Tasks of the client that are the same with and without a server on another machine: preparing the request, and
+//! Tasks of the client that do not depend on whether the server runs on another machine: preparing the request, and
 //! printing and writing the results. Uses standard output and files.
 
 use std::collections::BTreeMap;
@@ -115,10 +115,10 @@ impl<'a> Results<'a> {
         self.trace.as_ref().map(Trace::environment_variable)
     }
 
-    /// Writes the report to the file, and prints it. If one of them fails, the other results are still published.
+    /// Writes the report to the file, and prints it. If one of these steps fails, the other one is still performed.
     ///
     /// # Errors
-    /// The first error if results cannot be read or written, or not every scenario was measured.
+    /// Returns the first error if results cannot be read or written, or if not every scenario was measured.
     pub(super) fn publish(&self, request: &Request, records: &[Record]) -> Result<(), DirectError> {
         let samples = self.trace.as_ref().map(Trace::read).transpose();
         let (samples, unread) = match samples {
@@ -132,7 +132,7 @@ impl<'a> Results<'a> {
             ),
         };
         let report = Report::new(request, records, samples);
-        // A measured result must not be lost because nothing reads standard output any more.
+        // A measured result must not be lost because nothing reads standard output any longer.
         let written = self.write(&report);
         let printed = super::print(text::format(&report).trim_end()).map_err(|source| DirectError::System {
             action: "writing to standard output",

@@ -63,7 +63,7 @@ pub enum RefusalReason {
     InvalidRequest,
 }
 
-/// Reason why the two sides could not agree.
+/// Reason why the two sides could not agree on a measurement.
 #[derive(Debug, Snafu)]
 pub enum NegotiationError {
     /// The connection failed before the two sides agreed.
@@ -114,7 +114,7 @@ pub fn propose(
 /// Reads the request of a client and checks it against `limits`.
 ///
 /// # Errors
-/// The reason for refusing the client, which has been sent to it.
+/// Returns the reason for refusing the client. The reason has already been sent to the client.
 pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameReader<TcpStream>), Refusal> {
     let mut reader = FrameReader::new(stream);
     match read_request(&mut reader, limits) {
@@ -127,7 +127,7 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
     }
 }
 
-/// Sends the answer that the server accepts the request.
+/// Sends the answer that accepts the request.
 ///
 /// # Errors
 /// If the connection fails.

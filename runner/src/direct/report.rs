@@ -1,4 +1,4 @@
-//! Report of a measurement, as it is written to JSON. Performs no I/O.
+//! Report of a measurement, in the form in which it is written to JSON. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ pub struct Side {
 pub struct ScenarioReport {
     /// Name of the scenario.
     pub name: &'static str,
-    /// What it transfers.
+    /// What the scenario transfers.
     #[serde(skip)]
     pub description: &'static str,
     /// Size of a message, in bytes.
@@ -300,7 +300,7 @@ impl ScenarioReport {
     }
 }
 
-/// Reason why the bytes were not transferred correctly; `None` if they were.
+/// Reason why the bytes were not transferred correctly; `None` if they were transferred correctly.
 fn integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(mismatch) = &report.first_mismatch {
         return Some(format!(

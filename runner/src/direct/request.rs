@@ -66,10 +66,10 @@ pub struct ExpectedSegment {
 }
 
 impl Request {
-    /// Checks the request against `limits`.
+    /// Checks that the request is within `limits`.
     ///
     /// # Errors
-    /// The first value that is out of bounds, with the flag that sets it.
+    /// Returns an error that names the flag of the first value that is out of bounds.
     pub fn check(&self, limits: &Limits) -> Result<(), RequestError> {
         let is_id = self.run_id.len() == RUN_ID_DIGITS
             && self

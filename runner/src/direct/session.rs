@@ -96,7 +96,8 @@ pub(super) fn listen(address: &str, port: u16) -> Result<TcpListener, DirectErro
     })
 }
 
-/// Waits for a valid request while `should_continue` returns true. Returns `None` as soon as it returns false.
+/// Waits for a valid request while `should_continue` returns true. Returns `None` as soon as `should_continue` returns
+/// false.
 pub(super) fn wait_for_client(
     listener: &TcpListener,
     limits: &Limits,

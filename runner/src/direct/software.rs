@@ -33,7 +33,7 @@ pub(super) fn excluded(transport: &TransportSpec, reported: &ReportedProtocols) 
     }
 }
 
-/// Whether the library emulated the reads and the writes of `scenario` on any side, by the name of the operations.
+/// Whether the library emulated the reads and the writes of `scenario` on any side, by operation name.
 pub(super) fn emulated(
     scenario: &RequestedScenario,
     transport: &TransportSpec,

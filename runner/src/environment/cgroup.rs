@@ -59,8 +59,8 @@ pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
     available.min()
 }
 
-/// Number of processes that the kernel has killed in the cgroup of this process for lack of memory; `None` if it does not
-/// count them.
+/// Number of processes in the cgroup of this process that the kernel has killed for lack of memory; `None` if the
+/// kernel does not count them.
 pub(super) fn oom_kills(roots: &SystemRoots) -> Option<u64> {
     groups_with("memory", roots)
         .into_iter()
@@ -73,7 +73,7 @@ pub(super) fn oom_kills(roots: &SystemRoots) -> Option<u64> {
         })
 }
 
-/// Version of a hierarchy of cgroups.
+/// Version of a cgroup hierarchy.
 #[derive(Clone, Copy, Debug)]
 enum Version {
     V1,

@@ -12,7 +12,7 @@ use crate::topology::{Device, DeviceClass, SystemRoots};
 const EC2_VENDOR: &str = "Amazon EC2";
 
 /// Hardware of this machine. `libraries` are the directories to search for libibverbs, and `efa_packages` is the file
-/// in which the EFA installer lists what it installed.
+/// in which the EFA installer lists the installed packages.
 pub(super) fn facts(roots: &SystemRoots, libraries: &[&Path], efa_packages: &Path) -> HardwareFacts {
     let dmi = |name: &str| read_text(&roots.sys.join("class/dmi/id").join(name));
     let is_ec2 = dmi("sys_vendor").is_some_and(|vendor| vendor == EC2_VENDOR);

@@ -1,5 +1,5 @@
-//! Versions of rdma-core's provider interface: the one that libibverbs expects and those of the installed EFA
-//! providers. Reads the directories of the installed libraries.
+//! Versions of rdma-core's provider interface: the version that libibverbs expects, and the versions of the installed
+//! EFA providers. Reads the directories of the installed libraries.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tests with the files of a simulated machine.
+//! Tests with the kernel files of a simulated machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A simulated machine with files of the kernel.
+/// A simulated machine with its kernel files.
 pub(crate) struct Machine(TempDir);
 
 impl Machine {
@@ -22,7 +22,7 @@ impl Machine {
         machine
     }
 
-    /// The roots below which the files are.
+    /// The roots of the directory trees that contain the files.
     pub(crate) fn roots(&self) -> SystemRoots {
         SystemRoots {
             proc: self.0.path().join("proc"),
@@ -160,7 +160,7 @@ fn available_memory_for(files: &[(&str, &str)]) -> Option<(u64, &'static str)> {
 }
 
 #[test]
-fn available_memory_is_the_least_of_the_machine_and_the_cgroups_of_version_2() {
+fn available_memory_is_the_minimum_of_machine_and_version_2_cgroups() {
     let files = [
         ("proc/meminfo", "MemTotal: 90 kB\nMemAvailable:   50 kB\n"),
         ("proc/self/cgroup", "0::/pods/runner\n"),
@@ -177,7 +177,7 @@ fn available_memory_is_the_least_of_the_machine_and_the_cgroups_of_version_2() {
 }
 
 #[test]
-fn available_memory_is_limited_by_cgroups_of_version_1() {
+fn available_memory_is_limited_by_version_1_cgroups() {
     let group = "sys/fs/cgroup/memory/a";
     let limit = format!("{group}/memory.limit_in_bytes");
     let usage = format!("{group}/memory.usage_in_bytes");

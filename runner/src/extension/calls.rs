@@ -1,7 +1,7 @@
 //! Calls between a host and its extension. Both sides execute this code. Performs I/O on the connection.
 //!
-//! A process that answers a call other than the last one calls the other process before it replies. A process that passes
-//! the payload on sends its own copy of it, or the descriptor that it received.
+//! A process that answers a call other than the last one calls the other process before it replies. When a process
+//! passes the payload on, it sends its own copy of the payload, or the descriptor that it received.
 
 use std::fs::File;
 use std::io;
@@ -37,7 +37,7 @@ pub(super) struct Calls {
     check: Option<Check>,
 }
 
-/// Checks of the payloads that arrive at this side.
+/// Checks of the payloads that arrive on this side.
 struct Check {
     verifier: Verifier,
     seed: u64,
@@ -113,7 +113,7 @@ impl Calls {
         }
     }
 
-    /// Result of the checks at this side.
+    /// Result of the checks on this side.
     pub(super) fn report(&self) -> IntegrityReport {
         let report = |check: &Check| check.verifier.report(check.arrived);
         self.check.as_ref().map(report).unwrap_or_default()

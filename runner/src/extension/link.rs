@@ -90,8 +90,8 @@ impl Link {
     /// Receives the header of a message and the length of its body, which may be at most `max` and must be received next.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the other side has closed the connection, and `InvalidData` if the message is malformed or its body
-    /// too long.
+    /// Returns `UnexpectedEof` if the other side has closed the connection, and `InvalidData` if the message is
+    /// malformed or its body is too long.
     pub(super) fn receive_header(&mut self, max: u64) -> io::Result<(Message, usize)> {
         self.fill(PREFIX_BYTES)?;
         let prefix = &self.input[self.start..self.start + PREFIX_BYTES];
@@ -111,7 +111,8 @@ impl Link {
     /// Receives a body of `length` bytes and replaces `body` with it.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the other side has closed the connection, and `OutOfMemory` if there is no memory for the body.
+    /// Returns `UnexpectedEof` if the other side has closed the connection, and `OutOfMemory` if there is no memory for
+    /// the body.
     pub(super) fn receive_body(&mut self, length: usize, body: &mut Vec<u8>) -> io::Result<()> {
         if length > body.len() {
             body.try_reserve_exact(length - body.len())
@@ -127,7 +128,7 @@ impl Link {
     /// Receives a body of `length` bytes, and passes its parts to `sink` with their offsets.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the other side has closed the connection, and the errors of `sink`.
+    /// Returns `UnexpectedEof` if the other side has closed the connection, and the errors of `sink`.
     pub(super) fn receive_parts<E: From<io::Error>>(
         &mut self,
         length: usize,

@@ -15,7 +15,7 @@ pub struct CallPlan {
     pub bytes: u64,
     /// How a request contains the payload.
     pub passing: PayloadPassing,
-    /// Whether a reply contains the payload too.
+    /// Whether a reply also contains the payload.
     pub echo: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct CallPlan {
 pub enum PayloadPassing {
     /// The message contains the bytes of the payload.
     Copy,
-    /// The message is accompanied by a descriptor of shared memory, which the receiver maps.
+    /// A descriptor of shared memory accompanies the message, and the receiver maps this memory.
     Map,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Message {
     /// Requests that the extension map the shared memory, touch every page and report its pages. The reply is
     /// [`Message::Pages`].
     Map,
-    /// Pages of the mapping while both sides have it.
+    /// Pages of the mapping while both sides have mapped the memory.
     Pages(MappedPages),
     /// Requests that the extension keep the payload. The reply is [`Message::Ready`].
     Hold,

@@ -18,7 +18,7 @@ use crate::memory::Memory;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MappedPages {
-    /// Device of the file, as in the kernel's maps, such as `00:01`.
+    /// Device of the file in the format of the kernel's maps, such as `00:01`.
     pub device: String,
     /// Inode of the file.
     pub inode: u64,
@@ -41,8 +41,8 @@ pub struct ProcessMemory {
     pub pss_bytes: u64,
 }
 
-/// Pages of the shared memory `memory` that process `pid` has mapped; `None` if the kernel does not report them, or if it is
-/// not shared memory.
+/// Pages of the shared memory `memory` that process `pid` has mapped; `None` if the kernel does not report the pages,
+/// or if `memory` is not shared memory.
 pub fn of_mapping(pid: u32, memory: &Memory) -> Option<MappedPages> {
     let stat = fstat(memory.descriptor()?.as_fd()).ok()?;
     let device = format!("{:02x}:{:02x}", major(stat.st_dev), minor(stat.st_dev));

@@ -32,7 +32,7 @@ use crate::topology::SystemRoots;
 
 /// Maximum time for an extension to exit after its connection has failed.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum length of the standard error output in a failure, in bytes.
+/// Maximum length of the standard error output that a failure contains, in bytes.
 const MAX_ERRORS: u64 = 1024;
 /// Maximum time for an extension to connect over TCP.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,7 +43,8 @@ pub struct Extension {
     /// `None` after the process has been reaped.
     child: Option<Child>,
     watchdog: Watchdog,
-    /// Number of processes that the kernel had killed in this cgroup for lack of memory, before this one was started.
+    /// Number of processes that the kernel had killed in this cgroup for lack of memory before this process was
+    /// started.
     oom_kills: Option<u64>,
     /// Standard error of the process.
     errors: File,
@@ -62,7 +63,7 @@ impl Extension {
     /// Starts an extension, over TCP if `tcp` is true and over a UNIX socket otherwise. It is killed after `limit`.
     ///
     /// # Errors
-    /// `Internal` if the process cannot be started, and the errors of [`Extension::call`].
+    /// Returns `Internal` if the process cannot be started, and the errors of [`Extension::call`].
     pub fn start(tcp: bool, plan: CallPlan, limit: Duration) -> Result<Self, CaseFailure> {
         let start_failure = |error: io::Error| {
             failure(
@@ -84,8 +85,8 @@ impl Extension {
         command.stderr(errors.try_clone().map_err(start_failure)?);
         let oom_kills = environment::oom_kills(&SystemRoots::default());
         let child = command.spawn().map_err(start_failure)?;
-        // `command` holds the other end of the socket. Without it, only the extension does, so an end of file reports its
-        // exit.
+        // `command` holds the other end of the socket. Without it, only the extension does, so an end of file means
+        // that it has exited.
         drop(command);
         let watchdog = match Watchdog::start(child.id(), limit) {
             Ok(watchdog) => watchdog,
@@ -121,17 +122,18 @@ impl Extension {
     /// Makes the calls of one sample with `payload`, and returns when the reply to the first one has arrived.
     ///
     /// # Errors
-    /// `DeadlineExceeded` if the extension was killed at its time limit, `OutOfMemory` if the kernel killed it for lack of
-    /// memory or it cannot allocate memory, `PeerLost` if it exited, and `CompletionFailed` if a message is malformed.
+    /// Returns `DeadlineExceeded` if the extension was killed at its time limit, `OutOfMemory` if the kernel killed it
+    /// for lack of memory or if it cannot allocate memory, `PeerLost` if it exited, and `CompletionFailed` if a message
+    /// is malformed.
     pub fn call(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
         let called = self.calls.call(payload);
         self.diagnose(called)
     }
 
-    /// Checks the payloads of the calls that follow on both sides.
+    /// Makes both sides check the payloads of the calls that follow.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`].
+    /// Returns the errors of [`Extension::call`].
     pub fn check_payloads(&mut self, seed: u64, transfer: u64) -> Result<(), CaseFailure> {
         self.calls.check_payloads(seed, transfer);
         let sent = self.calls.send(&Message::Check { seed, transfer });
@@ -141,7 +143,7 @@ impl Extension {
     /// Result of the checks on both sides.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`].
+    /// Returns the errors of [`Extension::call`].
     pub fn report(&mut self) -> Result<IntegrityReport, CaseFailure> {
         let report = self.request(&Message::Report, |message| match message {
             Message::Checked(report) => Ok(*report),
@@ -150,10 +152,10 @@ impl Extension {
         Ok(combine(self.calls.report(), report))
     }
 
-    /// Pages of `payload`, which is shared memory, in the extension, while it has mapped and touched them.
+    /// Pages of `payload`, which is shared memory, in the extension while the extension has mapped and touched them.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    /// Returns the errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
     pub fn map(&mut self, payload: Payload<'_>) -> Result<MappedPages, CaseFailure> {
         let sent = self.calls.send_payload(&Message::Map, payload);
         self.diagnose(sent)?;
@@ -167,7 +169,7 @@ impl Extension {
     /// Passes `payload` to the extension, which keeps it.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`].
+    /// Returns the errors of [`Extension::call`].
     pub fn hold(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
         let sent = self.calls.send_payload(&Message::Hold, payload);
         self.diagnose(sent)?;
@@ -181,7 +183,7 @@ impl Extension {
     /// Makes the extension drop the payloads that it keeps.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`].
+    /// Returns the errors of [`Extension::call`].
     pub fn release(&mut self) -> Result<(), CaseFailure> {
         self.request(&Message::Release, |message| match message {
             Message::Ready => Ok(()),
@@ -192,7 +194,7 @@ impl Extension {
     /// Pages of the payloads that the extension keeps.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
+    /// Returns the errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
     pub fn held_pages(&mut self) -> Result<MappedPages, CaseFailure> {
         self.request(&Message::HeldPages, |message| match message {
             Message::Pages(pages) => Ok(pages),
@@ -203,7 +205,7 @@ impl Extension {
     /// User and system CPU time of the extension so far, in nanoseconds.
     ///
     /// # Errors
-    /// The errors of [`Extension::call`].
+    /// Returns the errors of [`Extension::call`].
     pub fn cpu_nanos(&mut self) -> Result<u64, CaseFailure> {
         self.request(&Message::Usage, |message| match message {
             Message::Used { cpu_nanos } => Ok(cpu_nanos),
@@ -313,7 +315,7 @@ impl Watchdog {
             if stopped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 flag.store(true, Ordering::Release);
                 if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
-                    // Fails if the process has exited.
+                    // This call fails if the process has exited.
                     let _ = kill_process(process, Signal::KILL);
                 }
             }

@@ -52,7 +52,7 @@ pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
 /// Answers requests until the host closes the connection. After a failure, the host receives its cause.
 ///
 /// # Errors
-/// The connection fails, or a request cannot be executed.
+/// If the connection fails or a request cannot be executed.
 pub(super) fn serve(mut calls: Calls) -> Result<(), CaseFailure> {
     let mut held = None;
     loop {
@@ -68,8 +68,8 @@ pub(super) fn serve(mut calls: Calls) -> Result<(), CaseFailure> {
     }
 }
 
-/// Lets the extension run on the CPUs of the main thread of its host, because the thread that starts it may be pinned to
-/// one CPU.
+/// Lets the extension run on the CPUs of its host's main thread, because the thread that starts the extension may be
+/// pinned to one CPU.
 fn use_cpus_of(host: u32) {
     let pid = i32::try_from(host).ok().and_then(Pid::from_raw);
     if let Ok(cpus) = sched_getaffinity(pid) {

@@ -223,7 +223,7 @@ fn oversized_messages_are_rejected_without_reading_them() {
     assert_eq!(pair.close().unwrap_err().reason, FailureReason::CompletionFailed);
 }
 
-/// Makes the extension keep `payload`, whose bytes it checks as those of transfer 1.
+/// Makes the extension keep `payload`, and check its bytes against the pattern of transfer 1.
 fn keep(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFailure> {
     pair.check(1);
     pair.host.send_payload(&Message::Hold, payload)?;
@@ -260,7 +260,7 @@ fn truncated_payload_is_not_kept() {
 }
 
 #[test]
-fn failure_of_an_extension_contains_the_end_of_its_standard_error() {
+fn extension_failure_contains_the_end_of_standard_error() {
     // The executable of this process is a test program, which does not know the arguments of an extension.
     let started = Extension::start(
         false,

@@ -1,4 +1,4 @@
-//! An arm with its transport type erased: the boundary between dynamic and static dispatch.
+//! An arm whose transport type is erased: the boundary between dynamic and static dispatch.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub(super) struct Opened<T: Transport> {
     pub(super) assigned: ArmAssignment,
     pub(super) rank: u32,
     pub(super) many_to_many: Option<ManyToMany>,
-    /// Addresses at which the peers are reached, by rank.
+    /// Addresses at which the peers can be reached, by rank.
     pub(super) peer_hosts: BTreeMap<u32, String>,
     /// Location of the commands of the arm, without the address of the peer.
     pub(super) site: CommandSite,
@@ -177,8 +177,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
     }
 }
 
-/// Maximum duration of a case. The time limit of calls outside the fabric applies to their processes instead, so that the
-/// report of a case contains the cause.
+/// Maximum duration of a case. For calls outside the fabric, the time limit applies to their processes instead, so that
+/// the report of the case contains the cause.
 fn limit(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
     match workload {
         Workload::Rpc(rpc) if channel.is_transport() => {

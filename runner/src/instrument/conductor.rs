@@ -1,5 +1,4 @@
-//! Passes messages between the coordinator and the flows of a running case, over the worker's socket. Reads and writes the
-//! socket.
+//! Passes messages between the coordinator and the flows of a running case over the worker's socket.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

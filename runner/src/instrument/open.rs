@@ -97,8 +97,8 @@ impl Opener {
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
     }
 
-    /// Loads the library of this process's arms, which have the same environment. A failure is not reported here,
-    /// because opening an arm fails for the same reason and reports it with the arm.
+    /// Loads the library of this process's arms, which have the same environment. A failure is not reported here:
+    /// opening an arm fails for the same reason, and that failure is reported with the arm.
     pub(super) fn load(&self, selector: &dyn TransportSelector) {
         let mut arms = self.assignment.arms.iter();
         let Some(arm) = arms.find(|arm| arm.process == self.process) else {
@@ -123,7 +123,7 @@ impl Opener {
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let config = OpenConfig {
-            // No result is measured in round 0, so that counting may make posts slower.
+            // No result is measured in round 0, so counting may make posts slower.
             counts_protocols: self.round == 0,
             ..open_config(arm, &self.assignment, self.rank)
         };

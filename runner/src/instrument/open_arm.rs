@@ -10,7 +10,7 @@ use crate::arm_endpoints::{ArmEndpoints, Buffers};
 use crate::scenario::CommandSite;
 use crate::transport::{OpenConfig, Transport, TransportError};
 
-/// Everything that opening an arm needs in addition to the transport type.
+/// Everything that is needed to open an arm, in addition to the transport type.
 pub(super) struct OpenArm<'a> {
     pub(super) config: OpenConfig,
     pub(super) polling: Polling,

@@ -1,9 +1,9 @@
 //! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Performs no
 //! I/O.
 //!
-//! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`]. Only while the instrument
-//! runs a case whose flows the coordinator controls, the worker also sends [`Request::Flows`], and the instrument sends
-//! [`Reply::Reached`].
+//! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`]. While the instrument
+//! runs a case whose flows the coordinator controls, the worker may also send [`Request::Flows`], and the instrument
+//! may also send [`Reply::Reached`].
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
@@ -86,9 +86,9 @@ pub enum Reply {
     Connected(Result<Box<FabricFacts>, CaseFailure>),
     /// The flows of the running case have reached a phase.
     Reached(FlowPhase),
-    /// Result of this side of a case or probe.
+    /// Result of a case or probe on this side.
     Done {
-        /// Result of this side of each flow, in the order of the flows. A probe has one result.
+        /// Result of each flow on this side, in the order of the flows. A probe has one result.
         results: Vec<Result<SideResult, CaseFailure>>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,

@@ -1,4 +1,4 @@
-//! File with the samples of one side of a case. Performs I/O.
+//! A file that contains the samples of one side of a case. Performs I/O.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -52,7 +52,7 @@ pub trait TransportSelector {
     /// The functions of the transport that `spec` specifies for `arm`.
     ///
     /// # Errors
-    /// `TransportNotCompiled` if the transport is not compiled into this binary.
+    /// Returns `TransportNotCompiled` if the transport is not compiled into this binary.
     fn select(&self, arm: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError>;
 }
 

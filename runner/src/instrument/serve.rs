@@ -29,7 +29,7 @@ pub(super) struct Server<'c> {
     writer: UnixStream,
     opener: Option<Opener>,
     arms: BTreeMap<u32, Box<dyn Arm>>,
-    /// Duration of loading the library.
+    /// Time taken to load the library.
     load_nanos: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use crds::record::{CommandLog, IntegrityReport};
 
-/// Combines two reports. The checksums cover the bytes of `first` followed by those of `second`.
+/// Combines two reports. The checksums cover the bytes of `first`, followed by the bytes of `second`.
 pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityReport {
     if first.command.is_some() || second.command.is_some() {
         return IntegrityReport {

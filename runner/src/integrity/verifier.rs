@@ -39,7 +39,7 @@ impl Verifier {
     /// `in_transfer` is the offset of the chunk in transfer `transfer`, and `length` is its length in bytes.
     ///
     /// # Errors
-    /// Fails if the memory cannot be read.
+    /// If the memory cannot be read.
     pub fn check_chunk(
         &mut self,
         memory: &Memory,
@@ -73,8 +73,8 @@ impl Verifier {
         self.report.torn_chunks += u64::from(torn);
     }
 
-    /// Compares the first `count` bytes of `found` with those at `position` in transfer `transfer`. Returns whether some
-    /// were not written.
+    /// Compares the first `count` bytes of `found` with the bytes at `position` in transfer `transfer`. Returns whether
+    /// some bytes were not written.
     fn compare(&mut self, count: usize, transfer: u64, position: u64) -> bool {
         let (expected, found) = (&mut self.expected[..count], &self.found[..count]);
         pattern::fill(self.seed, transfer, position, expected);
@@ -85,7 +85,7 @@ impl Verifier {
             return false;
         };
         self.report.first_mismatch.get_or_insert(Mismatch {
-            // The caller knows the thread and the batch.
+            // The caller fills in the thread and the batch.
             thread: 0,
             batch: None,
             transfer,
@@ -115,7 +115,7 @@ impl Verifier {
 /// Fills `length` bytes at `offset` in `memory` with the pattern of transfer `transfer`.
 ///
 /// # Errors
-/// Fails if the memory cannot be written.
+/// If the memory cannot be written.
 pub(crate) fn fill(
     memory: &Memory,
     offset: u64,
@@ -131,7 +131,7 @@ pub(crate) fn fill(
 /// Poisons `length` bytes at `offset` in `memory`.
 ///
 /// # Errors
-/// Fails if the memory cannot be written.
+/// If the memory cannot be written.
 pub(crate) fn poison(memory: &Memory, offset: u64, length: u64) -> Result<(), CaseFailure> {
     write(memory, offset, length, |_, bytes| bytes.fill(POISON))
 }
@@ -153,8 +153,8 @@ fn write(
     Ok(())
 }
 
-/// Checks each message on arrival, because its receive is then posted again, and the next message may overwrite the
-/// memory.
+/// Checks each message on arrival, because its receive is posted again afterwards, and the next message may overwrite
+/// the memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 
@@ -168,7 +168,7 @@ impl Inspector {
     /// `transfer`, then poisons the memory again.
     ///
     /// # Errors
-    /// Fails if the memory cannot be read or written.
+    /// If the memory cannot be read or written.
     pub fn check_message(
         &mut self,
         memory: &Memory,

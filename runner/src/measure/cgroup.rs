@@ -1,4 +1,4 @@
-//! CPU throttling of this process's cgroup. Reads `/proc/self/cgroup` and `cpu.stat`.
+//! CPU throttling in this process's cgroup. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
 //! cgroup v2 reports throttled time in microseconds (`throttled_usec`), cgroup v1 in nanoseconds (`throttled_time`).
 //! Inside a container, the container's own cgroup is often mounted as the root, regardless of the path in

@@ -12,7 +12,7 @@ use crate::topology::SystemRoots;
 /// Checks that `bytes` bytes of ordinary pages are available.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the cgroup has less available memory.
+/// Returns `Unavailable` if the machine or the cgroup has less available memory.
 pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
     check_on(&SystemRoots::default(), kind, bytes)
 }
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_either_version_of_cgroups_applies() {
+    fn limit_of_either_cgroup_version_applies() {
         let plenty = ("proc/meminfo", "MemAvailable:   8 kB\n");
         let v1 = [
             plenty,

@@ -9,7 +9,7 @@ use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
 /// numbered.
 ///
 /// # Errors
-/// `Unavailable` if there is no driver, the device does not exist, or the device has too little memory.
+/// Returns `Unavailable` if there is no driver, the device does not exist, or the device has too little memory.
 pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::Cuda,
@@ -32,7 +32,7 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
 /// Makes the context of the memory current on the calling thread.
 ///
 /// # Errors
-/// `Copy` if the driver fails.
+/// Returns `Copy` if the driver fails.
 pub(super) fn make_current(memory: &DeviceMemory) -> Result<(), MemoryError> {
     memory
         .make_current()
@@ -42,7 +42,7 @@ pub(super) fn make_current(memory: &DeviceMemory) -> Result<(), MemoryError> {
 /// Sets every byte.
 ///
 /// # Errors
-/// `Copy` if the driver fails.
+/// Returns `Copy` if the driver fails.
 pub(super) fn fill(memory: &DeviceMemory, value: u8) -> Result<(), MemoryError> {
     memory.fill(value).map_err(|failure| copy_error("fill", &failure))
 }
@@ -50,7 +50,7 @@ pub(super) fn fill(memory: &DeviceMemory, value: u8) -> Result<(), MemoryError> 
 /// Copies `bytes` to `offset`.
 ///
 /// # Errors
-/// `Copy` if the driver fails.
+/// Returns `Copy` if the driver fails.
 pub(super) fn write_from(memory: &DeviceMemory, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
     memory
         .write_from(offset, bytes)
@@ -60,7 +60,7 @@ pub(super) fn write_from(memory: &DeviceMemory, offset: usize, bytes: &[u8]) -> 
 /// Copies the bytes at `offset` into `bytes`.
 ///
 /// # Errors
-/// `Copy` if the driver fails.
+/// Returns `Copy` if the driver fails.
 pub(super) fn read_into(memory: &DeviceMemory, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
     memory
         .read_into(offset, bytes)

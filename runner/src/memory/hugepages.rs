@@ -17,8 +17,8 @@ const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 /// Allocates private huge pages of this process.
 ///
 /// # Errors
-/// `Unavailable` if the pool has too few pages, the cgroup may not use them, or `/proc/self/smaps` shows a different
-/// page size.
+/// Returns `Unavailable` if the pool has too few pages, the cgroup may not use them, or `/proc/self/smaps` shows a
+/// different page size.
 pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::HugePages,
@@ -39,7 +39,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     }
 }
 
-/// State of the kernel's pool. Fields are `None` if the kernel has no pool for this page size.
+/// State of the kernel's huge-page pool. The fields are `None` if the kernel has no pool for this page size.
 struct Pool {
     total: Option<u64>,
     free: Option<u64>,

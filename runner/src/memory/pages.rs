@@ -18,7 +18,7 @@ use super::ffi::mapping::{Mapping, Pages};
 /// Allocates private pages of this process.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the cgroup has too little memory.
+/// Returns `Unavailable` if the machine or the cgroup has too little memory.
 pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::Heap;
     available::check(kind, bytes)?;
@@ -32,7 +32,7 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
 /// The file is sealed against truncation, so no process can cause a fault in another process that maps it.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the cgroup has too little memory.
+/// Returns `Unavailable` if the machine or the cgroup has too little memory.
 pub(crate) fn allocate_shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
     available::check(kind, bytes)?;
@@ -58,8 +58,8 @@ pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
     Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populate)
 }
 
-/// Maps a file of another process without populating it. An access beyond the end of a file would raise a fatal signal,
-/// so its length is checked; the files of [`allocate_shared`] cannot shrink.
+/// Maps a file of another process without populating it. An access beyond the end of a file would raise SIGBUS, so the
+/// length of the file is checked. A file of [`allocate_shared`] cannot shrink afterwards.
 pub(super) fn map_existing(file: &File, bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::SharedMemory;
     let mapped = || {

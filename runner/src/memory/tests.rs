@@ -1,4 +1,4 @@
-//! Tests of every kind of memory that this machine supports, and of the errors for unavailable kinds.
+//! Tests of every kind of memory that this machine supports, and of the errors for the other kinds.
 
 mod gpu;
 mod machine;

@@ -14,7 +14,8 @@ const MAX_DOMAIN_BYTES: usize = 64;
 
 /// Maximum number of protocols in a record: those with the largest counts.
 const MAX_PROTOCOLS: usize = 24;
-/// Maximum length of a text of a protocol, in bytes. 24 protocols of maximum length occupy less than a record line.
+/// Maximum length of a text that describes a protocol, in bytes. 24 protocols of maximum length occupy less than a
+/// record line.
 const MAX_PROTOCOL_TEXT_BYTES: usize = 160;
 
 /// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces, because
@@ -78,7 +79,7 @@ fn shorten_message(failure: &mut CaseFailure) {
 /// Encodes `record` as a line, shortened to the line limit if necessary. Also returns a description of each reduction.
 ///
 /// # Errors
-/// The record cannot be shortened to the line limit, or cannot be serialized.
+/// If the record cannot be shortened to the line limit or cannot be serialized.
 pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
     let mut reductions = Vec::new();
     let mut line = chain.line(&record);

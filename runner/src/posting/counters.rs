@@ -28,8 +28,8 @@ pub fn clear(counters: &mut PostingCounters) {
     };
 }
 
-/// Counters of a thread that uses the rails of the group with index `group`. Zeros are inserted for the rails of the
-/// preceding groups, which the thread does not use.
+/// Counters of a thread that uses the rails of group `group`. Zeros are inserted for the rails of the preceding groups,
+/// which the thread does not use.
 pub fn in_group(counters: PostingCounters, group: usize) -> PostingCounters {
     let after_others = |values: Vec<u64>| {
         let mut all = vec![0; values.len() * group];

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_verbs_name_its_calls() {
+    fn verbs_lines_name_the_verbs_calls() {
         assert_eq!(
             lines(
                 &counters_with(4, 1, 2),

@@ -27,7 +27,7 @@ impl Admission {
     /// Checks that the sender of `hello` belongs to this attempt. Does not check whether the rank has already joined.
     ///
     /// # Errors
-    /// The reason for rejecting the sender.
+    /// Returns the reason for rejecting the sender.
     pub fn check(&self, hello: &Envelope<WorkerHello>) -> Result<(), Rejection> {
         let theirs = &hello.identity;
         let ours = &self.identity;

@@ -159,7 +159,7 @@ pub fn wait_for_peers(
 /// Admits the only peer of an attempt with two workers over `reader`, a connection that is already open.
 ///
 /// # Errors
-/// The failure of the attempt if the peer is rejected. The peer is notified.
+/// Returns the failure of the attempt if the peer is rejected. The peer is notified.
 pub(crate) fn admit_connected(
     mut reader: FrameReader<TcpStream>,
     identity: &AttemptIdentity,

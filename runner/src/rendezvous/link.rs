@@ -85,7 +85,7 @@ pub fn split(
 }
 
 impl LinkSender {
-    /// Address of this worker on the connection; `None` if the socket has none any more.
+    /// Address of this worker on the connection; `None` if the socket no longer has an address.
     pub fn local_address(&self) -> Option<IpAddr> {
         Some(self.stream.local_addr().ok()?.ip().to_canonical())
     }

@@ -70,11 +70,11 @@ pub enum HelloResponse {
 pub struct WorkerCpus {
     /// CPU numbers; empty if the kernel does not report them.
     pub cpus: Vec<u32>,
-    /// Number of workers whose CPUs overlap with those of this worker, including this worker.
+    /// Number of workers whose CPUs overlap with the CPUs of this worker, including this worker.
     pub overlapping_workers: u32,
 }
 
-/// Reason why a connection is rejected at the rendezvous.
+/// Reason why the rendezvous rejects a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rejection {
     /// The protocol version differs.
@@ -128,7 +128,8 @@ pub enum Command {
     Prepare(CaseOrder),
     /// Run the prepared case. The worker sends [`Report::Done`].
     Go,
-    /// Command for the flows of a running case that the coordinator controls. A worker without such a case ignores it.
+    /// Command for the flows of a running case that the coordinator controls. A worker that runs no such case ignores
+    /// the command.
     Flows(FlowCommand),
     /// Stop the instruments. The worker sends [`Report::RoundEnded`].
     CloseRound,
@@ -192,15 +193,15 @@ pub enum FlowPhase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Case number. Only cases that run at the same time on different pairs have the same number. The number prevents
-    /// late messages from a failed case from being attributed to this case.
+    /// Case number. Only cases that run concurrently on different pairs have the same number. The number prevents late
+    /// messages from a failed case from being attributed to this case.
     pub number: u32,
     /// Index of the arm.
     pub arm: u32,
-    /// Flows of the worker, which run at the same time. With the many-to-many pattern, a flow has the same index in every
+    /// Flows of the worker, which run concurrently. With the many-to-many pattern, a flow has the same index in every
     /// case.
     pub flows: Vec<FlowOrder>,
-    /// Whether the coordinator opens and ends the windows of the flows with [`FlowCommand`]s.
+    /// Whether the coordinator opens and closes the windows of the flows with [`FlowCommand`]s.
     pub is_simultaneous: bool,
     /// Index of the scenario.
     pub scenario: u32,
@@ -238,10 +239,10 @@ pub enum Report {
     Ready(Result<(), CaseFailure>),
     /// The flows of the running case have reached a phase. Only sent if the coordinator controls the flows.
     Reached(FlowPhase),
-    /// Result of this side of a case or probe.
+    /// Result of a case or probe on this side.
     Done {
-        /// Result of this side of each flow, in the order of the flows. A probe has one result. If the instrument failed,
-        /// there is a single result for all flows.
+        /// Result of each flow on this side, in the order of the flows. A probe has one result. If the instrument
+        /// failed, there is a single result for all flows.
         results: Vec<Result<SideResult, CaseFailure>>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,

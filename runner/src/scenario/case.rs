@@ -77,7 +77,7 @@ pub enum SideOutcome {
     Checked(IntegrityReport),
 }
 
-/// Whether payload arrives in the memory of the side with the role of `case`.
+/// Whether payload arrives in the memory of this side, whose role is in `case`.
 pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
     let (workload, role) = (&case.scenario.workload, case.role);
     match workload {

@@ -79,7 +79,8 @@ pub struct ThreadMeasurement {
     /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
     /// many-to-many pattern.
     pub window: Option<ThreadWindow>,
-    /// Latencies of the reads that follow the writes, which `recorder` does not contain; `None` without such reads.
+    /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
+    /// these latencies.
     pub read_backs: Option<Recorder>,
     /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
     pub first_burst_nanos: Option<u64>,
@@ -123,7 +124,7 @@ pub struct CallMeasurement {
 pub struct ThreadReport {
     /// Measurement and posting counters; `None` if this side does not post.
     pub measurement: Option<(ThreadMeasurement, PostingCounters)>,
-    /// Whether the thread ran on a CPU other than the one it is pinned to.
+    /// Whether the thread ran on a CPU other than the one that it is pinned to.
     pub migrated: bool,
     /// Resource usage of the process. Only thread 0 reports it.
     pub side: Option<SideReport>,
@@ -208,13 +209,13 @@ pub fn measure<T: Transport>(
     engine.synchronize()?;
     work.warm_up(engine)?;
     engine.wait_for_local_completions()?;
-    engine.gate.arrive_warm();
+    engine.gate.mark_warm();
     let window = open_window(engine, work, side)?;
     engine.posting.start_window();
     let cpu_before = cpu::current();
     let mut measurement = work.run(engine)?;
     let cpu_after = cpu::current();
-    engine.gate.arrive_done();
+    engine.gate.mark_done();
     let counters = engine.posting.counters().clone();
     let side = close_window(engine, work, side, window)?;
     if let Some(measurement) = &mut measurement {
@@ -251,7 +252,7 @@ fn open_window<T: Transport>(
             })?;
             // If both sides post, the counters are read before `START` is sent, because the target starts posting as
             // soon as its window is open. Otherwise, `START` is sent first, so that both sides wait for their counters
-            // at the same time. This is safe because the target sends no data before it receives some.
+            // concurrently. This is safe because the target sends no data before it has received data.
             if side.bidirectional {
                 before = take_reading(engine, work, side)?;
                 engine.signal(Signal::Start)?;

@@ -1,4 +1,4 @@
-//! Lets the coordinator control the flows of this worker, which run at the same time as those of other workers.
+//! Lets the coordinator control the flows of this worker, which run concurrently with the flows of other workers.
 
 use std::os::fd::BorrowedFd;
 
@@ -60,7 +60,7 @@ pub(super) fn conduct<'a>(
     result
 }
 
-/// Makes the threads of all flows stop, because of a failure outside of them.
+/// Makes the threads of all flows stop because of a failure outside the flows.
 fn abandon<'a>(gates: impl Iterator<Item = &'a Gate>) {
     for gate in gates {
         gate.fail(FailureReason::Interrupted);

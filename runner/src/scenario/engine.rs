@@ -92,7 +92,7 @@ impl<T: Transport> Engine<'_, T> {
     /// messages.
     ///
     /// # Errors
-    /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.
+    /// If the deadline of the case has passed, another thread has failed, or the library cannot wait.
     #[inline]
     pub fn idle(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
         let unfinished =
@@ -104,7 +104,7 @@ impl<T: Transport> Engine<'_, T> {
     /// thread sleeps in the library; in the mode `Yield`, it sleeps in short steps.
     ///
     /// # Errors
-    /// The errors of [`Engine::idle`].
+    /// Returns the errors of [`Engine::idle`].
     pub fn idle_until(&mut self, activity: &'static str, due: u64) -> Result<(), CaseFailure> {
         let expired = self
             .waiting

@@ -1,8 +1,8 @@
 //! Transfers one at a time, each followed by a flush of the endpoint if the library has flushes.
 //!
-//! A sample begins before the transfer is posted. It ends when the transfer is complete, as for other transfers, and its
-//! flush has also completed. The duration of the flush counts from the local completion of the transfer, which only
-//! allows the application to reuse the memory.
+//! A sample begins before the transfer is posted. It ends when the transfer is complete, as for other transfers, and
+//! its flush has also completed. The duration of the flush is measured from the local completion of the transfer. This
+//! completion means only that the application may reuse the memory.
 
 use crds::record::CaseFailure;
 

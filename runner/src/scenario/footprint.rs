@@ -107,7 +107,7 @@ impl<T: Transport> Work<T> for Distributor {
     fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let started = HostAndConsumers::start(&self.workload, self.channel, self.bytes)?;
         let started = self.started.insert(started);
-        // The allocator of a consumer keeps the memory of its first messages for later ones.
+        // The allocator of a consumer keeps the memory of the first messages and reuses it for later ones.
         for consumer in &mut started.consumers {
             consumer.hold(started.tensor.payload())?;
         }
@@ -176,15 +176,15 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
     check_available(copies * bytes + consumers * EXTENSION_BYTES, &purpose)
 }
 
-/// The integrity pass: passes the tensor to one consumer, as a measured case does, which checks every byte of what it keeps.
-/// Returns the report of the initiator, and the evidence of sharing.
+/// The integrity pass: passes the tensor to one consumer, as in a measured case, and the consumer checks every byte
+/// that it keeps. Returns the report of the initiator, and the evidence of sharing.
 pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFailure> {
     let (channel, bytes) = (case.arm.channel, case.size_bytes);
     check_memory(channel, bytes, 1)?;
     let plan = plan(channel, bytes);
     let seed = data_seed(case.seed, Role::Initiator, 0);
     let mut tensor = Arguments::allocate(plan.passing, bytes)?;
-    // Filling a large tensor takes long, and is not part of its distribution.
+    // Filling a large tensor takes a long time and is not part of its distribution.
     tensor.fill(seed, 0)?;
     let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, limit)?;
     for transfer in 0..samples(bytes) {

@@ -35,7 +35,7 @@ impl Gate {
     }
 
     /// Records that the warm-up of the calling thread has drained.
-    pub fn arrive_warm(&self) {
+    pub fn mark_warm(&self) {
         self.warm.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -56,7 +56,7 @@ impl Gate {
     }
 
     /// Records that transfers of the calling thread have completed, and that it continues to post.
-    pub fn arrive_active(&self) {
+    pub fn mark_active(&self) {
         self.active.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -67,7 +67,7 @@ impl Gate {
     }
 
     /// Records that the window of the calling thread has closed, and that it continues to post.
-    pub fn arrive_measured(&self) {
+    pub fn mark_measured(&self) {
         self.measured.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -78,7 +78,7 @@ impl Gate {
     }
 
     /// Records that the calling thread has posted and drained all its operations.
-    pub fn arrive_done(&self) {
+    pub fn mark_done(&self) {
         self.done.fetch_add(1, Ordering::AcqRel);
     }
 

@@ -48,8 +48,8 @@ impl Geometry {
         } else {
             layout::window(&scenario.workload)
         };
-        // As in common benchmark tools, all messages of a ping-pong or of calls use the same memory, so that it stays in the cache.
-        // Transfers do so only on request.
+        // As in common benchmark tools, all messages of a ping-pong or of calls use the same memory, so that it stays
+        // in the cache. Transfers use the same memory only on request.
         let single_slot = !checked && (shared || !matches!(scenario.workload, Workload::Transfer(_)));
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);

@@ -30,7 +30,7 @@ pub struct Inbox {
     pub prepared: u64,
     /// Number of groups that the other side has posted.
     pub posted: u64,
-    /// Number of replies to calls that had no payload.
+    /// Number of call replies without payload.
     pub call_replies: u64,
     /// Number of requests for a reading of this side's clock.
     pub clock_requests: u64,
@@ -42,7 +42,7 @@ pub struct Inbox {
     pub version_posts: u64,
     /// Whether the trainer will publish no further version.
     pub serving_ended: bool,
-    /// Number of posts that the worker has sent until its last step; `None` before its last step.
+    /// Number of posts that the worker had sent by its last step; `None` before its last step.
     pub steps_ended: Option<u64>,
     /// Whether the publication times are in the memory of this side.
     pub table_ready: bool,

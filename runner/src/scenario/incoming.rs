@@ -31,7 +31,7 @@ pub struct Incoming {
     credit_every: u64,
     /// Number of transfers that the last credit confirmed.
     credited: u64,
-    /// Total number of arrived transfers at which a credit that the peer requested is due.
+    /// Total number of arrived transfers at which the credit that the peer requested becomes due.
     requested: u64,
 }
 
@@ -52,7 +52,8 @@ impl Incoming {
         }
     }
 
-    /// Makes a credit due for every transfer, so that the time of a credit shows when its transfer arrived.
+    /// Makes a credit due for every transfer, so that the time at which a credit arrives shows when its transfer
+    /// arrived.
     pub fn with_credit_for_each_transfer(self) -> Self {
         let credit_every = self.credit_every.min(1);
         Self { credit_every, ..self }
@@ -62,7 +63,7 @@ impl Incoming {
     /// from the start of the case.
     ///
     /// # Errors
-    /// Fails if the chunk has already arrived or cannot belong to this case.
+    /// If the chunk has already arrived or cannot belong to this case.
     #[inline]
     pub fn record_chunk(&mut self, chunk: u32, transfer: u64) -> Result<u64, ArrivalError> {
         let ahead = transfer.wrapping_sub(self.arrived) & VALUE_MASK;

@@ -1,5 +1,5 @@
-//! Common parts of the scenarios with processes on the machine of the initiator: calls outside the transport of the arm, and
-//! memory footprints. The target makes no calls and sleeps.
+//! Parts shared by the scenarios that run processes on the machine of the initiator: calls outside the transport of the
+//! arm, and memory footprints. The target makes no calls and sleeps.
 
 mod check;
 
@@ -38,7 +38,8 @@ impl<T: Transport> Work<T> for IdleSide {
     }
 }
 
-/// Serves the peer until `until` returns true, and sleeps between polls, so that host and extension have the CPUs.
+/// Serves the peer until `until` returns true, and sleeps between polls, so that the CPUs are available to host and
+/// extension.
 pub(super) fn wait_asleep<T: Transport>(
     engine: &mut Engine<'_, T>,
     activity: &'static str,

@@ -98,7 +98,7 @@ impl Outgoing {
         self.completed
     }
 
-    /// Latest time at which a transfer was posted or completed. Approximates the current time without reading the
+    /// Latest time at which a transfer was posted or completed. This approximates the current time without reading the
     /// clock.
     #[inline]
     pub fn latest(&self) -> u64 {

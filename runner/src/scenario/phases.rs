@@ -1,4 +1,4 @@
-//! Phases of the flows of this worker, which are measured at the same time as the flows of other workers. The measuring
+//! Phases of the flows of this worker, which are measured concurrently with the flows of other workers. The measuring
 //! threads and the thread that communicates with the coordinator share this state; a measuring thread only accesses
 //! atomics, except when it enters a phase.
 
@@ -35,7 +35,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Creates the phases of `threads` threads, of which the first `posters` post.
+    /// Creates the phases of `threads` threads. The first `posters` threads post; the others do not.
     ///
     /// # Errors
     /// If the system cannot create an event file descriptor.
@@ -54,25 +54,25 @@ impl Phases {
     }
 
     /// Records that the calling thread is ready to post.
-    pub fn arrive_ready(&self) {
+    pub fn mark_ready(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
         self.wake();
     }
 
     /// Records that transfers of the calling thread have completed, and that it continues to post.
-    pub fn arrive_active(&self) {
+    pub fn mark_active(&self) {
         self.active.fetch_add(1, Ordering::AcqRel);
         self.wake();
     }
 
     /// Records that the window of the calling thread has closed, and that it continues to post.
-    pub fn arrive_measured(&self) {
+    pub fn mark_measured(&self) {
         self.measured.fetch_add(1, Ordering::AcqRel);
         self.wake();
     }
 
     /// Records that the calling thread has ended, and whether it failed.
-    pub fn arrive_ended(&self, failed: bool) {
+    pub fn mark_ended(&self, failed: bool) {
         if failed {
             self.failed.store(true, Ordering::Release);
         }
@@ -154,27 +154,27 @@ mod tests {
     fn a_phase_is_reached_when_the_last_thread_enters_it() {
         let phases = Phases::new(2, 2).unwrap();
         assert_eq!(phases.reached_phase(), None);
-        phases.arrive_ready();
+        phases.mark_ready();
         assert_eq!(phases.reached_phase(), None);
-        phases.arrive_ready();
+        phases.mark_ready();
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Ready));
         assert!(!phases.may_start());
         phases.apply(FlowCommand::Start);
-        phases.arrive_active();
+        phases.mark_active();
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Ready));
-        phases.arrive_active();
+        phases.mark_active();
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Active));
         assert!(!phases.may_measure());
         phases.apply(FlowCommand::Measure);
-        phases.arrive_measured();
+        phases.mark_measured();
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Active));
-        phases.arrive_measured();
+        phases.mark_measured();
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Measured));
         assert!(!phases.must_finish());
         phases.apply(FlowCommand::Finish);
         assert!(phases.must_finish() && !phases.all_ended());
-        phases.arrive_ended(false);
-        phases.arrive_ended(true);
+        phases.mark_ended(false);
+        phases.mark_ended(true);
         assert!(phases.all_ended());
         assert_eq!(phases.reached_phase(), Some(FlowPhase::Failed));
     }
@@ -195,7 +195,7 @@ mod tests {
         let readable =
             || crate::frame::wait_until_readable(&phases.wake_fd(), std::time::Instant::now()).unwrap();
         assert!(!readable());
-        phases.arrive_active();
+        phases.mark_active();
         assert!(readable());
         phases.clear_wake();
         assert!(!readable());

@@ -1,4 +1,4 @@
-//! Pings: control messages, to each of which the other side replies at its next poll.
+//! Pings are control messages. The other side replies to each of them at its next poll.
 //!
 //! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings that are sent during
 //! transfers use the same endpoint, on the rail of the control messages, so their delay shows how long a small message
@@ -28,7 +28,7 @@ pub struct Pings {
     is_repeating: bool,
     /// Time at which the ping in flight was sent.
     sent_at: Option<u64>,
-    /// Whether the other side's ping has not been answered yet.
+    /// Whether this side still has to answer a ping from the other side.
     owes_reply: bool,
 }
 
@@ -80,7 +80,7 @@ impl PingRecorders {
     pub fn new() -> Self {
         Self {
             idle: Some(Recorder::new(Extent::Iterations(IDLE_PINGS))),
-            // Their number is not known in advance.
+            // The number of these samples is not known in advance.
             loaded: Some(Recorder::new(Extent::DurationNanos(u64::MAX))),
         }
     }
@@ -88,7 +88,7 @@ impl PingRecorders {
     /// Samples pings while neither side sends transfers.
     ///
     /// # Errors
-    /// Fails if a ping cannot be sent, or if its reply does not arrive before the deadline.
+    /// If a ping cannot be sent, or if its reply does not arrive before the deadline.
     pub fn measure_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         for _ in 0..WARMUP_PINGS {
             round_trip(engine)?;
@@ -119,7 +119,7 @@ impl PingRecorders {
     /// Stops sending pings, and waits for the reply to the last one.
     ///
     /// # Errors
-    /// Fails if the reply does not arrive before the deadline.
+    /// If the reply does not arrive before the deadline.
     pub fn stop<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         Self::pause(engine);
         wait_for_reply(engine)?;

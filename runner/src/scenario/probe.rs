@@ -21,8 +21,8 @@ use crate::transport::Transport;
 /// this function.
 ///
 /// # Errors
-/// Fails with `FabricUnreachable` and a list of the rails on which no message arrived within `deadline`, or with the
-/// error from the library.
+/// Returns `FabricUnreachable` with a list of the rails on which no message arrived within `deadline`, or the error
+/// from the library.
 pub fn probe<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     role: Role,
@@ -57,8 +57,8 @@ pub fn probe<T: Transport>(
     let facts = endpoints.facts().clone();
     let polling = endpoints.polling;
     let start = Instant::now();
-    // Each flow of the many-to-many pattern has separate threads. Only the threads of the flow with the peer are
-    // connected to it.
+    // Each flow of the many-to-many pattern has separate threads. Only the threads of the flow with this peer are
+    // connected to the peer.
     let connected = |thread: &EndpointThread<T>| thread.peer(peer_rank).is_some();
     let is_connected = endpoints.threads.iter().any(connected);
     let threads = endpoints.threads.iter_mut().enumerate();

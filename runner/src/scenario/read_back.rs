@@ -1,4 +1,4 @@
-//! Bursts of writes, each followed by a burst of reads of the memory that it has written.
+//! Bursts of writes, each followed by a burst of reads from the same memory.
 //!
 //! A burst begins when all transfers of the previous one are complete. The reads use the slots and the rails of the
 //! writes, so both transfer the same bytes on every rail, in opposite directions.

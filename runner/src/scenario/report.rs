@@ -18,7 +18,7 @@ use crate::transport::CallNames;
 /// `groups` groups, to which the threads are assigned round-robin.
 ///
 /// # Errors
-/// Fails with an internal error if the report of thread 0 is missing.
+/// Returns an internal error if the report of thread 0 is missing.
 pub(super) fn side_report(
     case: &Case<'_>,
     threads: Vec<ThreadReport>,
@@ -111,12 +111,12 @@ fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallRep
     })
 }
 
-/// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the last
-/// completion. `None` if the case is not a flow of the many-to-many pattern.
+/// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the
+/// last completion. Returns `None` if the case is not a flow of the many-to-many pattern.
 ///
 /// Every thread posts before, during and after its own window, so the rate of the flow is the sum of the rates of its
-/// threads. The span from the first opening to the last closing is not the time of these transfers: it contains time in
-/// which a thread transferred outside its own window.
+/// threads. The span from the first opening to the last closing is not used, because it includes time in which a thread
+/// transferred data outside its own window.
 fn simultaneous(
     windows: &[ThreadWindow],
     (first_post, last_completion): (u64, u64),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_of_a_flow_is_the_sum_of_the_rates_of_its_threads() {
+    fn flow_rate_is_the_sum_of_its_thread_rates() {
         // Two threads that transfer at the same constant rate, before, during and after their windows.
         let constant = |opened: u64| window(opened, opened + 1_000_000, 100_000);
         for opened in [0, 1, 500_000, 1_000_000, 2_500_000] {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn time_outside_the_windows_is_not_part_of_the_rate() {
+    fn rate_excludes_time_outside_the_windows() {
         let found = simultaneous(
             &[window(1_000, 5_000, 7), window(2_000, 6_000, 7)],
             (400, 9_000),

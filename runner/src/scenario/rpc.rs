@@ -4,10 +4,11 @@
 //! calls the other process before it replies. A request contains the payload; a reply contains it if the payload is
 //! echoed, and its length otherwise.
 //!
-//! Over a transport ([`transport`]), host and extension are the initiator and the target of the pair. A message is copied
-//! into registered memory before it is posted, and out of it when it has arrived, as by a library that serializes its
-//! arguments. Over all other channels ([`host`]), the initiator is the host and starts the extension on its machine, before
-//! the warm-up of each case; the target only takes part in the steps of the case, and otherwise sleeps.
+//! Over a transport ([`transport`]), host and extension are the initiator and the target of the pair. A message is
+//! copied into registered memory before it is posted, and out of registered memory when it has arrived, as in a library
+//! that serializes its arguments. Over all other channels ([`host`]), the initiator is the host and starts the
+//! extension on its machine, before the warm-up of each case; the target only takes part in the steps of the case, and
+//! otherwise sleeps.
 
 mod check;
 mod host;

@@ -45,8 +45,8 @@ struct Flow<'a> {
 /// Runs this side of a case.
 ///
 /// # Errors
-/// Fails if the memory of the scenario is unavailable, a post or completion fails, the other side abandons the case or
-/// the deadline passes. The endpoints remain usable for the next case unless a post failed.
+/// If the memory of the scenario is unavailable, a post or completion fails, the other side abandons the case or the
+/// deadline passes. The endpoints remain usable for the next case unless a post failed.
 pub fn run_case<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     case: &Case<'_>,
@@ -58,14 +58,14 @@ pub fn run_case<T: Transport>(
     })
 }
 
-/// Runs this side of several cases at the same time, each with the peer of one flow, and returns their reports in the
-/// same order. All cases have the same scenario and the same role. The position of a case is the index of its flow on
-/// this worker.
+/// Runs this side of several cases concurrently, each with the peer of one flow, and returns their reports in the same
+/// order. All cases have the same scenario and the same role. The position of a case is the index of its flow on this
+/// worker.
 ///
 /// With a `conductor`, the coordinator determines when the windows open and when the flows end.
 ///
-/// The report of a case contains the same errors as that of [`run_case`]. If the connection to the coordinator fails, all
-/// cases fail.
+/// The report of a case contains the same errors as the result of [`run_case`]. If the connection to the coordinator
+/// fails, all cases fail.
 pub fn run_flows<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
@@ -191,7 +191,7 @@ fn run_together<T: Transport>(
                 started.map_err(|error| {
                     flow.gate.fail(FailureReason::Internal);
                     if let Some(phases) = side.phases {
-                        phases.arrive_ended(true);
+                        phases.mark_ended(true);
                     }
                     internal(format!("failed to start a measuring thread: {error}"))
                 })
@@ -230,8 +230,8 @@ fn run_together<T: Transport>(
     Ok(reports)
 }
 
-/// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran in this
-/// process at the same time.
+/// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran concurrently
+/// in this process.
 fn case_report(
     flow: &Flow<'_>,
     outcomes: Vec<ThreadOutcome>,
@@ -304,7 +304,7 @@ struct EndOfThread<'a> {
 impl Drop for EndOfThread<'_> {
     fn drop(&mut self) {
         if let Some(phases) = self.phases {
-            phases.arrive_ended(self.failed);
+            phases.mark_ended(self.failed);
         }
     }
 }
@@ -343,7 +343,7 @@ fn run_engine<T: Transport>(
     };
     let outcome = run_pass(&mut engine, setup, side);
     if let Err(error) = &outcome {
-        // A thread that stops because of another one tells its peer the cause.
+        // A thread that stops because another thread failed notifies its peer of the original cause.
         let cause = gate.fail(error.reason);
         if engine.inbox.aborted.is_none() {
             engine.abort(cause);

@@ -1,18 +1,19 @@
-//! Transfers whose rates count only while others transfer at the same time: the flows of the many-to-many pattern, and
-//! the two directions of a bidirectional transfer.
+//! Transfers whose rates are measured only while others also transfer: the flows of the many-to-many pattern, and the
+//! two directions of a bidirectional transfer.
 //!
-//! The rate of such transfers depends on the others that share their links. A thread therefore posts without a pause from
-//! before the first window opens until after the last one has closed:
+//! The rate of such a transfer depends on the other transfers that share its links. A thread therefore posts without a
+//! pause from before the first window opens until after the last one has closed:
 //!
 //! 1. It posts until a transfer has completed, and reports that it is active.
-//! 2. When all threads are active, the windows may open. A window opens at the first completion after that, and closes at
-//!    the first completion after the duration, or at the last one of the number of transfers, of the scenario. Rates are
-//!    computed between completions, so that the transfers in flight at both ends of the window do not matter.
+//! 2. When all threads are active, the windows may open. A window opens at the first completion after that. It closes
+//!    at the first completion after the duration of the scenario, or at the completion that reaches the scenario's
+//!    number of transfers. Rates are computed between completions, so that the transfers in flight at both ends of the
+//!    window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first one, it waits until both
-//! sides of all flows have read their counters, so that those of every flow include the transfers of all flows that use
-//! the same interface. The two sides of a bidirectional transfer signal the ends of the phases to each other.
+//! sides of all flows have read their counters, so that the counters of every flow include the transfers of all flows
+//! that use the same interface. The two sides of a bidirectional transfer signal the ends of the phases to each other.
 //!
 //! A sample belongs to the window in which its transfer completes. Windows that are open on different machines need no
 //! common clock: each is within the time in which all threads are active.
@@ -54,7 +55,7 @@ enum Coordination<'a> {
     Sides(Announced),
 }
 
-/// What a thread has signalled to its peer.
+/// Phases that a thread has signalled to its peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Announced {
     active: bool,
@@ -63,18 +64,18 @@ struct Announced {
 
 impl Coordination<'_> {
     /// Records that transfers of the calling thread have completed, and that it continues to post.
-    fn arrive_active<T: Transport>(&self, engine: &Engine<'_, T>) {
+    fn mark_active<T: Transport>(&self, engine: &Engine<'_, T>) {
         match self {
-            Self::Flows(phases) => phases.arrive_active(),
-            Self::Sides(_) => engine.gate.arrive_active(),
+            Self::Flows(phases) => phases.mark_active(),
+            Self::Sides(_) => engine.gate.mark_active(),
         }
     }
 
     /// Records that the window of the calling thread has closed, and that it continues to post.
-    fn arrive_measured<T: Transport>(&self, engine: &Engine<'_, T>) {
+    fn mark_measured<T: Transport>(&self, engine: &Engine<'_, T>) {
         match self {
-            Self::Flows(phases) => phases.arrive_measured(),
-            Self::Sides(_) => engine.gate.arrive_measured(),
+            Self::Flows(phases) => phases.mark_measured(),
+            Self::Sides(_) => engine.gate.mark_measured(),
         }
     }
 
@@ -146,7 +147,7 @@ impl<'a> SimultaneousPoster<'a> {
     /// Creates the work of one thread of a flow, and allocates the memory for its samples.
     ///
     /// # Errors
-    /// If the workload does not last for a duration.
+    /// If the extent of the workload is not a duration.
     pub fn of_flow(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
         if !matches!(workload.measured, Extent::DurationNanos(_)) {
             let message = "the flows of the many-to-many pattern need a duration".to_owned();
@@ -190,7 +191,7 @@ impl<'a> SimultaneousPoster<'a> {
         }
     }
 
-    /// State after transfers have completed, the last one at `now`; `completed` transfers have completed so far.
+    /// State after transfers have completed, the last of them at `now`. `completed` transfers have completed so far.
     fn after_completion<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -200,7 +201,7 @@ impl<'a> SimultaneousPoster<'a> {
         let completed = engine.outgoing.completed();
         match state {
             State::Starting => {
-                self.coordination.arrive_active(engine);
+                self.coordination.mark_active(engine);
                 State::Active
             }
             State::Active if self.coordination.may_measure(engine) => {
@@ -222,7 +223,7 @@ impl<'a> SimultaneousPoster<'a> {
                     if self.pings.is_some() {
                         PingRecorders::pause(engine);
                     }
-                    self.coordination.arrive_measured(engine);
+                    self.coordination.mark_measured(engine);
                     State::Closed(ThreadWindow {
                         opened,
                         closed: now,
@@ -244,7 +245,7 @@ impl<'a> SimultaneousPoster<'a> {
             self.coordination.announce(engine)?;
             if !draining && self.coordination.must_finish(engine) {
                 draining = true;
-                // In a window of 1, a credit is due for every transfer without a request.
+                // In a window of 1, a credit is due for every transfer even without a request.
                 let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
                 if is_due_on_request && engine.outgoing.in_flight() > 0 {
                     engine.request_credit()?;
@@ -283,8 +284,8 @@ impl<'a> SimultaneousPoster<'a> {
 }
 
 /// Number of operations in a window that is `nanos` long and in which `completed` operations have completed, if it ends
-/// now; `None` if it continues. The completions of a poll have the same time, so the last one that counts may be followed
-/// by others at the end of the window, whose samples are not recorded.
+/// now; `None` if it continues. The completions of a poll have the same time, so the last completion that counts may be
+/// followed by others at the end of the window. The samples of those others are not recorded.
 fn operations_at_end(measured: Extent, nanos: u64, completed: u64) -> Option<u64> {
     match measured {
         Extent::DurationNanos(duration) => (nanos >= duration).then_some(completed),
@@ -306,7 +307,7 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         if let Coordination::Flows(phases) = self.coordination {
-            phases.arrive_ready();
+            phases.mark_ready();
             // A sleeping thread would not notice the command, because no completion wakes it.
             engine.awake = true;
             engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;

@@ -10,11 +10,11 @@
 //! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
 //!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
 //!   next credit, which lasts up to half a window of transfers. With a window of 1, every transfer is timed
-//!   individually. In a larger window, the side that posts requests a final credit at the end, which is the last
-//!   message of the timed region.
+//!   individually. With a larger window, the side that posts requests a final credit at the end. This credit is the
+//!   last message of the timed region.
 //!
-//! A workload can request a flush after each transfer ([`flushed`]), and reads of the memory that each burst of writes has
-//! written ([`read_back`]).
+//! A workload can request a flush after each transfer ([`flushed`]), and it can request reads of the written memory
+//! after each burst of writes ([`read_back`]).
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
 //! thread. In a closed loop, both directions of a bidirectional transfer have windows in which both transfer
@@ -109,8 +109,8 @@ pub(crate) fn run_transfers<T: Transport>(
             let burst = budget.available(engine.geometry.batch, engine.outgoing.latest());
             if burst == 0 {
                 draining = true;
-                // In a window of 1, a credit is due for every transfer without a request. A request could overtake the
-                // check of a large message whose receive shares memory with the receive of the request.
+                // In a window of 1, a credit is due for every transfer even without a request. A request could overtake
+                // the check of a large message whose receive shares memory with the receive of the request.
                 let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
                 if is_due_on_request && engine.outgoing.in_flight() > 0 {
                     engine.request_credit()?;

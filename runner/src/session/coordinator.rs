@@ -26,15 +26,15 @@ pub struct Coordinator<'a, W> {
     assignment: &'a Assignment,
     gang: Gang,
     stream: RecordWriter<W>,
-    /// Pairs that run each arm, in steps of pairs that run at the same time.
+    /// Pairs that run each arm, divided into steps. The pairs of a step run concurrently.
     steps: Vec<Vec<Pair>>,
-    /// The same pairs in steps of disjoint pairs.
+    /// The same pairs, divided into steps of disjoint pairs.
     disjoint_steps: Vec<Vec<Pair>>,
     endpoints: EndpointLog,
     unreachable: UnreachablePairs,
     blocks: u32,
     operation_counts: OperationCounts,
-    /// Number of the current case; pairs that run at the same time have the same number.
+    /// Number of the current case; pairs that run concurrently have the same number.
     cases: u32,
 }
 

@@ -18,7 +18,7 @@ pub struct OperationCounts {
 }
 
 impl OperationCounts {
-    /// Creates the counts, starting with those from earlier legs and attempts.
+    /// Creates the counts, starting with the counts from earlier legs and attempts.
     pub fn new(assignment: &Assignment) -> Self {
         let counts = assignment.operation_counts.iter();
         Self {

@@ -42,7 +42,7 @@ pub fn complete_rail_facts(rails: &mut [RailFacts], location: Option<&Location>,
 }
 
 /// Device of a rail: the interface in its facts, otherwise the RDMA device or interface after which its domain is named
-/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has its address.
+/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has the address of the rail.
 fn find_device(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
     let named = |name: &str| Device::named(name, roots);
     if let Some(interface) = &rail.interface {

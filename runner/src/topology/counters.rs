@@ -31,7 +31,7 @@ struct Counters {
     operations: Option<TrafficBytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
-    /// Packets of a software RDMA device; `None` for other interfaces.
+    /// Packet counts of a software RDMA device; `None` for other interfaces.
     software: Option<SoftwareDevice>,
 }
 

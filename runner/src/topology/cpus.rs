@@ -10,8 +10,8 @@ use super::Device;
 /// Reorders `cpus` so that the CPUs on the NUMA nodes of `nics` come first; the order is otherwise unchanged. `nics`
 /// must be in the order of the rails that use them, and `on_node` returns the CPUs of a node.
 ///
-/// If the NICs are on several nodes, the nodes are ordered by their number of NICs, largest first, and nodes with the
-/// same number by the first rail that uses them. NICs whose node is unknown have no effect.
+/// If the NICs are on several nodes, the nodes are ordered by their number of NICs, largest first. Nodes with the same
+/// number of NICs are ordered by the first rail that uses them. NICs whose node is unknown have no effect.
 pub fn nearest_cpus(cpus: &[u32], nics: &[Device], on_node: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let used: Vec<u32> = nics.iter().filter_map(|nic| nic.numa_node).collect();
     let mut nodes: Vec<u32> = Vec::new();
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpus_on_the_node_of_the_nics_come_first() {
+    fn cpus_near_the_nics_come_first() {
         assert_eq!(first_cpus(&["rdmap16s27", "rdmap32s27"], 3), [0, 1, 2]);
         assert_eq!(first_cpus(&["rdmap160s27"], 3), [24, 25, 26]);
         let second_node: Vec<u32> = (24..48).chain(72..96).collect();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_an_rdma_device_in_software_is_unknown() {
+    fn rate_of_a_software_rdma_device_is_unknown() {
         let tree = Tree::new();
         tree.file("sys/class/infiniband/rxe0/ports/1/rate", "10 Gb/sec (1X FDR10)");
         let device = Device::find(DeviceClass::Rdma, "rxe0", &tree.roots()).unwrap();

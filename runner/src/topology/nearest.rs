@@ -4,8 +4,8 @@
 //! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and
 //! among these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, either because they
 //! are behind one switch or because a virtual machine does not expose its switches. The devices are then divided among
-//! these GPUs in the order of the PCI addresses, and each GPU starts with its own share, so that GPUs that are used at
-//! the same time start with different devices if there are enough devices.
+//! these GPUs in the order of the PCI addresses, and each GPU starts with its own share. GPUs that are used
+//! concurrently therefore start with different devices if there are enough devices.
 
 use super::{Device, Gpu, Machine, PciPath};
 
@@ -79,7 +79,7 @@ fn nearest_names<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
     near.map(|device| device.name.as_str()).collect()
 }
 
-/// Names of the devices that `gpu` starts with: its share of the devices to which other GPUs are equally near.
+/// Names of the devices that `gpu` starts with: its share of the devices that are equally near to other GPUs.
 fn preferred_devices(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
     let own = nearest_names(gpu, devices);
     let sharing: Vec<&PciPath> = machine

@@ -18,8 +18,8 @@
 //! sends after the data. NIXL has no messages with a payload: only the control messages of the scenarios are sent, as
 //! notifications; longer messages are rejected.
 //!
-//! The interface of NIXL does not expose the UCX instance of the UCX backend, so the lanes of its endpoints are unknown,
-//! and so is whether it emulates operations.
+//! The interface of NIXL does not expose the UCX instance of the UCX backend, so it is unknown which lanes its
+//! endpoints have and whether it emulates operations.
 
 mod close;
 mod completion;
@@ -38,7 +38,7 @@ pub use memory::NixlRegion;
 
 use super::turns::RailTurns;
 use super::{
-    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Preparation, Rail, RemoteKey,
+    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, PreparationStats, Rail, RemoteKey,
     RemoteRegion, Transport, TransportError,
 };
 use crate::memory::Memory;
@@ -102,8 +102,8 @@ impl Transport for Nixl {
         posting::prepare(self, post, at_once)
     }
 
-    fn preparation(&self) -> Option<Preparation> {
-        Some(posting::preparation(self))
+    fn preparation_stats(&self) -> Option<PreparationStats> {
+        Some(posting::preparation_stats(self))
     }
 
     #[inline]

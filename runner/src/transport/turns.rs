@@ -2,17 +2,17 @@
 
 use super::{Completion, CompletionKind, Rail, TransportError};
 
-/// Turns of the rails of one transport.
+/// Order in which the rails of one transport are polled.
 #[derive(Debug, Default)]
 pub struct RailTurns {
-    /// Rail that the next poll reads first: the one after the rail that was read last, so that a busy rail does not
+    /// Rail that the next poll reads first: the rail after the one that was read last, so that a busy rail does not
     /// starve the others.
     next: Rail,
     /// Failure that followed successful completions in the same poll. The next poll returns it.
     failure: Option<TransportError>,
 }
 
-/// Completions of one poll, to which the rail whose turn it is adds its own.
+/// Completions of one poll. The rail whose turn it is adds its own completions.
 pub struct RailCompletions<'a> {
     completions: &'a mut [Completion],
     filled: usize,
@@ -23,7 +23,8 @@ impl RailTurns {
     /// Polls each of `rails` once, starting after the last rail of the previous call, until `completions` is full.
     ///
     /// # Errors
-    /// The failure of a rail. If there are completions before it, they are returned, and the next call fails.
+    /// Returns the failure of a rail. If completions precede the failure, this call returns them, and the next call
+    /// fails.
     #[inline]
     pub fn poll<R>(
         &mut self,

@@ -145,8 +145,8 @@ impl<'a> Agent<'a> {
         self.report(&Report::Warning { reason, message })
     }
 
-    /// Address at which other workers reach this one: the local address of its connection to the coordinator. They reach
-    /// the coordinator at the address of the rendezvous.
+    /// Address at which other workers reach this one: the local address of its connection to the coordinator. Other
+    /// workers reach the coordinator at the address of the rendezvous.
     fn host(&self) -> String {
         let own = self.coordinator.local_address();
         own.map_or_else(

@@ -38,7 +38,7 @@ pub struct Instrument {
     tail: Option<Tail>,
     /// Whether the process group has been killed. After that, its ID may be reused.
     killed: bool,
-    /// Declared last, so that it is removed after the process has exited.
+    /// This field is declared last, so that the directory is removed after the process has exited.
     _directory: WorkingDirectory,
 }
 
@@ -55,8 +55,8 @@ pub struct InstrumentExit {
 
 impl Instrument {
     /// Starts this binary as an instrument, with the environment of `process` and in an empty working directory. Its
-    /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches in it; a configuration file that
-    /// UCX finds there is part of the recorded configuration.
+    /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches in this directory. A
+    /// configuration file that UCX finds there is part of the recorded configuration.
     ///
     /// # Errors
     /// If the directory cannot be created, or the process or a thread cannot be started.
@@ -112,7 +112,7 @@ impl Instrument {
         frame::write(&mut self.socket, request, MAX_MESSAGE_BYTES)
     }
 
-    /// Waits up to `grace` for the process to exit, kills the remaining processes in its group and returns its exit
+    /// Waits up to `grace` for the process to exit, kills the remaining processes in its group, and returns its exit
     /// status and output.
     pub fn wait_or_kill(mut self, grace: Duration) -> InstrumentExit {
         let status = process::wait_until(&mut self.child, Instant::now() + grace)
@@ -133,7 +133,7 @@ impl Instrument {
             return;
         }
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // Fails if the group has no processes left.
+            // This call fails if the group has no processes left.
             let _ = kill_process_group(group, Signal::KILL);
         }
         // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not

@@ -23,7 +23,7 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 type Variables = BTreeMap<OsString, OsString>;
 
 /// Returns the complete environment of `process`, which inherits the variables in `inherited`. The environment is
-/// padded to the same size as those of the other processes of `assignment`.
+/// padded to the same size as the environments of the other processes of `assignment`.
 pub(super) fn environment(
     assignment: &Assignment,
     process: &InstrumentProcess,
@@ -42,7 +42,7 @@ pub(super) fn environment(
                 .iter()
                 .map(|(name, value)| (name.into(), value.into())),
         );
-        // The library may need other libraries of its directory, and commands load theirs from it.
+        // The library may need other libraries in its directory, and commands load their libraries from this directory.
         if let Some(directory) = &process.library {
             let mut path = OsString::from(directory);
             if let Some(others) = variables
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_are_searched_in_the_directory_of_the_library_first() {
+    fn dependencies_are_searched_first_in_the_library_directory() {
         let of_library = InstrumentProcess {
             library: Some("/opt/lib".to_owned()),
             ..InstrumentProcess::default()

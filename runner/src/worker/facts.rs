@@ -41,7 +41,7 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
 /// Assigns CPUs to each worker, by rank. Performs no I/O.
 ///
 /// If several workers on the same machine have the same set of CPUs, the set is divided among them, provided that it
-/// contains at least one CPU for each.
+/// contains at least one CPU for each worker.
 pub fn assign_cpus(workers: &[&WorkerHello]) -> Vec<WorkerCpus> {
     workers
         .iter()

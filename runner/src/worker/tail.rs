@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::output::MAX_MESSAGE_BYTES;
 
-/// Number of bytes to store, chosen so that they fit in one warning together with the first line of its message.
+/// Number of bytes to store. They fit in one warning together with the first line of its message.
 const TAIL_BYTES: usize = MAX_MESSAGE_BYTES - 256;
 /// Time to wait for the end of a stream after its process has exited, because a descendant may still have it open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);

@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Directory that is empty when an instrument starts in it. UCX reads `ucx.conf` from the working directory, so it must not
-/// be the one in which the user happened to start the runner.
+/// Directory that is empty when an instrument starts in it. UCX reads `ucx.conf` from the working directory, so this
+/// directory must not be the one in which the user started the runner.
 ///
-/// When this value is dropped, the directory is removed unless the libraries of the instrument have written files to it,
-/// such as logs with a relative path. These files are kept.
+/// When this value is dropped, the directory is removed unless the libraries of the instrument have written files to
+/// it, such as logs with a relative path. In that case, the directory and the files are kept.
 #[derive(Debug)]
 pub(super) struct WorkingDirectory(PathBuf);
 
@@ -16,7 +16,7 @@ impl WorkingDirectory {
     /// Creates the directory in the directory for temporary files.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the directory cannot be created.
     pub(super) fn create() -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("fabricbench-").tempdir()?;
         Ok(Self(directory.keep()))

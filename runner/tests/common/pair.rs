@@ -50,8 +50,8 @@ pub fn scenario(workload: Workload) -> ScenarioAssignment {
 }
 
 impl<T: Transport> Pair<T> {
-    /// Opens and connects two workers for `scenarios`. A transport that uses the network uses 127.0.0.1. `library` is the
-    /// directory of the library; the system's library is used if it is `None`.
+    /// Opens and connects two workers for `scenarios`. A transport that uses the network uses 127.0.0.1. `library` is
+    /// the directory of the library; if it is `None`, the system's library is used.
     pub fn new(
         arm: ArmAssignment,
         scenarios: Vec<ScenarioAssignment>,

@@ -1,4 +1,5 @@
-//! Segments that are found by name in real etcd and Redis servers, and servers that are slow or send invalid answers.
+//! Tests of segments that are found by name in real etcd and Redis servers, and of servers that are slow or send
+//! invalid answers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -290,7 +291,7 @@ fn the_entry_of_a_killed_target_is_rejected_and_expires(kind: Kind) {
     let killed = target(&server, &["--local_segment", "old", "--metadata-ttl", "30"]);
     let port = killed.port();
     killed.stop("KILL");
-    // Another run at the same address does not serve an initiator that expects the old run.
+    // A new run at the same address does not serve an initiator that expects the old run.
     let other = target(&server, &["--local_segment", "new", "--port", &port.to_string()]);
     let refused = initiator(&server, "old");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
@@ -559,7 +560,7 @@ fn trickle(mut stream: TcpStream, head: &[u8]) {
 }
 
 #[test]
-fn a_server_that_trickles_is_named_within_the_timeout() {
+fn a_trickling_server_is_reported_within_the_timeout() {
     // For Redis and for HTTP, this is the beginning of a long answer.
     let string = |stream| trickle(stream, b"$16000\r\n");
     let body = |stream| trickle(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 16000\r\n\r\n");
@@ -594,7 +595,7 @@ fn an_invalid_answer_is_reported() {
         let mut request = [0; 1024];
         let _read = stream.read(&mut request);
         let _written = stream.write_all(b"220 mail.example ESMTP\r\n");
-        // If data is unread when the connection is closed, the client may see a reset instead of the answer.
+        // If the server closes the connection with unread data, the client may see a reset instead of the answer.
         let _sent = stream.shutdown(std::net::Shutdown::Write);
         let _rest = std::io::copy(&mut stream, &mut std::io::sink());
     };

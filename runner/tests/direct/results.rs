@@ -1,4 +1,4 @@
-//! Measurements over the transports that need no device, and the consistency of their results.
+//! Tests of measurements over the transports that need no device, and of the consistency of their results.
 
 use std::env;
 use std::fs;
@@ -296,7 +296,7 @@ fn client_and_server_measure_over_one_connection() {
     );
 }
 
-/// Two network namespaces stand for two machines: each side must use its interface towards the other.
+/// Two network namespaces simulate two machines: each side must use its interface to the other side.
 #[test]
 fn two_machines_use_the_network_between_them() {
     if !can_create_namespaces("two_machines_use_the_network_between_them") {
@@ -334,7 +334,7 @@ fn two_machines_use_the_network_between_them() {
     }
 }
 
-/// The receives of messages of more than a fifth of the memory budget share their memory. Control messages must not
+/// Receives of messages that are larger than a fifth of the memory budget share their memory. Control messages must not
 /// overwrite such a message before it is verified.
 #[test]
 fn large_messages_are_verified() {

@@ -1,4 +1,4 @@
-//! The roles `target` and `initiator`, over 127.0.0.1 and shared memory.
+//! Tests of the roles `target` and `initiator`, over 127.0.0.1 and shared memory.
 
 use std::process::Command;
 
@@ -246,7 +246,7 @@ fn invalid_flags_are_reported_before_the_segment_is_registered() {
 }
 
 #[test]
-fn a_duration_beyond_the_time_limit_of_the_target_is_refused_by_name() {
+fn a_duration_beyond_the_targets_time_limit_is_refused() {
     let short = [
         "--provider",
         "tcp",

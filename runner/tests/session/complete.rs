@@ -98,7 +98,7 @@ fn completes_with_two_workers_over_loopback() {
 /// All arms, pairs and rounds use the same number of operations: the number that the fastest pilot case needs to fill
 /// the window.
 #[test]
-fn pilot_determines_the_number_of_operations_of_all_cases() {
+fn pilot_determines_the_operation_count_of_all_cases() {
     let mut assignment = assignment(3, loopback(), 2);
     for scenario in &mut assignment.scenarios {
         scenario.workload.set_measured(Extent::FillWindow {
@@ -175,7 +175,7 @@ fn completes_with_three_workers_over_libfabric_shm() {
 
 /// Arms with different environments run in separate processes. Each process records its environment.
 #[test]
-fn runs_arms_of_two_environments_in_separate_processes() {
+fn runs_arms_with_different_environments_in_separate_processes() {
     let mut assignment = assignment(2, loopback(), 1);
     let variable = ("FI_TEST_ENVIRONMENT".to_owned(), "second".to_owned());
     assignment.processes.push(InstrumentProcess {

@@ -52,7 +52,7 @@ fn killing_one_of_two_workers_ends_the_attempt_after_the_finished_blocks() {
 #[test]
 fn a_killed_worker_fails_its_pairs_and_at_most_one_block_of_other_pairs() {
     let mut assignment = assignment(3, loopback(), 3);
-    // Long enough that the worker is killed before the deadline passes, but short enough for a test.
+    // The deadline is long enough that the worker is killed before it passes, but short enough for a test.
     assignment.case_deadline_seconds = 5;
     let mut gang = Gang::start(&assignment, 0..3, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));

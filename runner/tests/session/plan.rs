@@ -80,7 +80,7 @@ pub fn libfabric(provider: LibfabricProvider) -> TransportSpec {
 }
 
 /// Replaces the second block of every round with a block of scenario 2, which takes longer than any test. The first
-/// block remains short.
+/// block is not changed.
 pub fn endless(mut assignment: Assignment) -> Assignment {
     assignment.case_deadline_seconds = 120;
     assignment.scenarios.push(ScenarioAssignment {

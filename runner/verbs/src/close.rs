@@ -1,4 +1,4 @@
-//! Reports the calls that were made.
+//! Reports the calls that the transport made.
 
 use crate::Verbs;
 use crate::ffi::Calls;

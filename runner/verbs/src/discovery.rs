@@ -31,7 +31,7 @@ pub(super) struct RailDevice {
 ///
 /// # Errors
 ///
-/// `NoDevice` or `OperationRejected`.
+/// Returns `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), TransportError> {
     let TransportSpec::Verbs(spec) = &config.spec else {
         return Err(refused(
@@ -71,7 +71,8 @@ pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), 
     Ok((spec.clone(), devices))
 }
 
-/// Names of the devices with an active port, in the order in which rails use them: those nearest to the memory first.
+/// Names of the devices with an active port, in the order in which rails use them: the devices nearest to the memory
+/// come first.
 fn usable_devices(config: &OpenConfig) -> Result<Vec<String>, TransportError> {
     let mut names = device_names()?;
     names.sort_unstable();

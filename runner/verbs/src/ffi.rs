@@ -1,5 +1,6 @@
 //! All calls to libibverbs. Everything that this module exports is safe: a [`Rail`] owns its queues and is used by one
-//! thread at a time, and a [`RailRegion`] is memory that is registered with the device of a rail, and keeps it open.
+//! thread at a time, and a [`RailRegion`] is memory that is registered with the device of a rail, and keeps this device
+//! open.
 #![allow(unsafe_code)]
 
 mod completion;

@@ -20,8 +20,8 @@
 //! consumes a receive of its queue pair, so the second queue pair has separate receives without memory, which the
 //! transport posts. The receives of messages are shared by all peers.
 //!
-//! Posts that are not the last of a doorbell batch are chained and passed to the driver together with the last one, in one
-//! call of `ibv_post_send`. Injected posts are inline and have no separate completion.
+//! Posts that are not the last post of a doorbell batch are chained, and passed to the driver together with the last
+//! post in one call of `ibv_post_send`. Injected posts are inline and have no separate completion.
 #![cfg(feature = "verbs")]
 
 mod close;
@@ -54,7 +54,7 @@ use std::time::Duration;
 /// Queue pairs of one arm on one worker.
 pub struct Verbs {
     rails: Vec<ffi::Rail>,
-    /// Rank of this worker, with which its peers select the queue pairs for it.
+    /// Rank of this worker. Its peers use this rank to select the queue pairs for this worker.
     rank: u32,
     /// Index of the source address of each rail in the table of its port.
     gid_indexes: Vec<u8>,

@@ -14,8 +14,8 @@ pub struct VerbsRegion {
 }
 
 impl VerbsRegion {
-    /// Range of the region on one rail; `None` if the rail does not exist, the range extends beyond the region, or it is
-    /// longer than a message can be.
+    /// Range of the region on one rail; `None` if the rail does not exist, the range extends beyond the region, or the
+    /// range is longer than a message can be.
     #[inline]
     pub(super) fn range(&self, rail: usize, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
         self.rails.get(rail)?.range(offset, length)
@@ -43,7 +43,7 @@ impl Region for VerbsRegion {
 ///
 /// # Errors
 ///
-/// `OperationRejected` with the most common cause if the device refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the device refuses the memory.
 pub(super) fn register(transport: &mut Verbs, memory: Arc<Memory>) -> Result<VerbsRegion, TransportError> {
     let registered = transport.rails.iter().enumerate().map(|(number, rail)| {
         rail.register(&memory).map_err(|error| {

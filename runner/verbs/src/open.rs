@@ -29,7 +29,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
         ));
     }
     let (spec, devices) = discovery::discover(config)?;
-    // With several peers, the queue pairs for each rank have the index of the rank.
+    // If there are several peers, the index of the queue pairs for each rank is the rank.
     let pairs = if config.peers > 1 { config.peers + 1 } else { 1 };
     let mut rails = Vec::with_capacity(devices.len());
     let mut addresses = Vec::with_capacity(devices.len());

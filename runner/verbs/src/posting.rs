@@ -23,8 +23,8 @@ pub(super) fn post(transport: &mut Verbs, post: &Post<'_, VerbsRegion>) -> Resul
         post.operation,
         Operation::Send { .. } | Operation::WriteImmediate { .. }
     );
-    // The driver copies inline data only when the doorbell rings, but the memory of an injected post must be reusable at
-    // once. Without immediate data, neither side would learn that an injected post has arrived.
+    // The driver copies inline data only when the doorbell rings, but the memory of an injected post must be reusable
+    // immediately. Without immediate data, neither side would learn that an injected post has arrived.
     if post.inject && (post.more || !has_immediate) {
         return Err(PostError::Refused(libc::EINVAL));
     }

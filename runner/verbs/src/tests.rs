@@ -1,5 +1,5 @@
-//! Tests with the RDMA devices of this machine, which transfer data between the first two of them. They are ignored
-//! unless requested, because they need such devices: `make test-verbs` runs them in a virtual machine with soft-RoCE.
+//! Tests that transfer data between the first two RDMA devices of this machine. They are ignored unless requested,
+//! because they need such devices: `make test-verbs` runs them in a virtual machine with soft-RoCE.
 
 use crate::Verbs;
 use crds::record::FailureReason;
@@ -125,7 +125,7 @@ fn each_operation_transfers_the_bytes() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn inline_memory_is_reusable_immediately_and_nothing_completes() {
+fn inline_memory_is_reusable_immediately_without_a_completion() {
     let mut pair = pair(&config("rxe0"));
     assert!(pair.initiator.transport.facts().inject_limits.write_bytes >= 128);
     let (count, length) = (20 * DEPTH, 64);
@@ -163,7 +163,7 @@ fn inline_memory_is_reusable_immediately_and_nothing_completes() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn a_chain_is_one_call_of_the_driver() {
+fn a_chain_is_passed_to_the_driver_in_one_call() {
     for (signaling, completions) in [
         (VerbsSignaling::EveryPost, 16),
         (VerbsSignaling::EveryDoorbell, 1),
@@ -234,7 +234,7 @@ fn more_immediates_than_receives_arrive() {
             remote_offset: 0,
             immediate: number as u64,
         };
-        // The target does not poll, so it posts no receives again, until the queue of the initiator is full.
+        // The target does not poll, and therefore does not repost receives, until the queue of the initiator is full.
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let request = PostRequest {

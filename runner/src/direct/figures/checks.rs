@@ -9,7 +9,7 @@ use crate::direct::request::RequestedScenario;
 /// Tolerance of times and rates: clocks and nominal link rates are not exact.
 const TOLERANCE: f64 = 1.02;
 
-/// Number of samples that are in progress at the same time. A sample of a ping-pong is half of a round trip.
+/// Number of samples that are in progress concurrently. A sample of a ping-pong is half of a round trip.
 pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     match scenario {
         RequestedScenario::LargeArray(_) => 1.0,
@@ -20,7 +20,7 @@ pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     }
 }
 
-/// Number of directions of the links that share the payload of a side equally.
+/// Number of directions of the links across which the payload of a side is divided equally.
 fn directions(posted: &Posted) -> f64 {
     if posted.read_back.is_some() { 2.0 } else { 1.0 }
 }
@@ -28,7 +28,7 @@ fn directions(posted: &Posted) -> f64 {
 /// Checks that the operations that `side` posted are complete and that their times agree.
 ///
 /// # Errors
-/// The reason why the measurement cannot be correct.
+/// Returns the reason why the measurement cannot be correct.
 pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFacts>) -> Result<(), String> {
     let Some(posted) = &side.posted else {
         return Ok(());

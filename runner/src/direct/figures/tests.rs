@@ -51,7 +51,7 @@ fn large_array_scenario() -> RequestedScenario {
 }
 
 #[test]
-fn large_array_divides_the_size_by_the_median_the_shortest_and_the_longest_time() {
+fn large_array_rates_use_the_median_shortest_and_longest_times() {
     let mut client = side(8_000_000, 7_000_000, &[1_000_000, 4_000_000, 2_000_000]);
     client.posted.as_mut().unwrap().flush = Some(durations(&[1000, 3000, 2000]));
     let found = compute(
@@ -141,7 +141,7 @@ fn a_round_trip_is_twice_its_sample() {
 }
 
 #[test]
-fn rates_of_directions_are_those_of_the_windows_in_which_both_sides_send() {
+fn direction_rates_cover_only_the_windows_in_which_both_sides_send() {
     let with_window = |mut side: SideReport, elapsed_nanos: u64| {
         let posted = side.posted.as_mut().unwrap();
         posted.simultaneous = Some(Simultaneous {

@@ -21,7 +21,7 @@ pub enum RequestedScenario {
     SmallMessages(SmallMessages),
     /// Round trips of one byte.
     PingpongFlag(PingpongFlag),
-    /// Chunks in both directions at the same time.
+    /// Chunks in both directions concurrently.
     StreamingDuplex(StreamingDuplex),
     /// Batches of requests to the segment of a target.
     SegmentTransfer(SegmentTransfer),
@@ -78,7 +78,7 @@ impl RequestedScenario {
         }
     }
 
-    /// Number of threads of each side.
+    /// Number of threads on each side.
     pub fn threads(&self) -> u32 {
         match self {
             Self::SegmentTransfer(scenario) => scenario.threads,
@@ -118,7 +118,7 @@ impl RequestedScenario {
     /// Checks the settings. `max` is the maximum size of a message.
     ///
     /// # Errors
-    /// The first value that is out of bounds.
+    /// Returns an error for the first value that is out of bounds.
     pub(super) fn check(&self, max: Size) -> Result<(), RequestError> {
         match self {
             Self::LargeArray(scenario) => {

@@ -26,7 +26,7 @@ pub fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
 /// Checks the settings of `scenario` for a case that may take `case_timeout` seconds.
 ///
 /// # Errors
-/// The first value that is out of bounds.
+/// Returns an error for the first value that is out of bounds.
 pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> Result<(), RequestError> {
     let limit = "the largest RDMA write that an EFA device supports";
     size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
@@ -76,7 +76,7 @@ impl Request {
     /// Checks the settings of `scenario` against the segment of the server.
     ///
     /// # Errors
-    /// The first value that the segment does not support.
+    /// Returns an error for the first value that the segment does not support.
     pub(super) fn check_segment(
         &self,
         scenario: &SegmentTransfer,

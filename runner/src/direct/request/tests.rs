@@ -99,7 +99,7 @@ fn rejects_a_transport_that_the_server_does_not_accept() {
 }
 
 #[test]
-fn rejects_a_scenario_that_is_named_twice_and_an_invalid_run_identifier() {
+fn rejects_duplicate_scenarios_and_invalid_run_identifiers() {
     let mut twice = request(RequestedScenario::PingpongFlag(PingpongFlag::default()));
     twice.scenarios.push(twice.scenarios[0].clone());
     let message = twice.check(&Limits::default()).unwrap_err().to_string();

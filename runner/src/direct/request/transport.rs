@@ -64,10 +64,10 @@ impl RequestedTransport {
         }
     }
 
-    /// Checks the transport against `limits`.
+    /// Checks that the transport is within `limits`.
     ///
     /// # Errors
-    /// The first value that is out of bounds or not accepted.
+    /// Returns an error for the first value that is out of bounds or not accepted.
     pub(super) fn check(&self, limits: &Limits) -> Result<(), RequestError> {
         within("--rails", self.rails().into(), 1..=64)?;
         if let Self::Ucx { transports, .. } = self {

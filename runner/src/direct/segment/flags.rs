@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_the_initiator_has_the_same_flags() {
+    fn initiator_command_has_the_same_flags() {
         let flags = parse(&[
             "--shmfs",
             "--integrity_check=false",

@@ -81,12 +81,13 @@ pub struct Metadata {
     login: Option<Login>,
 }
 
-/// Operations of one server.
+/// Operations on the entries of one server.
 trait Store {
     /// The entry of the segment `name`; `None` if there is none.
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError>;
 
-    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry, which is then returned.
+    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry; in this case, returns the existing
+    /// entry.
     fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<Option<Entry>, MetadataError>;
 
     /// Removes the entry of the segment `name` if `run` published it.
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_belong_to_a_service() {
+    fn servers_must_match_the_service() {
         let problem = |kind, servers: &[&str]| match flags(kind, servers).service() {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_the_initiator_names_the_same_service() {
+    fn initiator_command_names_the_same_service() {
         assert!(flags(MetadataType::P2p, &[]).arguments().is_empty());
         assert_eq!(
             flags(MetadataType::Etcd, &["a:1", "b:2"]).arguments(),

@@ -104,7 +104,7 @@ impl RegisteredSegment {
     /// Deregisters the memory and closes the endpoints.
     ///
     /// # Errors
-    /// If the process does not confirm it in time; it is then killed.
+    /// If the process does not confirm the deregistration in time. The process is then killed.
     pub(super) fn deregister(mut self) -> Result<(), CaseFailure> {
         let left = ask(
             &mut self.instrument,

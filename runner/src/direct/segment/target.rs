@@ -77,8 +77,8 @@ struct Offer<'a> {
     variables: BTreeMap<String, String>,
 }
 
-/// Offers a segment until a signal arrives. Connections without a valid request are rejected. Neither they nor failed
-/// sessions end the target.
+/// Offers a segment until a signal arrives. Connections without a valid request are rejected. Neither rejected
+/// connections nor failed sessions end the target.
 ///
 /// # Errors
 /// If the flags are invalid, the address cannot be used, or the segment cannot be registered. A signal is not an error.
@@ -253,7 +253,7 @@ impl Offer<'_> {
         );
         let (sender, events) = sync_channel(EVENT_CAPACITY);
         *lock(session) = Some(sender.clone());
-        // A signal that arrived before could not notify this session.
+        // A signal that arrived earlier could not notify this session.
         if stop.is_set() {
             *lock(session) = None;
             return Ok(());

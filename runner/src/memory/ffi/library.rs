@@ -56,7 +56,7 @@ impl LibraryMemory {
 
     /// Span of `length` bytes at `offset`; `None` if the memory is too short.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
-        // SAFETY: the contract of `new`; `&self` keeps the owner.
+        // SAFETY: `new` requires that the bytes stay valid until the owner is dropped, and `&self` keeps the owner.
         let whole = unsafe { Span::new(self.address, self.length) };
         whole.part(offset as u64, length as u64)
     }

@@ -1,5 +1,6 @@
-//! Tests of GPU memory with the CUDA driver in `driver.c`, which is compiled for them. They are ignored by default and
-//! run in a separate process, because the dynamic linker reads its search path only at the start of a process.
+//! Tests of GPU memory with the simulated CUDA driver in `driver.c`, which is compiled for these tests. They are
+//! ignored by default and run in a separate process, because the dynamic linker reads its search path only when a
+//! process starts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +9,7 @@ use crds::record::FailureReason;
 
 use crate::memory::Memory;
 
-/// Number of a device that the driver does not have.
+/// Number of a device that does not exist in the driver.
 const MISSING: u32 = 2;
 
 /// Runs the ignored tests of this module with the driver.

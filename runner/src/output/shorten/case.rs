@@ -100,7 +100,7 @@ fn merge_group(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
         rails: group.iter().flat_map(|delta| delta.rails.clone()).collect(),
         tx_bytes: sum(|delta| delta.tx_bytes),
         rx_bytes: sum(|delta| delta.rx_bytes),
-        // The packets of several devices cannot be compared with their interfaces.
+        // The packets of several devices cannot be compared with the counters of a group of interfaces.
         software: None,
         retransmits: group.iter().map(|delta| delta.retransmits).sum(),
         interval_nanos: group

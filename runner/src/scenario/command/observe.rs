@@ -1,5 +1,5 @@
-//! The execution in round 0, which is not measured: the libraries of the tool log the path of the data. It takes the
-//! place of the integrity pass, because the runner cannot verify the data of a command.
+//! The execution in round 0, which is not measured: the libraries of the tool log their data path. It takes the place
+//! of the integrity pass, because the runner cannot verify the data of a command.
 
 use command_output::log;
 use crds::assignment::CommandWorkload;

@@ -102,7 +102,7 @@ pub(super) fn finish<T: Transport>(
     }
     let program = process.program().to_owned();
     let output = process.stop()?;
-    // The exit status of a server that runs until it is terminated has no meaning.
+    // If a server runs until it is terminated, its exit status has no meaning.
     if let Some(exit) = exit {
         execution::check_exit(&program, Part::Server, &exit, &output)?;
     }

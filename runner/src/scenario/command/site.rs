@@ -22,7 +22,7 @@ pub struct CommandSite {
 /// Creates the command line for this side of `case`, with the additional `variables`.
 ///
 /// # Errors
-/// `OperationRejected` if a placeholder has no value.
+/// Returns `OperationRejected` if a placeholder has no value.
 pub(super) fn command_line(
     case: &Case<'_>,
     workload: &CommandWorkload,

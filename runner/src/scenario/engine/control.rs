@@ -75,7 +75,7 @@ impl<T: Transport> Engine<'_, T> {
         self.send(CONTROL_RAIL, Message::Ping)
     }
 
-    /// Tries to send the reply to a ping and the next ping, if they are due. If there is no queue space, the next poll
+    /// Tries to send the reply to a ping and the next ping, if either is due. If there is no queue space, the next poll
     /// tries again.
     pub(super) fn try_pings(&mut self) -> Result<(), CaseFailure> {
         if self.pings.owes_reply() && self.try_send(CONTROL_RAIL, Message::PingReply)? {
@@ -98,7 +98,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts a flush of the endpoint on every rail. Returns whether the library has flushes.
     ///
     /// # Errors
-    /// Fails if the flush fails or is rejected, or if the deadline passes while the library accepts no flush.
+    /// If the flush fails or is rejected, or if the deadline passes while the library accepts no flush.
     pub fn flush(&mut self) -> Result<bool, CaseFailure> {
         loop {
             match self.thread.transport.post_flush(self.peer) {

@@ -21,8 +21,8 @@ impl<T: Transport> Engine<'_, T> {
     /// Handles the available completions and sends a credit if one is due. Returns whether there were completions.
     ///
     /// # Errors
-    /// Fails if a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline
-    /// has passed.
+    /// If a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline has
+    /// passed.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, CaseFailure> {
         let thread = &mut *self.thread;
@@ -46,8 +46,9 @@ impl<T: Transport> Engine<'_, T> {
         }
         let owes_credit = self.incoming.owes_credit();
         let receives = &self.thread.receives;
-        // A credit allows the peer to send more messages, which need receives. The thread is not idle while chunks of a
-        // message are missing, so that a reply to several chunks does not wait for more receives than a reply to one.
+        // A credit allows the peer to send more messages, which need receives. While chunks of a message are missing,
+        // the thread is not idle, so that a reply to a message of several chunks does not wait for more receives to be
+        // posted than a reply to a message of one chunk.
         let is_idle = count == 0 && !self.incoming.is_partial();
         if receives.must_post() || (receives.has_deferred() && (is_idle || owes_credit)) {
             self.post_deferred()?;

@@ -27,7 +27,7 @@ impl<T: Transport> Engine<'_, T> {
     /// and the last post on each rail has requested the doorbell.
     ///
     /// # Errors
-    /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
+    /// If a post fails or is rejected, or if the deadline passes while the library accepts no posts.
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
         let timed = self.timed;
@@ -37,7 +37,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer, whose sample begins at `start`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// The errors of [`Engine::post_burst`].
+    /// Returns the errors of [`Engine::post_burst`].
     pub fn post_transfer(&mut self, start: u64) -> Result<(), CaseFailure> {
         self.post_from(1, || start)
     }
@@ -45,7 +45,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer of the case's size at `place`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// The errors of [`Engine::post_burst`].
+    /// Returns the errors of [`Engine::post_burst`].
     pub fn post_at(&mut self, place: Place) -> Result<(), CaseFailure> {
         self.burst.plan(1, self.geometry.stripes, &mut self.rotation);
         self.posting.record_burst(&self.burst);
@@ -60,7 +60,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts one transfer of `length` bytes on the first rail at `place`; the transfer needs a free slot.
     ///
     /// # Errors
-    /// The errors of [`Engine::post_burst`].
+    /// Returns the errors of [`Engine::post_burst`].
     pub fn post_bytes(
         &mut self,
         operation: TransferOperation,
@@ -79,11 +79,11 @@ impl<T: Transport> Engine<'_, T> {
         self.post_chunk(planned, assigned, operation, place)
     }
 
-    /// Lets the transport prepare the transfers of the case's size in every slot, and the reads that follow them if the case
-    /// reads back, so that the samples do not contain this time.
+    /// Lets the transport prepare the transfers of the case's size in every slot, so that the samples do not contain
+    /// the time of the preparation. If the case reads back, the reads that follow the transfers are prepared as well.
     ///
     /// # Errors
-    /// Fails if the transport cannot prepare them, or would not transfer them in the way that the spec requires.
+    /// If the transport cannot prepare the transfers, or would not execute them as the spec requires.
     pub(super) fn prepare_posts(&mut self, reads_back: bool) -> Result<(), CaseFailure> {
         self.prepare_slots()?;
         if reads_back {

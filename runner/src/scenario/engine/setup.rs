@@ -45,7 +45,7 @@ impl<'a, T: Transport> Engine<'a, T> {
     /// Creates the engine for one thread of one side.
     ///
     /// # Errors
-    /// Fails if the endpoints are broken, or the peer is not connected or has no memory of the scenario's kind.
+    /// If the endpoints are broken, or the peer is not connected or has no memory of the scenario's kind.
     pub fn new(
         thread: &'a mut EndpointThread<T>,
         gate: &'a Gate,
@@ -143,7 +143,8 @@ impl<'a, T: Transport> Engine<'a, T> {
             burst: Burst::new(geometry.batch, rails),
             outgoing: Outgoing::new(geometry.window, credits),
             incoming: match &case.scenario.workload {
-                // In an open loop, a credit for several transfers would count the wait for the others as latency.
+                // In an open loop, a credit for several transfers would add the wait for the later transfers to the
+                // latency of the earlier ones.
                 Workload::Transfer(work) if work.open_loop.is_some() => {
                     incoming.with_credit_for_each_transfer()
                 }
@@ -164,10 +165,10 @@ impl<'a, T: Transport> Engine<'a, T> {
     }
 }
 
-/// Seed of the payload that thread number `thread` of the side with this role sends. It differs between threads, so that
-/// a thread that uses the memory of another one is detected.
+/// Seed of the payload that thread number `thread` of the side with this role sends. The seed differs between threads,
+/// so that a thread that uses the memory of another thread is detected.
 pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
-    /// Odd, so that the seeds of all threads differ.
+    /// The step is odd, so that the seeds of all threads differ.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let seed = seed.wrapping_add((thread as u64).wrapping_mul(STEP));
     match from {

@@ -1,5 +1,5 @@
-//! The integrity pass of processes on the machine of the initiator. If the payload is in shared memory, page accounting must
-//! show that both processes have the same pages.
+//! The integrity pass of processes on the machine of the initiator. If the payload is in shared memory, page accounting
+//! must show that both processes have mapped the same pages.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::scenario::check::finish;
 use crate::scenario::engine::{Engine, failure};
 use crate::transport::Transport;
 
-/// Number of checked samples, of which there is only one if the payload is larger than `MAX_REPEATED_BYTES`.
+/// Number of checked samples. If the payload is larger than `MAX_REPEATED_BYTES`, only one sample is checked.
 const SAMPLES: u64 = 2;
 /// Largest payload that is checked more than once, in bytes.
 const MAX_REPEATED_BYTES: u64 = 64 << 20;
@@ -23,8 +23,8 @@ const MAX_COPIES: f64 = 1.01;
 /// The report of a side, and the evidence of sharing.
 pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
 
-/// Executes `verify` at the initiator, with the time that is left until the deadline of the case. The report of the target,
-/// where no payload arrives, is empty.
+/// Executes `verify` on the initiator, and passes it the time that is left until the deadline of the case. The report
+/// of the target is empty, because no payload arrives there.
 pub(in crate::scenario) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     role: Role,

@@ -7,7 +7,7 @@
 
 use std::fs;
 
-/// Number of exchanges per estimate. The one with the shortest round trip counts.
+/// Number of exchanges per estimate. Only the exchange with the shortest round trip is used.
 pub const EXCHANGES: u64 = 32;
 
 /// One exchange: the trainer's clock was read between two readings of the worker's clock. All times are in nanoseconds.
@@ -30,7 +30,7 @@ impl Exchange {
         self.before + self.round_trip() / 2
     }
 
-    /// Time of the trainer minus time of the worker.
+    /// Trainer time minus worker time.
     fn offset(self) -> i128 {
         i128::from(self.trainer) - i128::from(self.middle())
     }
@@ -44,9 +44,9 @@ impl Exchange {
 /// Relation between the clocks of the trainer and a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// Both read the same clock.
+    /// Both sides read the same clock.
     Same,
-    /// The clocks differ, and their offset is known from two exchanges.
+    /// The clocks differ. Their offset is known from two exchanges.
     Offset(Exchange, Exchange),
 }
 

@@ -1,5 +1,5 @@
 //! Datagrams of mode `Multicast`: the trainer divides each version into numbered datagrams, and each worker assembles
-//! them and counts exactly which ones did not arrive. Lost datagrams are not retransmitted.
+//! them and determines exactly which ones did not arrive. Lost datagrams are not retransmitted.
 //!
 //! ```text
 //! 0 key of the case   8 version   16 index   20 number of datagrams of the version   24 payload …

@@ -53,7 +53,7 @@ impl Parameters {
     /// Passes the bytes of `version` to `write`, piece by piece, each with its offset.
     ///
     /// # Errors
-    /// The errors of `write`.
+    /// Returns the errors of `write`.
     pub fn create<E>(
         &mut self,
         version: u64,
@@ -79,7 +79,8 @@ impl Parameters {
         write(size - TRAILER_BYTES, &version.to_le_bytes())
     }
 
-    /// Writes the number into the piece, so that the pieces of one version differ, and returns its first `length` bytes.
+    /// Writes `number` into the piece, so that the pieces of one version differ, and returns the first `length` bytes
+    /// of the piece.
     fn number_piece(&mut self, number: usize, length: usize) -> &[u8] {
         let piece = &mut self.piece[..length];
         let stamp = (number as u64).to_le_bytes();
@@ -88,11 +89,11 @@ impl Parameters {
         piece
     }
 
-    /// Verifies the bytes that `read` copies from the offset that it is given: the version before the body, the body, and
-    /// the version after it, and once more the version before it, which must still be the same.
+    /// Verifies the bytes that `read` copies from a given offset: the version number before the body, the body, and the
+    /// version number after it. The version number before the body is then read again, and must not have changed.
     ///
     /// # Errors
-    /// The errors of `read`.
+    /// Returns the errors of `read`.
     pub fn verify<E>(
         &mut self,
         mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,

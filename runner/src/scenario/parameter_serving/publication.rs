@@ -10,11 +10,11 @@ use crate::measure::clock;
 /// The versions of one case.
 #[derive(Debug)]
 pub struct Publication {
-    /// Key that distinguishes the versions and datagrams of this case from the versions and datagrams of all other cases.
+    /// Key that distinguishes the versions and datagrams of this case from those of all other cases.
     key: u64,
     /// Number of threads that deliver each version.
     deliverers: u32,
-    /// Number of deliveries of each flow.
+    /// Number of deliveries by each flow.
     deliveries_of_flows: Box<[AtomicU64]>,
     is_ready: AtomicBool,
     start: AtomicU64,
@@ -32,8 +32,8 @@ struct Version {
 }
 
 impl Publication {
-    /// Creates the state of a case with `flows` flows and without published versions. `key` should be different for every
-    /// case.
+    /// Creates the state of a case that has `flows` flows and no published versions. `key` should be different for
+    /// every case.
     pub fn new(serving: &ServingWorkload, flows: u32, key: u64) -> Self {
         Self {
             key,
@@ -183,7 +183,7 @@ impl FlowDeliveries<'_> {
         }
     }
 
-    /// The times of [`Publication::delivery_times`]. They belong to all flows, so only the first flow returns them.
+    /// The times of [`Publication::delivery_times`]. All flows share these times, so only the first flow returns them.
     pub fn times(self) -> impl Iterator<Item = u64> {
         let times = (self.index == 0).then(|| self.publication.delivery_times());
         times.into_iter().flatten()
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_to_several_nodes_ends_with_the_last_of_them() {
+    fn delivery_to_several_nodes_ends_with_the_last_node() {
         let publication = Publication::new(&serving(Delivery::Push), 2, 1);
         publication.publish(100);
         for (flow, time) in [(0, 105), (0, 106), (1, 130)] {
@@ -233,14 +233,14 @@ mod tests {
         publication.record_delivery(1, 0, 120);
         let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));
         assert_eq!(first.times().collect::<Vec<_>>(), [30]);
-        // The times of all flows are reported once.
+        // Delivery times are shared by all flows, so only flow 0 reports them.
         assert_eq!(second.times().count(), 0);
         assert_eq!((first.count(), second.count()), (2, 2));
         assert!(!first.are_absent() && !second.are_absent());
     }
 
     #[test]
-    fn one_flow_delivers_what_all_nodes_share() {
+    fn shared_versions_are_delivered_by_one_flow() {
         let directory = "/tmp".to_owned();
         let publication = Publication::new(&serving(Delivery::Filesystem { directory }), 2, 1);
         let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));

@@ -31,7 +31,7 @@ pub struct ServingThread {
 /// delivered; those of the target are the versions that its workers used.
 ///
 /// # Errors
-/// The errors of [`report::side_report`].
+/// Returns the errors of [`report::side_report`].
 pub fn side_report(
     case: &Case<'_>,
     mut threads: Vec<ThreadReport>,

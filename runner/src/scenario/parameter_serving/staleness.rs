@@ -38,7 +38,7 @@ pub struct Staleness {
     pub worker: WorkerReport,
     /// Version lags at all steps with a version.
     pub version_lag: Histogram,
-    /// Time lags at these steps.
+    /// Time lags at all steps with a version.
     pub time_lag: Histogram,
     /// Smallest time lag.
     pub min_time_lag: u64,
@@ -124,8 +124,8 @@ fn advance<T>(elements: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize 
     from + rest.iter().take_while(|element| holds(element)).count()
 }
 
-/// Smallest of the sorted values such that at least the fraction `quantile` of them is not larger; 0 if there are no
-/// values.
+/// Smallest of the sorted values for which at least the fraction `quantile` of all values is not larger; 0 if there are
+/// no values.
 fn nearest_rank(sorted: &[u64], quantile: f64) -> u64 {
     let rank = (quantile * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
@@ -137,9 +137,9 @@ struct Posts {
     current: CoveredSteps,
     /// Index of the post that covers the next step.
     next: usize,
-    /// Number of posts that cover a step with a version, and sums of their lags.
+    /// Number of posts that cover a step with a version, and sums of the lags of these posts.
     sums: PostedStaleness,
-    /// Number of posts that cover a step, and sum of the values of the original.
+    /// Number of posts that cover a step, and sum of the values that the original benchmark would report.
     original: OriginalStaleness,
 }
 
@@ -169,7 +169,7 @@ impl Posts {
             self.next += 1;
             let all = covered.steps + covered.cold_steps;
             if all > 0 {
-                // Versions are counted from 1 here, so that version -1 of the original is 0.
+                // Versions are counted from 1 here, so that version -1 of the original benchmark is 0.
                 self.original.posts += 1;
                 self.original.versions += receipt as f64 - covered.original as f64 / all as f64;
             }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lag_counts_newer_versions_and_the_time_since_the_first_of_them() {
+    fn lags_count_newer_versions_and_time_since_the_first_newer_one() {
         // Version 0 is used until 1450, and then version 3.
         let found = evaluate(&worker_observations(&[(1000, 0), (1450, 3)]), &trainer_events());
         let worker = &found.worker;
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn post_lag_and_store_lag_add_up_to_the_value_of_the_original() {
+    fn original_value_is_the_sum_of_post_lag_and_store_lag() {
         let observed = WorkerObservations {
             posts: vec![1205, 1405],
             ..worker_observations(&[(1000, 0), (1250, 2)])
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn original_has_a_value_without_any_version() {
+    fn original_has_a_value_even_without_versions() {
         let observed = WorkerObservations {
             posts: vec![1105],
             ..worker_observations(&[])

@@ -10,7 +10,7 @@ use super::parameters::{HEADER_BYTES, Parameters, Verification, load_from, store
 
 /// Prefix of the names of all stores.
 const PREFIX: &str = "fabricbench-parameters-";
-/// Age of a file that no trainer writes any more: it exceeds the deadline of every case.
+/// Age at which no trainer writes a file any longer: it exceeds the deadline of every case.
 const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
 /// Store that the trainer writes. Its files are removed when this value is dropped.
@@ -49,7 +49,7 @@ fn remove_abandoned(directory: &Path) -> io::Result<()> {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
             match remove_if_abandoned(&entry) {
-                // Other trainers rename and remove their files at the same time.
+                // Other trainers rename and remove their files concurrently.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 result => result?,
             }
@@ -67,8 +67,8 @@ fn remove_if_abandoned(entry: &DirEntry) -> io::Result<()> {
 }
 
 impl StoreWriter {
-    /// Creates an empty file in `directory`, so that workers can check that they see the same directory. Before that, the
-    /// files that killed trainers have left there for a day are removed.
+    /// Creates an empty file in `directory`, so that workers can check that they see the same directory. Before that,
+    /// files of killed trainers that are more than a day old are removed from the directory.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_killed_trainers_have_left_are_removed_after_a_day() {
+    fn files_of_killed_trainers_are_removed_after_a_day() {
         let dir = tempfile::tempdir().unwrap();
         let hours = |name: &str, hours| {
             let path = dir.path().join(name);
@@ -235,7 +235,7 @@ mod tests {
                 FetchResult::Torn,
                 "{length}"
             );
-            // A file that has not been written to its end is torn too.
+            // A file that has not been written to its end is also torn.
             fs::write(&writer.path, &writer.prepared[..length]).unwrap();
             assert_eq!(
                 reader.fetch(&mut parameters, None).unwrap(),

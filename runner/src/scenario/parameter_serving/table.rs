@@ -46,7 +46,7 @@ pub struct FinalTable {
 /// Stores `words` at `offset` in `memory`.
 ///
 /// # Errors
-/// If they do not fit.
+/// If the words do not fit.
 pub fn write_words(memory: &Memory, offset: u64, words: &[u64]) -> Result<(), MemoryError> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     memory.write_from(offset as usize, &bytes)
@@ -67,7 +67,7 @@ impl ClockReading {
     /// Stores the reading in the table at `table`.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the reading does not fit.
     pub fn store(self, memory: &Memory, table: u64) -> Result<(), MemoryError> {
         write_words(memory, table + CLOCK, &[self.nanos, self.boot, self.key])
     }
@@ -89,7 +89,7 @@ impl FinalTable {
     /// Stores the values in the table at `table`, and returns their length in bytes.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If the values do not fit.
     pub fn store(&self, memory: &Memory, table: u64) -> Result<u64, MemoryError> {
         let mut words = vec![
             self.times.len() as u64,

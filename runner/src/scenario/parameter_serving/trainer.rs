@@ -23,7 +23,7 @@ use crate::scenario::phases::Phases;
 use crate::scenario::simultaneous::ThreadWindow;
 use crate::transport::Transport;
 
-/// Interval at which the publications of thread 0 are polled when the next one is overdue, in nanoseconds.
+/// Interval in nanoseconds at which a thread checks for a new publication of thread 0 when the next one is overdue.
 const OVERDUE_NANOS: u64 = 100_000;
 
 /// The work of one thread of the trainer. The file with the versions exists until this value is dropped, which is after
@@ -40,7 +40,7 @@ pub struct Trainer<'a> {
     receipts: Vec<u64>,
 }
 
-/// Way in which this thread delivers versions.
+/// How this thread delivers versions.
 enum Outlet {
     /// Another thread delivers them.
     Other,
@@ -232,29 +232,29 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// With several nodes, waits until the windows of all flows are open, so that all workers see all versions.
+    /// If there are several nodes, waits until the windows of all flows are open, so that all workers see all versions.
     fn await_all_flows<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Some(phases) = self.phases else {
             return Ok(());
         };
         // A sleeping thread would not notice the commands, because no completion wakes it.
         engine.awake = true;
-        phases.arrive_ready();
+        phases.mark_ready();
         engine.serve_until("waiting for all flows to be ready", |_| phases.may_start())?;
-        phases.arrive_active();
+        phases.mark_active();
         engine.serve_until("waiting for all flows to be active", |_| phases.may_measure())?;
         engine.awake = false;
         Ok(())
     }
 
-    /// With several nodes, waits until the workers of all flows have finished their steps. Until then, they may read the
-    /// file of this thread.
+    /// If there are several nodes, waits until the workers of all flows have finished their steps. Until then, the
+    /// workers may read the file of this thread.
     fn await_last_steps<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Some(phases) = self.phases else {
             return Ok(());
         };
         engine.awake = true;
-        phases.arrive_measured();
+        phases.mark_measured();
         engine.serve_until("waiting for the last step of all flows", |_| phases.must_finish())?;
         engine.awake = false;
         Ok(())

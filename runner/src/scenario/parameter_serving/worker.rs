@@ -24,7 +24,7 @@ use crate::transport::Transport;
 
 /// Maximum time between two polls of a socket, in nanoseconds.
 const SOCKET_NANOS: u64 = 200_000;
-/// Time without a datagram after which all missing datagrams of a finished trainer are considered lost, in nanoseconds.
+/// Time in nanoseconds without a datagram after which all missing datagrams of a finished trainer are considered lost.
 const DRAIN_NANOS: u64 = 100_000_000;
 
 /// The work of one worker.
@@ -40,7 +40,7 @@ pub struct Worker<'a> {
     next_post: u64,
 }
 
-/// Way in which versions reach the worker.
+/// How versions reach the worker.
 enum Inlet {
     /// From a file.
     File(StoreReader, Parameters),
@@ -96,8 +96,8 @@ impl<'a> Worker<'a> {
         self.next_post = now.saturating_add(self.serving.post_nanos);
     }
 
-    /// Records a post if one is due at time `now`. If the trainer ends late, there is none after the last one that fits into
-    /// the final table.
+    /// Records a post if one is due at time `now`. If the trainer ends late, no posts are recorded beyond those that
+    /// fit into the final table.
     fn posts_now(&mut self, now: u64) -> bool {
         if now < self.next_post {
             return false;
@@ -144,7 +144,8 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Whether a pull is due. The next one is then due after one period, or later if pulls take longer than the period.
+    /// Whether a pull is due. If so, the next pull is due after one period, or later if pulls take longer than the
+    /// period.
     fn pulls_now(&mut self, now: u64) -> bool {
         if now < self.next_pull {
             return false;
@@ -227,7 +228,7 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Verifies `version` in this worker's memory, and uses it. Returns whether it is whole.
+    /// Verifies `version` in this worker's memory, and uses it if it is whole. Returns whether it is whole.
     fn verify_landing<T: Transport>(
         &mut self,
         engine: &Engine<'_, T>,
@@ -460,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_final_table_has_room_for_the_posts_of_a_late_end() {
+    fn posts_fit_in_the_final_table_if_the_trainer_ends_late() {
         let serving = ServingWorkload {
             delivery: Delivery::Push,
             workers: 1,

@@ -23,7 +23,7 @@ pub(in crate::scenario) fn check(
     let seed = data_seed(case.seed, Role::Initiator, 0);
     let mut local = Verifier::new(seed);
     let samples = samples(case.size_bytes);
-    // Filling a large payload takes long, and is not part of the calls.
+    // Filling a large payload takes a long time and is not part of the calls.
     calls.arguments.fill(seed, 0)?;
     calls.start_extension(limit)?;
     for transfer in 0..samples {

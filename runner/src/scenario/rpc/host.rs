@@ -39,7 +39,7 @@ impl HostCalls {
     /// Allocates the arguments.
     ///
     /// # Errors
-    /// `NotEnoughMemory` if the machine or the cgroup has less memory available than both processes need.
+    /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory than both processes need.
     pub(super) fn prepare(hops: u32, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
         let is_shared = channel.for_payload(bytes) == RpcChannel::SharedMemory;
         check_memory(channel, is_shared, hops, bytes)?;
@@ -64,7 +64,7 @@ impl HostCalls {
     /// Starts the extension, unless the calls stay within this process.
     ///
     /// # Errors
-    /// Those of [`Extension::start`].
+    /// Returns the errors of [`Extension::start`].
     pub(super) fn start_extension(&mut self, limit: Duration) -> Result<(), CaseFailure> {
         if self.channel != RpcChannel::Local {
             let is_tcp = self.channel == RpcChannel::Tcp;

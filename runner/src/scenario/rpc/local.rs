@@ -1,9 +1,9 @@
-//! Calls within one process, which are the baseline without isolation.
+//! Calls within one process: the baseline without isolation.
 
 use std::hint::black_box;
 
-/// Calls a function that calls itself until there are `hops` calls, each with `payload` by reference. Returns the length of
-/// the payload.
+/// Calls a function that calls itself until `hops` calls have been made, each with a reference to `payload`. Returns
+/// the length of the payload.
 #[inline(never)]
 pub(super) fn call(payload: &[u8], hops: u32) -> u64 {
     if hops > 1 {

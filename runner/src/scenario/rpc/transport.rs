@@ -21,7 +21,7 @@ pub(in crate::scenario) struct Caller {
     recorder: Option<Recorder>,
 }
 
-/// Side that answers this call.
+/// Side that answers the first call of each sample.
 pub(in crate::scenario) struct Callee {
     exchange: Exchange,
     messages: u32,

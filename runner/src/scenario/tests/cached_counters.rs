@@ -16,7 +16,7 @@ use crate::topology::SystemRoots;
 /// Interval at which the simulated kernel refreshes the counters.
 const REFRESH: Duration = Duration::from_millis(20);
 /// Refresh interval that the simulated kernel reports, in milliseconds. It is much longer than [`REFRESH`], because the
-/// thread that stands for the kernel may wake late on a busy machine.
+/// thread that simulates the kernel may wake late on a busy machine.
 const REPORTED_MILLIS: &str = "400";
 
 /// Directory with the counters of the port.
@@ -25,7 +25,7 @@ const COUNTERS: &str = "sys/class/infiniband/nic/ports/1/hw_counters";
 /// An RDMA port whose counter files are copied from `hardware` at intervals.
 struct CachedPort {
     directory: TempDir,
-    /// Held while the current refresh interval must not end.
+    /// Lock that is held while the current refresh interval must not end.
     interval: Arc<Mutex<()>>,
     stopped: Arc<AtomicBool>,
     kernel: Option<JoinHandle<()>>,
@@ -96,7 +96,8 @@ fn write(directory: &Path, name: &str, text: &str) {
     fs::rename(new, directory.join(name)).unwrap();
 }
 
-/// Runs a case and returns the bytes that the initiator posted in the window and those that the port counted.
+/// Runs a case. Returns the number of bytes that the initiator posted in the window, and the number of bytes that the
+/// port counted.
 fn posted_and_counted(pair: &mut Pair, size_bytes: u64) -> (u64, u64) {
     let (initiator, _) = pair.measure(size_bytes);
     let [nic] = initiator.interfaces.as_slice() else {

@@ -1,4 +1,4 @@
-//! Tests of the buffers that the transfers in flight use.
+//! Tests of the buffers that transfers in flight use.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tests of the observations in addition to transfers: flushes and pings.
+//! Tests of the values that are measured in addition to transfers: flushes and pings.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn initiator_samples_pings_on_the_idle_fabric_and_during_transfers() {
 }
 
 #[test]
-fn only_pings_during_transfers_are_delayed_by_a_stall_of_the_transfers() {
+fn transfer_stall_delays_only_pings_during_transfers() {
     let mut pair = with_pings(2000);
     let faults = Faults {
         stall_at: Some((100, STALL)),

@@ -11,7 +11,7 @@ use crate::scenario::Role;
 use crate::test_transport::Faults;
 
 const COUNT: u32 = 4000;
-/// One transfer every 50 us, so that all intended starts lie within 200 ms.
+/// One transfer every 50 us, so that all intended start times lie within 200 ms.
 const LOAD: OpenLoop = OpenLoop {
     rate: 20_000,
     arrivals: Arrivals::Constant,
@@ -53,7 +53,7 @@ fn stall_delays_every_transfer_that_should_have_started_during_it() {
 }
 
 #[test]
-fn latency_of_a_send_does_not_include_the_wait_for_others() {
+fn send_latency_excludes_the_wait_for_other_sends() {
     let load = OpenLoop { rate: 2_000, ..LOAD };
     for operation in [TransferOperation::Send, TransferOperation::WriteImmediate] {
         let workload = Workload::Transfer(crds::assignment::TransferWorkload {

@@ -35,7 +35,7 @@ fn records_a_sample_per_round_trip() {
 }
 
 #[test]
-fn replies_do_not_wait_for_receives_whatever_the_number_of_chunks() {
+fn replies_do_not_wait_for_receives_regardless_of_chunk_count() {
     const ROUND_TRIPS: usize = 40;
     const RAILS: u32 = 4;
     let all = (RAILS * receives_per_rail(1)) as usize;

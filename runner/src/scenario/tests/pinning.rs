@@ -47,8 +47,8 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
     assert_eq!(pinned(&[]), [first]);
 }
 
-/// The tree claims that the last CPU is on another node, which is false on most machines. The memory of its threads is
-/// then rejected.
+/// The simulated sysfs places the last CPU on another node, which is wrong on most machines. On these machines, the
+/// memory of that CPU's threads is rejected.
 #[test]
 fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked() {
     let cpus = allowed_cpus();

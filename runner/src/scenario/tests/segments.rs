@@ -81,7 +81,7 @@ fn a_batch_begins_when_the_previous_one_is_complete() {
 }
 
 #[test]
-fn a_doorbell_is_shared_by_writes_and_never_by_reads() {
+fn writes_share_a_doorbell_but_reads_never_do() {
     let arm = ArmAssignment {
         doorbell_max_batch: Some(8),
         ..BASELINE

@@ -112,7 +112,7 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
 }
 
 #[test]
-fn a_doorbell_covers_at_most_the_maximum_batch_of_the_arm() {
+fn a_doorbell_covers_at_most_the_arms_maximum_batch() {
     let mut pair = pair(Write, 16, 8, 40, doorbell(3));
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
     // A burst has 8 posts per rail, which are submitted with doorbells for 3, 3 and 2 posts.
@@ -153,7 +153,7 @@ fn injected_messages_complete_on_credit() {
 }
 
 #[test]
-fn never_injects_reads_and_writes_without_immediate_data() {
+fn never_injects_reads_or_writes_without_immediate_data() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..doorbell(16)
@@ -219,8 +219,8 @@ fn both_sides_post_until_both_have_been_measured() {
     let (initiator, target) = pair.measure(64);
     let posted = [initiator, target].map(|side| side.posted.unwrap());
     let [initiator, target] = posted.each_ref().map(|posted| posted.operations as f64);
-    // If the faster direction stopped after its 3000 transfers, the slower one would then have the whole link, and both
-    // would have completed the same number.
+    // If the faster direction stopped after its 3000 transfers, the slower direction would then have the whole link,
+    // and both would complete the same number of transfers.
     let ratio = initiator / target;
     assert!((2.7..3.3).contains(&ratio), "{initiator} / {target} = {ratio}");
     let rates = posted.map(|posted| {

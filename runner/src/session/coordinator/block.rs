@@ -23,9 +23,8 @@ struct Turn<'a> {
 }
 
 impl<'a, W: Write> Coordinator<'a, W> {
-    /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every
-    /// pair is exposed to the same background load. With the many-to-many pattern, all flows run the same arm at the same
-    /// time.
+    /// Runs a block. In each step of the tournament, disjoint pairs run the same arm concurrently, so that every pair
+    /// is exposed to the same background load. With the many-to-many pattern, all flows run the same arm concurrently.
     pub(super) fn run_block(
         &mut self,
         round: &RoundAssignment,
@@ -93,7 +92,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         runnable.copied().collect()
     }
 
-    /// Whether the windows of all pairs are open at the same time.
+    /// Whether the windows of all pairs are open simultaneously.
     fn is_simultaneous(&self, turn: &Turn<'_>) -> bool {
         self.assignment.many_to_many.is_some() && turn.block.pass == Pass::Measure
     }
@@ -158,8 +157,8 @@ impl<'a, W: Write> Coordinator<'a, W> {
         Ok(not_ready.collect())
     }
 
-    /// Runs the prepared cases of `pairs` at the same time. Returns their results and, if their windows are open at the same
-    /// time, the time within which all of them were open.
+    /// Runs the prepared cases of `pairs` concurrently. Returns their results and, if their windows are open
+    /// simultaneously, the time within which all of them were open.
     fn run_cases(
         &mut self,
         pairs: &[Pair],
@@ -252,7 +251,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 }
 
-/// Failure for a rank without a response. This cannot happen, because
+/// Failure for a rank without a response. This case cannot occur, because
 /// [`Gang::gather`](crate::session::gang::Gang::gather) returns a response or a failure for every rank.
 fn missing_response() -> CaseFailure {
     CaseFailure {

@@ -1,4 +1,4 @@
-//! Opens the windows of all flows of the many-to-many pattern at the same time, and keeps all flows active until the last
+//! Opens the windows of all flows of the many-to-many pattern simultaneously, and keeps all flows active until the last
 //! window has closed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use crate::session::gang::Picked;
 use crate::session::merge::SideOrFailure;
 use crate::session::tournament::Pair;
 
-/// Results of the cases of pairs that ran at the same time.
+/// Results of the cases of pairs that ran concurrently.
 pub(super) type PairResults = Vec<(Pair, CaseResult)>;
 
 /// Results of workers, by rank. A failure means that the worker was lost.
@@ -120,7 +120,7 @@ impl<W: Write> Coordinator<'_, W> {
     }
 }
 
-/// If one of `flows` has a failure, adds a failure for each of the others, because they can only run together.
+/// If one of `flows` has a failure, adds a failure for each of the others, because flows can only run together.
 pub(super) fn fail_all(flows: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure>) {
     let first = failures
         .iter()

@@ -1,4 +1,4 @@
-//! Probes every pair on every rail before the first measurement.
+//! Probes every rail of every pair before the first measurement.
 
 use std::collections::BTreeMap;
 use std::io::Write;

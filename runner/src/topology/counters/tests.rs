@@ -192,7 +192,7 @@ fn counts_traffic_over_the_loopback_interface() {
     assert!(deltas[0].interval_nanos > 0);
 }
 
-/// Files of soft-RoCE on the interface veth0, whose device has sent and received `packets`.
+/// Files of a soft-RoCE device on the interface veth0 that has sent and received `packets`.
 fn soft_roce(packets: (u64, u64)) -> Vec<(String, String)> {
     let counter = |name: &str| format!("sys/class/infiniband/rxe0/ports/1/hw_counters/{name}");
     vec![
@@ -230,7 +230,7 @@ fn a_software_device_counts_packets_and_uses_the_bytes_of_its_interface() {
 }
 
 #[test]
-fn a_device_in_software_without_an_interface_has_no_counters() {
+fn a_software_device_without_an_interface_has_no_counters() {
     let rails = [rail(Some("rxe0"), None)];
     let tree = Tree::new();
     for (path, text) in soft_roce((0, 0)) {

@@ -18,7 +18,7 @@ fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
 }
 
 /// Devices of every GPU in every fixture, with their positions, one line per GPU. Each GPU is listed with an equal
-/// share of the devices, but at least one.
+/// share of the devices, but with at least one device.
 fn pairs() -> String {
     let mut lines = Vec::new();
     for (name, _) in FIXTURES {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) struct RailDevice {
     pub info: Info,
     pub attributes: Attributes,
-    /// Address that the opened endpoint must be bound to; `None` if any address is acceptable.
+    /// Address to which the opened endpoint must be bound; `None` if any address is acceptable.
     pub source: Option<IpAddr>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct DiscoveredDevices {
 ///
 /// # Errors
 ///
-/// `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `OperationRejected`.
+/// Returns `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
         return Err(refused(
@@ -251,7 +251,7 @@ impl DeviceSearch<'_> {
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
     /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that the provider
-    /// copies into a packet buffer. For efa, the inject size of efa-direct on the same device is therefore used, if the
+    /// copies into a packet buffer. Therefore, efa uses the inject size of efa-direct on the same device, if the
     /// library has the efa-direct fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());

@@ -11,7 +11,7 @@ use super::ring::{Opcode, Packet, Ring};
 use super::sink::Sink;
 use crate::transport::{CompletionKind, Rail};
 
-/// Maximum number of slots consumed per call, to bound the duration of a poll and to return slots to the producer
+/// Maximum number of slots consumed per call. The limit bounds the duration of a poll and returns slots to the producer
 /// early.
 const BUDGET: u64 = 32;
 
@@ -69,7 +69,7 @@ impl Inbound {
     /// Returns whether any slot was consumed.
     ///
     /// # Errors
-    /// Returns the first [`Fault`]; the slots before it are consumed.
+    /// Returns the first [`Fault`]. The slots before the fault are consumed.
     #[inline]
     pub(super) fn consume(
         &mut self,

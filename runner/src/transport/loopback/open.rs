@@ -10,7 +10,7 @@ use crate::transport::{OpenConfig, TransportError};
 /// Layout of the segment for a configuration.
 ///
 /// # Errors
-/// `OperationRejected`, `NoDevice`, `LibraryNotFound` or `Internal`, if this transport does not support the
+/// Returns `OperationRejected`, `NoDevice`, `LibraryNotFound` or `Internal` if this transport does not support the
 /// configuration.
 pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportError> {
     let refused = |reason, message| TransportError {

@@ -30,7 +30,7 @@ impl Peer {
         }
     }
 
-    /// Checks whether the peer is present, and reports its loss once.
+    /// Checks whether the peer is still present, and reports its loss once.
     ///
     /// A peer is lost if it is gone and either posts from this side are unfinished or its process exited without
     /// closing its endpoint. The loss is reported by the second check that finds the peer gone, because the polls

@@ -153,8 +153,8 @@ impl Outbound {
     /// Accepts a post of `bytes`. Returns whether a slot was published.
     ///
     /// # Errors
-    /// `Again` if the queue is full. An injection also returns `Again` if it would have to wait in the queue, because
-    /// the caller may reuse its memory immediately.
+    /// Returns `Again` if the queue is full. An injection also returns `Again` if it would have to wait in the queue,
+    /// because the caller may reuse its memory immediately.
     #[inline]
     pub(super) fn post(
         &mut self,
@@ -198,7 +198,7 @@ impl Outbound {
         self.publish()
     }
 
-    /// Reaps responses while the sink has room for a completion. Returns whether any slot was reaped.
+    /// Collects answers while the sink has room for a completion. Returns whether any slot was released.
     ///
     /// # Errors
     /// Returns the first [`Fault`].

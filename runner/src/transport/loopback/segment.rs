@@ -53,7 +53,7 @@ impl OwnSegment {
     /// Creates a segment with all of its pages allocated.
     ///
     /// # Errors
-    /// `MemoryUnavailable` if the machine does not have enough memory.
+    /// Returns `MemoryUnavailable` if the machine does not have enough memory.
     pub(super) fn create(layout: Layout, waits: bool) -> Result<Self, TransportError> {
         let failed = |reason, message| TransportError {
             reason,
@@ -137,7 +137,7 @@ impl PeerSegment {
     /// Maps the segment of a peer.
     ///
     /// # Errors
-    /// `FabricUnreachable` if the process cannot be accessed or does not have the segment.
+    /// Returns `FabricUnreachable` if the process cannot be accessed or does not have the segment.
     pub(super) fn open(address: SegmentAddress) -> Result<Self, TransportError> {
         Self::map(address).map_err(|error| TransportError {
             reason: FailureReason::FabricUnreachable,

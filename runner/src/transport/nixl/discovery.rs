@@ -29,7 +29,7 @@ pub(super) struct DiscoveredDevices {
 ///
 /// # Errors
 ///
-/// `LibraryNotFound`, `NoDevice` or `OperationRejected`.
+/// Returns `LibraryNotFound`, `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Nixl(spec) = &config.spec else {
         return Err(refused(

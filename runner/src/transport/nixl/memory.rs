@@ -46,8 +46,8 @@ impl Region for NixlRegion {
 ///
 /// # Errors
 ///
-/// `OperationRejected` if the backend does not support the kind of memory, or with the most common cause if the library
-/// refuses the memory.
+/// Returns `OperationRejected` if the backend does not support the kind of memory, or with the most common cause if the
+/// library refuses the memory.
 pub(super) fn register(transport: &mut Nixl, memory: Arc<Memory>) -> Result<NixlRegion, TransportError> {
     let backend = transport.spec.backend;
     let mut rails = Vec::with_capacity(transport.rails.len());

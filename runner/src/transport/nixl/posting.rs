@@ -4,7 +4,7 @@ use super::Nixl;
 use super::error::{provider_mismatch, refused};
 use super::ffi::{self, RemoteTarget};
 use super::memory::NixlRegion;
-use crate::transport::{Operation, Post, PostError, Preparation, Rail, RemoteKey, TransportError};
+use crate::transport::{Operation, Post, PostError, PreparationStats, Rail, RemoteKey, TransportError};
 use nixl_sys::{READ, WRITE};
 
 #[inline]
@@ -91,17 +91,17 @@ pub(super) fn prepare(
     }
 }
 
-/// Prepared requests of all rails.
-pub(super) fn preparation(transport: &Nixl) -> Preparation {
+/// Number of prepared requests of all rails, and the time that their preparation took.
+pub(super) fn preparation_stats(transport: &Nixl) -> PreparationStats {
     let of_rail = |rail: &ffi::Rail| {
         let (requests, nanos) = rail.prepared();
-        Preparation { requests, nanos }
+        PreparationStats { requests, nanos }
     };
     transport
         .rails
         .iter()
         .map(of_rail)
-        .fold(Preparation::default(), Preparation::and)
+        .fold(PreparationStats::default(), PreparationStats::and)
 }
 
 pub(super) fn post_receive(

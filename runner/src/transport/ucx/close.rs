@@ -6,7 +6,7 @@ use crds::record::ProtocolUse;
 use std::io::{self, Write};
 
 /// Closes `rails`. Returns the protocols that the library used; empty if its version does not print them. All other
-/// output that was printed in the meantime is printed again.
+/// output from that time is printed again.
 pub(super) fn close_and_count(rails: Vec<Rail>) -> Vec<ProtocolUse> {
     let ((), printed) = ffi::capture_stdout(|| drop(rails));
     let printed = match printed {

@@ -44,7 +44,7 @@ pub(super) struct DiscoveredDevices {
 ///
 /// # Errors
 ///
-/// `LibraryNotFound`, `NoDevice` or `OperationRejected`.
+/// Returns `LibraryNotFound`, `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Ucx(spec) = &config.spec else {
         return Err(refused(

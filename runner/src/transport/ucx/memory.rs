@@ -45,7 +45,7 @@ impl Region for UcxRegion {
 ///
 /// # Errors
 ///
-/// `OperationRejected` with the most common cause, if the library refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the library refuses the memory.
 pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxRegion, TransportError> {
     let regions = rails
         .iter_mut()
@@ -66,8 +66,8 @@ pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxReg
 ///
 /// # Errors
 ///
-/// `MemoryUnavailable` if the machine has too little memory, and `OperationRejected` if there are several rails or the
-/// library refuses.
+/// Returns `MemoryUnavailable` if the machine has too little memory, and `OperationRejected` if there are several rails
+/// or the library refuses the request.
 pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, TransportError> {
     let [rail] = rails else {
         let message = format!(

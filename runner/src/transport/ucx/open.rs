@@ -150,9 +150,9 @@ fn reading_warnings<T>(spec: &crds::v1alpha1::Ucx, open: impl FnOnce() -> T) -> 
     (result, unused)
 }
 
-/// Makes the library count the protocols that it uses, and print them when the worker is destroyed. Versions before 1.21 have
-/// no such value of the setting, and would print an error. The setting is applied after the configuration was printed, because it is not part of
-/// what is compared.
+/// Makes the library count the protocols that it uses, and print them when the worker is destroyed. Versions before
+/// 1.21 do not support this value of the setting, and would print an error. The setting is applied after the
+/// configuration has been printed, because it is not part of the configuration that is compared.
 fn count_protocols(config: &mut Config, version: Version) {
     if version < PROTOCOL_COUNTS {
         return;

@@ -13,7 +13,7 @@ use crds::v1alpha1::{Answer, TransferOperation, UcxEmulation};
 pub(super) struct ConnectedPeer {
     /// Lanes of the endpoint of each rail.
     lanes: Vec<Vec<Lane>>,
-    /// RMA operations that UCX emulates on any of these endpoints.
+    /// RMA operations that UCX emulates on any endpoint of the peer.
     emulation: EndpointEmulation,
 }
 
@@ -92,13 +92,13 @@ fn record_lanes(facts: &mut RailFacts, found: &[Lane]) {
     }
 }
 
-/// The device of all `lanes`; `None` if they have several.
+/// The device of all `lanes`; `None` if the lanes use several devices.
 fn only_device<'a>(mut lanes: impl Iterator<Item = &'a Lane>) -> Option<&'a str> {
     let first = lanes.next()?.device.as_str();
     lanes.all(|lane| lane.device == first).then_some(first)
 }
 
-/// Adds the emulation of an endpoint to the facts, which state whether UCX emulates an operation with any peer.
+/// Adds the emulation on one endpoint to the facts, which state whether UCX emulates an operation to any peer.
 fn record_emulation(offload: &mut OffloadFacts, emulation: EndpointEmulation) {
     let add = |known: &mut Option<Answer>, answer| {
         *known = Some(known.map_or(answer, |known| known.or(answer)));

@@ -54,9 +54,9 @@ impl Agent<'_> {
         self.finish(arm, outcome(reply))
     }
 
-    /// Sends a case whose flows the coordinator controls to the instrument of `process`. Passes messages between both until
-    /// the instrument has finished the case, and returns its reply. An inner error has the same meaning as for
-    /// [`Agent::request`].
+    /// Sends a case whose flows the coordinator controls to the instrument of `process`. Passes messages between the
+    /// coordinator and the instrument until the instrument has finished the case, and returns the reply of the
+    /// instrument. An inner error has the same meaning as for [`Agent::request`].
     fn run_flows(
         &mut self,
         process: u32,

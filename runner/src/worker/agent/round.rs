@@ -47,8 +47,8 @@ impl Agent<'_> {
         self.report(&Report::RoundOpened)
     }
 
-    /// Starts the instruments of `processes`. They initialize at the same time, because libraries spend most of their
-    /// initialization sleeping.
+    /// Starts the instruments of `processes`. The instruments initialize concurrently, because libraries spend most of
+    /// their initialization sleeping.
     fn start_instruments(&mut self, processes: &[u32]) -> Result<(), Departure> {
         let mut requests = Vec::new();
         for process in processes.iter().copied() {

@@ -16,7 +16,7 @@ use crate::worker_event::WorkerEvent;
 /// Timeout for a process to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reply of the instrument of a process, or the reason why there is none.
+/// Reply of the instrument of a process, or the reason why there is no reply.
 type ProcessReply = (u32, Result<Reply, CaseFailure>);
 
 impl Agent<'_> {
@@ -49,8 +49,8 @@ impl Agent<'_> {
         self.receive(process, timeout)
     }
 
-    /// Sends a request to each of `processes`, and then waits at most `timeout` for each reply, so that the instruments
-    /// execute their requests at the same time. Returns the replies by process.
+    /// Sends all `requests` before waiting for the first reply, so that the instruments execute them concurrently.
+    /// Waits at most `timeout` for each reply. Returns each reply with its process.
     pub(super) fn request_all(
         &mut self,
         requests: Vec<(u32, Request)>,

@@ -58,7 +58,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
+    /// Returns any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
     /// rejected by the dynamic loader, lacks a function, or is older than 1.17.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(source)?;

@@ -1,7 +1,7 @@
 //! Constants that [`crate::bindings`] does not contain, for example because they are newer than the 1.17 headers or
-//! contain casts, which bindgen cannot translate. Each option names the release that introduced it. A constant must not
-//! be used with a library older than its release: option numbers are plain integers, and an old provider may interpret
-//! the number as another option.
+//! contain casts, which bindgen cannot translate. The documentation of each option names the release that introduced
+//! it. A constant must not be used with a library older than its release: option numbers are plain integers, and an old
+//! provider may interpret the number as another option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 

@@ -36,7 +36,7 @@ macro_rules! functions {
             ///
             /// # Errors
             ///
-            /// `SymbolMissing` if the library lacks a function.
+            /// Returns `SymbolMissing` if the library lacks a function.
             pub(super) fn resolve(loaded: &LoadedLibrary) -> Result<Self, OpenError> {
                 Ok(Self {
                     $($name: {

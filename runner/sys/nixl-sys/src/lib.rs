@@ -3,8 +3,8 @@
 //!
 //! NIXL does not install a header for the interface, and the interface has no version. The declarations are therefore
 //! written by hand, from `wrapper.h` of the crate `nixl-sys` 1.5.2, for the functions that fabricbench calls. Every
-//! function is looked up when the library is opened. If one is missing, the error names it. All objects are opaque
-//! handles. The only structs that cross the interface are [`AgentConfig`] and [`Telemetry`].
+//! function is looked up when the library is opened. If a function is missing, the error names it. All objects are
+//! opaque handles. The only structs that cross the interface are [`AgentConfig`] and [`Telemetry`].
 //!
 //! An opened library stays loaded until the process exits, because its plug-ins run threads whose code must stay
 //! mapped. A process that used the UCX backend must exit with `_exit`, because a global destructor of NIXL 1.4 and 1.5

@@ -6,7 +6,8 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The library. It loads its plug-ins by path, and their own dependencies provide the symbols that they need.
+/// The library. It loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that the
+/// plug-in needs.
 const DEFINITION: Definition = Definition {
     project: "NIXL",
     file_name: "libnixl_capi.so",
@@ -20,7 +21,7 @@ const DEFINITION: Definition = Definition {
     scope: Scope::Local,
 };
 
-/// Ending of the directory that contains the libraries of a wheel, next to its package: `.nixl_cu12.mesonpy.libs`.
+/// Suffix of the directory that contains the libraries of a wheel, next to its package: `.nixl_cu12.mesonpy.libs`.
 const WHEEL_DIRECTORY: &str = ".mesonpy.libs";
 
 /// Identity of the loaded library, as recorded with every result.
@@ -30,8 +31,8 @@ pub struct Identity {
     pub path: PathBuf,
     /// `build-id:...` if the file has a GNU build ID, otherwise `sha256:...` of the file.
     pub build: String,
-    /// Version of the Python package that contains the file; `None` if it is not part of one. The interface does not
-    /// report a version.
+    /// Version of the Python package that contains the file; `None` if the file is not part of a package. The interface
+    /// does not report a version.
     pub version: Option<String>,
 }
 
@@ -43,12 +44,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library, rejects it if it lacks a function, and reads its identity. A directory may be the one that
-    /// contains the library, or the one into which a wheel was installed.
+    /// Opens the library, rejects it if it lacks a function, and reads its identity. A directory must contain the
+    /// library or be the directory into which a wheel was installed.
     ///
     /// # Errors
     ///
-    /// Any [`OpenError`] except `TooOld`.
+    /// Returns any [`OpenError`] except `TooOld`.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(&within_wheel(source))?;
         let functions = Functions::resolve(&loaded)?;
@@ -81,7 +82,8 @@ impl Library {
     }
 }
 
-/// The directory with the libraries of a wheel, if `source` is a directory that contains one instead of the library.
+/// The directory with the libraries of a wheel, if `source` is a directory that contains a wheel instead of the
+/// library.
 fn within_wheel(source: &Source) -> Source {
     if let Source::Path(directory) = source
         && directory.is_dir()

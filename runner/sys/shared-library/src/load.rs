@@ -68,7 +68,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Any [`OpenError`] except `SymbolMissing` and `TooOld`.
+    /// Returns any [`OpenError`] except `SymbolMissing` and `TooOld`.
     pub fn open(&self, source: &Source) -> Result<LoadedLibrary, OpenError> {
         match source {
             Source::Path(path) if path.is_dir() => self.open_file(&path.join(self.file_name)),
@@ -127,7 +127,8 @@ impl Definition {
             }
             .fail();
         };
-        // SAFETY: the name is a C string. The library's constructors run, which the user accepts by selecting it.
+        // SAFETY: the name is a C string. The library's constructors run, which the user accepts by selecting the
+        // library.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), self.scope.flags()) };
         if !handle.is_null() {
             return Ok(LoadedLibrary {
@@ -180,7 +181,7 @@ impl LoadedLibrary {
     ///
     /// # Errors
     ///
-    /// `SymbolMissing` if the symbol does not exist.
+    /// Returns `SymbolMissing` if the symbol does not exist.
     pub fn require(&self, symbol: &CStr, version: Option<&CStr>) -> Result<NonNull<c_void>, OpenError> {
         self.find(symbol, version).with_context(|| {
             let version = version.map(|version| format!("@{}", version.to_string_lossy()));
@@ -239,8 +240,8 @@ fn last_error() -> String {
 
 /// Path of the file that an address was loaded from, with symbolic links resolved.
 ///
-/// The path can differ from the requested one, because if a library with the same name is already loaded, the loader
-/// returns that library.
+/// The path can differ from the requested path: if a library with the same name is already loaded, the loader returns
+/// that library.
 fn path_of(address: *const c_void, name: &str) -> Result<PathBuf, OpenError> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr accepts any address and writes only to the struct that its second argument points to.

@@ -52,8 +52,9 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was rejected
-    /// by the dynamic loader, lacks a function, is older than 1.13, or was mixed with the libraries of another UCX.
+    /// Returns any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
+    /// rejected by the dynamic loader, lacks a function, is older than 1.13, or was mixed with the libraries of another
+    /// UCX.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(source)?;
         let functions = Functions::resolve(&loaded)?;

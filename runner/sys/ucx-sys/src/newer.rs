@@ -1,4 +1,5 @@
-//! Declarations that are newer than the 1.13 headers. Each names the release that introduced it.
+//! Declarations that are newer than the 1.13 headers. The documentation of each declaration names the release that
+//! introduced it.
 //!
 //! Source: `src/ucp/api/ucp.h` of the named release.
 

@@ -19,7 +19,7 @@ const BATCH: usize = 16;
 /// The most recently read completions.
 pub(super) struct Batch {
     completions: [ibv_wc; BATCH],
-    /// Number of completions that were read before the thread slept and that no poll has handled yet: 0 or 1.
+    /// Number of completions (0 or 1) that were read before the thread slept and that no poll has handled yet.
     waiting: usize,
     /// Whether the last poll had no space for some completed sends.
     unreported: bool,
@@ -39,7 +39,7 @@ impl Default for Batch {
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A post with this token completed.
+    /// A post completed.
     Posted {
         /// Token of the post.
         token: u32,
@@ -116,7 +116,7 @@ impl Rail {
                             pair.queue.complete(sequence);
                         }
                     }
-                    // Each of these reports one event, so there is room for all of them.
+                    // Each of these completions reports one event, so there is room for all of them.
                     RequestId::Receive { token } => {
                         room -= 1;
                         report(Event::Received {
@@ -177,7 +177,7 @@ impl Rail {
         })
     }
 
-    /// Requests an event for the next completion. Returns whether a completion is already there.
+    /// Requests an event for the next completion. Returns whether a completion has already arrived.
     fn arm(&mut self) -> Result<bool, CallError> {
         if self.batch.waiting > 0 || self.batch.unreported {
             return Ok(true);

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// Value of `ibv_port_attr.link_layer` for InfiniBand.
 const LINK_LAYER_INFINIBAND: u8 = 1;
 
-/// Maximum number of reads that a queue pair answers at the same time. Larger numbers are not supported by all devices.
+/// Maximum number of reads that a queue pair answers concurrently. Larger numbers are not supported by all devices.
 const MAX_READS: u8 = 16;
 
 /// A device and a protection domain in it.
@@ -32,7 +32,7 @@ unsafe impl Sync for Device {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceAttributes {
     pub limits: DeviceLimits,
-    /// Maximum number of reads that a queue pair executes for its peer at the same time.
+    /// Maximum number of reads that a queue pair executes for its peer concurrently.
     pub reads_as_target: u8,
     /// Maximum number of reads that a queue pair has in flight.
     pub reads_as_initiator: u8,
@@ -143,14 +143,15 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: every object in the protection domain holds a reference to the device, so there are none left.
+        // SAFETY: every object in the protection domain holds a reference to the device, so no such object exists any
+        // longer.
         unsafe { ibv_dealloc_pd(self.domain.as_ptr()) };
         // SAFETY: as above.
         unsafe { ibv_close_device(self.context.as_ptr()) };
     }
 }
 
-/// Calls `visit` with the name of each device, and returns its results that are not `None`.
+/// Calls `visit` with the name of each device, and returns the results that are not `None`.
 fn with_devices<T>(
     mut visit: impl FnMut(&str, *mut rdma_sys::ibv_device) -> Option<T>,
 ) -> Result<Vec<T>, CallError> {

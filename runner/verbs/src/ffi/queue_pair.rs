@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 /// Retransmission timeout, as a code: 4.096 us * 2^14, which is 67 ms.
 const TIMEOUT: u8 = 14;
-/// Number of retransmissions before a connection breaks, after about half a second.
+/// Number of retransmissions after which a connection breaks; together, they take about half a second.
 const RETRIES: u8 = 7;
 /// Code for an unlimited number of attempts while the peer has not posted a receive.
 const UNLIMITED_RECEIVE_RETRIES: u8 = 7;
-/// Code of the time after which a message is retried if the peer has not posted a receive: 10 us, the shortest.
+/// Code of the time after which a message is retried if the peer has not posted a receive: 10 us, the shortest
+/// supported time.
 const RECEIVER_TIMER: u8 = 1;
 /// Hop limit: maximum number of routers on the path.
 const HOP_LIMIT: u8 = 64;
@@ -51,7 +52,7 @@ pub(crate) struct Connection {
     pub first_packets: (u32, u32),
     /// Code of `ibv_mtu`.
     pub mtu: u8,
-    /// Number of reads that the peer's queue pair answers at the same time.
+    /// Number of reads that the peer's queue pair answers concurrently.
     pub peer_reads: u8,
     /// Index of the local address in the table of the port.
     pub gid_index: u8,
@@ -91,7 +92,7 @@ pub(crate) struct Call<'a> {
     pub operation: Operation,
     /// Token of the completion; `None` for an injected post, which is inline.
     pub token: Option<u32>,
-    /// Whether the post is kept until a later one rings the doorbell.
+    /// Whether the post is kept until a later post rings the doorbell.
     pub more: bool,
 }
 
@@ -102,7 +103,7 @@ pub(super) struct QueuePair {
     number: u32,
     inline_bytes: u32,
     pub(super) queue: SendQueue,
-    /// Work requests that wait for the doorbell, in the first `chained` elements.
+    /// The first `chained` elements are the work requests that wait for the doorbell.
     requests: Box<[ibv_send_wr]>,
     elements: Box<[ibv_sge]>,
     chained: usize,
@@ -269,7 +270,7 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// See [`PostError`]. `Again` also passes the chain to the driver.
+    /// Returns a [`PostError`]. With `Again`, the chain has also been passed to the driver.
     #[inline]
     pub(super) fn post(&mut self, call: Call<'_>) -> Result<(), PostError> {
         let is_inline = call.token.is_none();
@@ -316,7 +317,7 @@ impl QueuePair {
             return Ok(());
         }
         if self.queue.owes_completion() {
-            // The batch ended early, because the queue is full.
+            // The batch ended early because the queue is full.
             self.requests[count - 1].send_flags |= ibv_send_flags::IBV_SEND_SIGNALED.0 as c_uint;
             self.queue.record_signal();
             self.calls.signaled += 1;
@@ -341,8 +342,8 @@ impl QueuePair {
         }
     }
 
-    /// Describes a chain that the driver did not accept. A single request can be posted again; otherwise the caller does not
-    /// know which requests were accepted, so the queue pair cannot be used any more.
+    /// Describes a chain that the driver did not accept. A single request can be posted again. If there were several
+    /// requests, the caller does not know which ones were accepted, so the queue pair can no longer be used.
     #[cold]
     fn post_rejection(&mut self, count: usize, number: c_int) -> PostError {
         if count == 1 {

@@ -58,7 +58,7 @@ impl Drop for Channel {
 #[derive(Debug)]
 pub(super) struct CompletionQueue {
     queue: NonNull<ibv_cq>,
-    // Destroyed after the queue.
+    // The channel is destroyed after the queue.
     channel: Option<Channel>,
     _device: Arc<Device>,
 }

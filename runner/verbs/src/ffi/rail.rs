@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RailConfig {
     pub depths: Depths,
-    /// Number of peers. Each has a pair of queue pairs.
+    /// Number of peers. Each peer has a pair of queue pairs.
     pub pairs: usize,
     /// Requested size of the largest inline message, in bytes.
     pub inline_bytes: u32,
@@ -85,7 +85,7 @@ impl Rail {
                 signaling: config.signaling,
             };
             let pair = QueuePair::create(&device, &completions, receives, config)?;
-            // The device may support less than requested, or grant more.
+            // The device may grant less or more than requested.
             inline_bytes = inline_bytes.min(pair.inline_bytes());
             pairs.push(pair);
         }
@@ -177,7 +177,7 @@ impl Rail {
         pair.ok_or(PostError::Refused(libc::EINVAL))?.post(call)
     }
 
-    /// Posts a receive for a message of any peer.
+    /// Posts a receive for a message from any peer.
     ///
     /// # Errors
     ///

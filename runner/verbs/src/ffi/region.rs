@@ -20,7 +20,7 @@ pub(crate) struct RailRegion {
     key: RemoteKey,
     local_key: u32,
     length: u64,
-    // Declared after the registration is removed by `drop`.
+    // The memory is released after `drop` has removed the registration.
     _memory: Arc<Memory>,
     _device: Arc<Device>,
 }

@@ -2,19 +2,19 @@
 
 use super::gid::Gid;
 
-/// First byte of an address. Changes with the format.
+/// First byte of an address. It changes with the format.
 const FORMAT: u8 = 2;
 /// Length of the fields before the queue pairs, in bytes.
 const HEADER_BYTES: usize = 1 + 4 + 16 + 2 + 1 + 1 + 4;
-/// Length of the numbers of the two queue pairs for one rank, in bytes.
+/// Length of the two queue pair numbers for one rank, in bytes.
 const PAIR_BYTES: usize = 8;
 
 /// Numbers of the two queue pairs for one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueuePairNumbers {
-    /// Queue pair of messages.
+    /// Queue pair for messages.
     pub messages: u32,
-    /// Queue pair of reads and writes.
+    /// Queue pair for reads and writes.
     pub memory: u32,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct RailAddress {
     pub lid: u16,
     /// Largest packet of the port, as the code of `ibv_mtu`.
     pub mtu: u8,
-    /// Number of reads that a queue pair of the rail answers at the same time.
+    /// Number of reads that a queue pair of the rail answers concurrently.
     pub reads: u8,
     /// First packet sequence number of every queue pair.
     pub first_packet: u32,

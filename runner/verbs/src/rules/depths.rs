@@ -19,22 +19,22 @@ pub(crate) struct DeviceLimits {
 /// Sizes of the queues of a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Depths {
-    /// Requests of each send queue.
+    /// Number of requests in each send queue.
     pub sends: usize,
-    /// Receives for messages, shared by all peers.
+    /// Number of receives for messages, shared by all peers.
     pub receives: usize,
-    /// Receives for writes with immediate data, shared by all peers.
+    /// Number of receives for writes with immediate data, shared by all peers.
     pub immediates: usize,
-    /// Entries of the completion queue.
+    /// Number of entries in the completion queue.
     pub completions: usize,
 }
 
 impl Depths {
-    /// Sizes for `depth` posts in flight with each of `peers` peers.
+    /// Computes the sizes for `depth` posts in flight to each of `peers` peers.
     ///
-    /// Each send queue has space for injected posts, which occupy it until a later post completes, in addition to `depth`
-    /// ordinary ones. Every peer may have `depth` writes with immediate data in flight. If the device has fewer receives,
-    /// they are retransmitted until one is available.
+    /// In addition to `depth` ordinary posts, each send queue has space for injected posts, which occupy the queue
+    /// until a later post completes. Every peer may have `depth` writes with immediate data in flight. If the device
+    /// has fewer receives, the writes are retransmitted until a receive is available.
     ///
     /// # Errors
     ///

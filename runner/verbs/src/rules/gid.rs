@@ -56,8 +56,8 @@ pub(crate) fn parse(text: &str) -> Option<Gid> {
 }
 
 /// Selects the source address: the entry with the address `source`, or else an entry that can be routed, in this order:
-/// RoCE v2 with an IPv4 address, RoCE v2 with a global IPv6 address, any RoCE v2, any. If several entries rank equally,
-/// the first one is selected.
+/// RoCE v2 with an IPv4 address, RoCE v2 with a global IPv6 address, any other RoCE v2 entry, any other entry. If
+/// several entries rank equally, the first one is selected.
 ///
 /// `None` if the table has no such entry.
 pub(crate) fn select(table: &[Entry], source: Option<IpAddr>) -> Option<Entry> {

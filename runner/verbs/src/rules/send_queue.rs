@@ -21,9 +21,9 @@ pub(crate) struct SendQueue {
     completed: Sequence,
     /// Number of requests whose completion has been reported.
     reported: Sequence,
-    /// Number of requests after the last signaled one.
+    /// Number of requests after the last signaled request.
     unsignaled: usize,
-    /// Whether one of these requests has a token.
+    /// Whether one of the requests after the last signaled request has a token.
     owes_completion: bool,
 }
 
@@ -64,7 +64,7 @@ impl SendQueue {
         is_due || (self.unsignaled + 1) * 4 >= self.tokens.len()
     }
 
-    /// Whether a request without a signal waits for the completion of a later one although it has a token.
+    /// Whether a request that has a token but no signal waits for the completion of a later request.
     #[inline]
     pub(crate) fn owes_completion(&self) -> bool {
         self.owes_completion
@@ -84,15 +84,15 @@ impl SendQueue {
         }
     }
 
-    /// Records that the last request has been changed to a signaled one.
+    /// Records that the last request has been changed to a signaled request.
     #[inline]
     pub(crate) fn record_signal(&mut self) {
         self.unsignaled = 0;
         self.owes_completion = false;
     }
 
-    /// Removes the last `count` requests, which the driver did not accept. They may have been the signaled ones, so the next
-    /// request is signaled.
+    /// Removes the last `count` requests, which the driver did not accept. The removed requests may include signaled
+    /// ones, so the next request is signaled.
     pub(crate) fn withdraw(&mut self, count: u64) {
         self.posted -= count.min(self.posted - self.completed);
         self.unsignaled = self.tokens.len();
@@ -104,7 +104,7 @@ impl SendQueue {
         self.completed = self.completed.max((sequence + 1).min(self.posted));
     }
 
-    /// Token of the next completed request that has one; `None` if all completions have been reported.
+    /// Token of the next completed request that has a token; `None` if all completions have been reported.
     #[inline]
     pub(crate) fn next_completed(&mut self) -> Option<u32> {
         while self.reported < self.completed {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_injected_requests_only_never_fills_without_a_signal() {
+    fn injected_requests_alone_never_fill_the_queue_without_a_signal() {
         for depth in [1, 2, 3, 8, 128] {
             let mut queue = SendQueue::new(depth, VerbsSignaling::EveryPost);
             let mut signaled = Vec::new();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_injected_request_that_rings_for_ordinary_ones_is_signaled() {
+    fn an_injected_request_that_rings_for_ordinary_requests_is_signaled() {
         let mut queue = SendQueue::new(64, VerbsSignaling::EveryDoorbell);
         assert!(!post(&mut queue, Some(1), false));
         assert!(queue.owes_completion());

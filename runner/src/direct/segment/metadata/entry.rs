@@ -47,7 +47,7 @@ impl Entry {
     /// Parses an entry that `service` returned.
     ///
     /// # Errors
-    /// If it is not an entry.
+    /// If `text` is not an entry.
     pub(super) fn parse(service: &str, text: &str) -> Result<Self, MetadataError> {
         serde_json::from_str(text).map_err(|error| MetadataError::UnexpectedAnswer {
             service: service.to_owned(),
@@ -60,7 +60,7 @@ impl Entry {
         self.expires_at <= now
     }
 
-    /// Whether the entry protects its segment from the target of run `run` at `now`.
+    /// Whether, at time `now`, the entry prevents the target of run `run` from publishing the same segment.
     pub(super) fn is_taken(&self, run: &str, now: u64) -> bool {
         self.run != run && !self.is_expired(now)
     }
@@ -68,7 +68,7 @@ impl Entry {
     /// Checks that the entry belongs to a running target.
     ///
     /// # Errors
-    /// If it has expired, or has a different segment or version.
+    /// If the entry has expired, or has a different segment or version.
     pub(super) fn check(&self, name: &str, now: u64) -> Result<(), MetadataError> {
         let runner = env!("CARGO_PKG_VERSION");
         if self.version != VERSION || self.runner_version != runner {
@@ -103,7 +103,7 @@ pub(super) fn key(name: &str) -> String {
 /// Checks the name of a segment.
 ///
 /// # Errors
-/// Description of the problem.
+/// Returns a description of the problem.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_an_entry_with_another_name_after_its_expiry_or_with_another_version() {
+    fn rejects_entries_that_are_expired_or_have_another_name_or_version() {
         let entry = Entry::new("segment", "run", "host:1", 30);
         let now = now_seconds();
         assert!(entry.check("segment", now).is_ok());

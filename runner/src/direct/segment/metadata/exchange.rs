@@ -7,7 +7,7 @@ use ureq::http::{Method, Request};
 
 use super::MetadataError;
 
-/// Timeout of an operation of a metadata service.
+/// Timeout for an operation on a metadata service.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum length of an answer, in bytes.
 pub(super) const MAX_ANSWER_BYTES: u64 = 64 * 1024;

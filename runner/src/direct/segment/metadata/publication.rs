@@ -1,4 +1,4 @@
-//! Published entry of a target. A thread renews it until the target exits. Uses TCP and standard error.
+//! Published entry of a target. A thread renews the entry until the target exits. Uses TCP and standard error.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -48,7 +48,7 @@ impl Publication {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let renewed =
                     metadata.publish(&Entry::new(&segment, &run, &address, ttl_seconds), ttl_seconds);
-                // A change is reported once. If standard error is closed, it cannot be reported.
+                // A change is reported once. If standard error is closed, the change cannot be reported.
                 let _ = match &renewed {
                     Err(error) if !is_failing => writeln!(
                         io::stderr(),
@@ -77,7 +77,7 @@ impl Publication {
     /// Removes the entry.
     ///
     /// # Errors
-    /// If the service does not remove it; it then expires.
+    /// If the service does not remove the entry. The entry then remains until it expires.
     pub fn end(mut self) -> Result<(), MetadataError> {
         self.withdraw()
     }

@@ -1,8 +1,8 @@
 //! Entries in Redis. An entry has a time to live, so that Redis removes it when it expires. Uses TCP.
 //!
-//! The crate `redis` encodes the commands and decodes the replies. Its connections limit only the time of a single read, so
-//! that a server that sends its reply slowly would keep them waiting. The connections of this module have a deadline and a
-//! limit on the length of the replies.
+//! The crate `redis` encodes the commands and decodes the replies. Its connections limit only the duration of a single
+//! read, so a server that sends its reply slowly would keep them waiting. The connections of this module have a
+//! deadline and a limit on the length of the replies.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -14,7 +14,8 @@ use super::entry::{Entry, MAX_ENTRY_BYTES, key};
 use super::exchange::{MAX_ANSWER_BYTES, TIMEOUT, unexpected_answer};
 use super::{Login, MetadataError, Store};
 
-/// Stores an entry, unless another run has published one, which is then returned. Redis removes expired entries.
+/// Stores an entry, unless another run has published one; in this case, returns the existing entry. Redis removes
+/// expired entries.
 const PUBLISH: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run ~= ARGV[1] then return old end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -89,7 +90,7 @@ impl Read for Connection {
 /// Time until `deadline`.
 ///
 /// # Errors
-/// `TimedOut` if it has passed.
+/// Returns `TimedOut` if `deadline` has passed.
 fn time_left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     match left.is_zero() {

@@ -196,7 +196,7 @@ fn does_not_change_records_within_the_line_limit() {
     assert_eq!(record.result, CaseResult::Measured(Box::new(measured)));
 }
 
-/// The longest report of parameter serving: 16 workers, and distributions over many decades.
+/// The longest parameter serving report: 16 workers, and distributions that span many decades.
 fn serving(number: u64) -> ServingReport {
     let wide = log_uniform(500_000, 1.0, 2e11);
     let durations = || Durations {
@@ -250,7 +250,7 @@ fn serving(number: u64) -> ServingReport {
 
 #[test]
 fn report_of_sixteen_workers_fits_in_a_line() {
-    // The longest numbers that 60 s and 30,000 versions can produce.
+    // The numbers with the most digits that 60 s and 30,000 versions can produce.
     let number = 60_000_000_000;
     let latency = log_uniform(500_000, 1.0, 2e11);
     let mut record = case(1, &latency, number);

@@ -146,8 +146,9 @@ impl Receiver {
         belongs.then_some((version, index))
     }
 
-    /// Returns the counts, given the numbers of datagrams and versions that the trainer sent, and the number of versions
-    /// that this worker received completely. Must be called after all datagrams have arrived or are lost.
+    /// Returns the datagram counts. `sent` and `versions_sent` are the numbers of datagrams and versions that the
+    /// trainer sent, and `versions_received` is the number of versions that this worker received completely. Must be
+    /// called only after every datagram has arrived or is considered lost.
     pub fn report(&self, sent: u64, versions_sent: u64, versions_received: u64) -> DatagramReport {
         DatagramReport {
             sent,

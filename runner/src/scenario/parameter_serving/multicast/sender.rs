@@ -1,4 +1,4 @@
-//! Sends the versions of the trainer as datagrams, at most at a given rate.
+//! Sends the versions of the trainer as datagrams, at no more than a given rate.
 
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};

@@ -80,7 +80,7 @@ impl Context {
 
 /// Registered memory and its region.
 pub(super) struct RegisteredMemory {
-    /// Declared before the memory, so that the region is closed before the memory is freed.
+    /// This field is declared before the memory, so that the region is closed before the memory is freed.
     pub _region: Owned<fid_mr>,
     pub _memory: Arc<Memory>,
 }

@@ -256,8 +256,8 @@ impl Rail {
 
     /// Performs the checks of `validate`, and rejects device memory, which the CPU cannot read.
     ///
-    /// `validate` must check the length, because providers check it only with assertions. Release builds omit these, so
-    /// an injection above the limit would overrun the provider's buffer.
+    /// `validate` must check the length, because providers check it only with assertions. Release builds omit
+    /// assertions, so an injection above the limit would overrun the provider's buffer.
     #[inline]
     fn validate_injection(
         &self,

@@ -49,7 +49,7 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
     (!file.is_empty() && !file.contains('/')).then(|| file.to_owned())
 }
 
-/// Pads the endpoint name of a peer with zeros to a length that no provider reads beyond.
+/// Pads the endpoint name of a peer with zeros to a length beyond which no provider reads.
 ///
 /// Padding is necessary because the library derives the length of a name from its address format and does not check the
 /// length of the caller's buffer.

@@ -92,8 +92,8 @@ fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
 
 /// Memory registration modes that this transport supports.
 ///
-/// No supported provider requires any other mode, such as raw keys (which need an additional exchange) or regions that
-/// are bound to endpoints.
+/// No supported provider requires any other mode, such as raw keys (which need an additional exchange) or regions bound
+/// to endpoints.
 fn registration_modes(device_memory: bool) -> i32 {
     let memory = if device_memory { FI_MR_HMEM } else { 0 };
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | memory

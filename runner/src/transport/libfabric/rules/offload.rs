@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreported_emulation_is_unknown_and_not_false() {
+    fn unreported_emulation_is_unknown_rather_than_false() {
         let efa = |reported| emulation(LibfabricProvider::Efa, reported);
         assert_eq!(efa(None), Some(Answer::Unknown));
         assert_eq!(efa(Some(true)), Some(Answer::True));

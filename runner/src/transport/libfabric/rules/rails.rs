@@ -6,7 +6,7 @@ use super::attributes::Attributes;
 ///
 /// If `names` is empty, devices are assigned in the order of the device names in `nearest`, followed by the remaining
 /// devices in the order of their domain names, so that a rail number refers to the same device in every process and
-/// with every libfabric release. Otherwise, each rail is assigned the device that `names` lists for it.
+/// with every libfabric release. Otherwise, each rail is assigned the device that `names` lists for the rail.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ pub(super) const DEPTH: usize = 64;
 /// Lock that prevents two libraries in this process from using shm concurrently.
 ///
 /// shm derives the name of an endpoint from the process ID and a counter in the library, so two libraries in one
-/// process would use the same names. Only these tests load two libraries.
+/// process would use the same names. No other code loads two libraries into one process.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
 /// Provider and library of a test.

@@ -18,10 +18,10 @@ const SLOT_BYTES: usize = SLOT_WORDS * 8 + INLINE_BYTES as usize;
 
 /// Size of a fragment in bytes.
 ///
-/// Large enough to make the cost of a slot negligible compared with the copy, and small enough to let the two sides
-/// copy different fragments of one message concurrently.
+/// The size is large enough to make the cost of a slot negligible compared with the copy, and small enough to let the
+/// two sides copy different fragments of one message concurrently.
 pub(in crate::transport::loopback) const FRAGMENT_BYTES: u64 = 8 * 1024;
-/// Number of fragments in a ring. Together they fit in the L2 cache of a core.
+/// Number of fragments in a ring. Together, the fragments fit in the L2 cache of a core.
 pub(in crate::transport::loopback) const FRAGMENTS: u64 = 32;
 
 /// Maximum length of a message in bytes.

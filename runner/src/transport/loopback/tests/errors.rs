@@ -246,7 +246,7 @@ fn rejects_unsupported_configurations() {
 fn reports_a_corrupt_ring_without_crashing() {
     let (mut one, mut two) = pair(1, 16);
     let mut room = [EMPTY; 8];
-    // Values that a hostile peer could write: an unknown operation, too many slots, and answers without posts.
+    // Values that a malicious peer could write: an unknown operation, too many slots, and answers without posts.
     let ring = one.transport.own.segment.ring(0, 0);
     for tail in [1, 1000] {
         ring.publish(tail);

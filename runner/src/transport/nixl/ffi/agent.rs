@@ -21,7 +21,8 @@ pub(in crate::transport::nixl) struct AgentConfig {
     /// Parameters of the backend, by name.
     pub parameters: Vec<(String, String)>,
     pub progress_thread: bool,
-    /// Whether the agent captures telemetry, and the rail measures the steps of the transfers. This makes posts slower.
+    /// Whether the agent captures telemetry and the rail measures the steps of the transfers. These measurements make
+    /// posts slower.
     pub measures_steps: bool,
     pub requests: NixlRequests,
     /// Division of a transfer into descriptors; `None` for one descriptor.

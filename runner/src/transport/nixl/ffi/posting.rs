@@ -92,8 +92,8 @@ impl Rail {
         Ok(())
     }
 
-    /// Prepares `at_once` requests for a transfer, if requests are prepared, and asks the library which backend serves
-    /// them.
+    /// If the spec enables prepared requests, prepares `at_once` requests for a transfer. Also asks the library which
+    /// backend serves the requests.
     ///
     /// # Errors
     ///

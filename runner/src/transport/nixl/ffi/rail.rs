@@ -76,7 +76,7 @@ pub(super) struct PostedReceive {
 pub(in crate::transport::nixl) struct Rail {
     pub(super) requests: Requests,
     pub(super) in_flight_posts: Vec<InFlightPost>,
-    /// Whether a post has the token, by token.
+    /// Whether a post in flight has the token, by token.
     pub(super) in_flight: Box<[bool]>,
     pub(super) peers: Vec<PeerAgent>,
     pub(super) imported: Vec<ImportedRegion>,

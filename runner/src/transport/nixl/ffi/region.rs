@@ -144,7 +144,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call. The metadata must come from the agent of this peer.
+    /// Returns the failed call if the library refuses the metadata, which must come from the agent of this peer.
     pub(in crate::transport::nixl) fn import(
         &mut self,
         peer: Peer,

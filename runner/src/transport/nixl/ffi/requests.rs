@@ -1,4 +1,4 @@
-//! Transfer requests: prepared ones, which are posted repeatedly, and ones that are created for a single post.
+//! Transfer requests: prepared requests, which are posted repeatedly, and requests that are created for a single post.
 
 use super::objects::Objects;
 use super::{CallError, call, check};
@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_int};
 
 /// Maximum number of prepared requests of one agent.
 const MAX_PREPARED: usize = 16 * 1024;
-/// Maximum number of descriptors in the prepared requests of one agent, each of which takes about 200 bytes.
+/// Maximum number of descriptors in the prepared requests of one agent. Each descriptor occupies about 200 bytes.
 const MAX_PREPARED_DESCRIPTORS: usize = 2 * 1024 * 1024;
 /// Name that stands for the local agent (`NIXL_INIT_AGENT`).
 const OWN_AGENT: &CStr = c"";
@@ -76,7 +76,7 @@ pub(super) struct Requests {
     nanos: u64,
     /// Descriptor lists for the local and the remote side, each for host and for GPU memory.
     lists: [[TransferList; 2]; 2],
-    /// Maximum number of bytes of a descriptor; `u64::MAX` without a limit.
+    /// Maximum number of bytes of a descriptor; `u64::MAX` if there is no limit.
     descriptor_bytes: u64,
     /// Number of descriptors in the prepared requests.
     descriptors: usize,

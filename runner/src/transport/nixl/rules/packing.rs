@@ -1,7 +1,7 @@
 //! Packs the metadata of agents and regions for peers. Performs no I/O.
 //!
 //! An agent reads the metadata of its peers without checking it. The packed form therefore contains the backend, the
-//! length and a checksum, so that only bytes that the agent of a peer produced reach the library.
+//! length and a checksum, so that the library receives only bytes that the agent of a peer produced.
 
 use crds::v1alpha1::NixlBackend;
 
@@ -101,7 +101,7 @@ pub(in crate::transport::nixl) fn pack_region(
 ///
 /// # Errors
 ///
-/// The errors of [`unpack`].
+/// Returns the errors of [`unpack`].
 pub(in crate::transport::nixl) fn unpack_region(
     backend: NixlBackend,
     packed: &[u8],

@@ -25,8 +25,8 @@ pub(super) struct Setup {
     pub rails: Vec<&'static str>,
 }
 
-/// All setups that every machine supports: both kinds of requests over tcp, with one and with many descriptors, and tcp with
-/// the transports of shared memory.
+/// All setups that every machine supports: both kinds of requests over tcp, with one and with many descriptors, and tcp
+/// together with the shared memory transports.
 pub(super) fn setups() -> [Setup; 7] {
     let created = |mut setup: Setup| {
         setup.spec.requests = NixlRequests::Created;

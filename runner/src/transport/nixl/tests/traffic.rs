@@ -249,7 +249,7 @@ fn prepared_requests_are_posted_again() {
         let is_prepared = setup.spec.requests == NixlRequests::Prepared;
         let expected = if is_prepared { 3 } else { 0 };
         assert_eq!(
-            initiator.transport.preparation().unwrap().requests,
+            initiator.transport.preparation_stats().unwrap().requests,
             expected,
             "{setup:?}"
         );
@@ -272,7 +272,7 @@ fn prepared_requests_are_posted_again() {
             assert_eq!(observed.target.len(), usize::from(is_notified), "{setup:?}");
             assert_eq!(pair.target.bytes(0, 4096), pattern(4096, round), "{setup:?}");
         }
-        let preparation = pair.initiator.transport.preparation().unwrap();
+        let preparation = pair.initiator.transport.preparation_stats().unwrap();
         assert_eq!(preparation.requests, expected, "{setup:?}");
         assert_eq!(preparation.nanos > 0, is_prepared, "{setup:?}");
     }

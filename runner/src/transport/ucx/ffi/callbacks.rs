@@ -23,9 +23,9 @@ pub(super) enum Source {
     Receive(u32),
     /// The flush in this slot.
     Flush(u32),
-    /// A notification of a peer that a write has arrived.
+    /// A notification from a peer that a write has arrived.
     Notification,
-    /// An active message of a peer.
+    /// An active message from a peer.
     Message,
     /// The endpoint to this peer.
     Endpoint(u32),
@@ -88,7 +88,8 @@ impl Events {
     }
 }
 
-/// User data of a callback. The library holds its address, so an origin that is passed to the library is in a [`StableBox`].
+/// User data of a callback. The library holds the address of an origin, so every origin that is passed to the library
+/// is in a [`StableBox`].
 pub(super) struct Origin {
     events: NonNull<Events>,
     source: Source,
@@ -156,7 +157,7 @@ unsafe fn origin<'a>(user_data: *mut c_void) -> &'a Origin {
     unsafe { &*user_data.cast::<Origin>() }
 }
 
-/// Completion of a send, put, get or flush.
+/// Called when a send, put, get or flush completes.
 ///
 /// # Safety
 ///
@@ -174,7 +175,7 @@ pub(super) unsafe extern "C" fn completed(
     unsafe { origin.free(request) };
 }
 
-/// Completion of a receive.
+/// Called when a receive completes.
 ///
 /// # Safety
 ///
@@ -195,7 +196,8 @@ pub(super) unsafe extern "C" fn received(
     unsafe { origin.free(request) };
 }
 
-/// Notification of a peer that a write has arrived. Its header is the immediate data.
+/// Called for a notification from a peer that a write has arrived. The header of the notification is the immediate
+/// data.
 ///
 /// # Safety
 ///
@@ -231,8 +233,8 @@ unsafe fn immediate_in(header: *const c_void, length: usize) -> Option<u64> {
     Some(u64::from_le(unsafe { header.cast::<u64>().read_unaligned() }))
 }
 
-/// Arrival of an active message with a payload. The library keeps the payload, because the handler is registered with
-/// `UCP_AM_FLAG_PERSISTENT_DATA`.
+/// Called when an active message with a payload arrives. The library keeps the payload, because the handler is
+/// registered with `UCP_AM_FLAG_PERSISTENT_DATA`.
 ///
 /// # Safety
 ///
@@ -279,7 +281,7 @@ pub(super) unsafe extern "C" fn arrived(
     result
 }
 
-/// Completion of fetching the payload of an active message.
+/// Called when the payload of an active message has been fetched.
 ///
 /// # Safety
 ///
@@ -298,7 +300,7 @@ pub(super) unsafe extern "C" fn fetched(
     unsafe { origin.free(request) };
 }
 
-/// Failure of an endpoint.
+/// Called when an endpoint fails.
 ///
 /// # Safety
 ///

@@ -47,7 +47,7 @@ impl Rail {
         }
     }
 
-    /// Whether [`Self::poll`] has work without new events of the library.
+    /// Whether [`Self::poll`] has work to do even without new events from the library.
     pub(super) fn has_work(&self) -> bool {
         !self.ready.is_empty() || self.failure.is_some() || !self.unflushed.is_empty()
     }
@@ -119,8 +119,8 @@ impl Rail {
         self.ready.push_back(Event::Posted { token });
     }
 
-    /// Stores a failure for the next poll, unless another one is stored. A cancellation is a consequence of another
-    /// failure, which replaces it.
+    /// Stores a failure for the next poll, unless another one is stored. A stored cancellation is replaced by the next
+    /// failure, because a cancellation is a consequence of another failure.
     #[cold]
     pub(super) fn record_failure(
         &mut self,

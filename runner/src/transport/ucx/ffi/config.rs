@@ -27,7 +27,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns the failed call, if a variable or a file has an invalid value.
+    /// Returns the failed call if a variable or a file has an invalid value.
     pub(in crate::transport::ucx) fn read(library: &Arc<Library>) -> Result<Self, CallError> {
         let mut pointer = std::ptr::null_mut();
         // SAFETY: null stands for the default prefix of the variables and for no additional file, and there is room
@@ -49,7 +49,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns the failed call, if the setting does not exist or the value is invalid.
+    /// Returns the failed call if the setting does not exist or the value is invalid.
     pub(in crate::transport::ucx) fn modify(&mut self, setting: &Setting) -> Result<(), CallError> {
         let invalid = || CallError::new(&self.library, "ucp_config_modify", UCS_ERR_INVALID_PARAM);
         let name = CString::new(setting.name.as_str()).map_err(|_| invalid())?;

@@ -22,7 +22,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call, if the peer cannot be reached over the configured transports.
+    /// Returns the failed call if the peer cannot be reached over the configured transports.
     pub(in crate::transport::ucx) fn connect(
         &mut self,
         address: WorkerAddress<'_>,

@@ -1,8 +1,8 @@
 //! Sends and receives active messages with a payload. An active message has no tag: the immediate data is its header, and
 //! it is received into the oldest posted receive.
 //!
-//! The library keeps the payload of a message, or a request of the peer to fetch it (rendezvous), until a receive takes it,
-//! so a message that arrives before its receive is not lost.
+//! The library keeps the payload of a message, or a request of the peer to fetch it (rendezvous), until a receive takes
+//! it, so a message that arrives before its receive is posted is not lost.
 
 use super::callbacks::{RawEvent, fetched};
 use super::completion::Event;
@@ -24,8 +24,8 @@ struct PostedReceive {
     handle: ucp_mem_h,
 }
 
-/// Payload that the library keeps until it is released or, for a rendezvous, fetched. It is not `Copy`, because each of
-/// these happens at most once.
+/// Payload that the library keeps until it is released or, for a rendezvous, fetched. The type is not `Copy`, because a
+/// payload is released at most once and fetched at most once.
 #[derive(Debug)]
 pub(super) struct Payload {
     /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.

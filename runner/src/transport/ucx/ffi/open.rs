@@ -20,8 +20,8 @@ use ucx_sys::bindings::{
     ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
 };
 
-/// Number of events that the queue holds without allocating, in addition to one for each operation in flight.
-/// Notifications of peers arrive at the pace of the peers.
+/// Number of events that the queue holds without allocating, in addition to one for each operation in flight. This side
+/// does not control the rate at which notifications from peers arrive.
 const SPARE_EVENTS: usize = 1024;
 
 /// Callback for active messages.
@@ -104,7 +104,7 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
     // SAFETY: the struct consists of integers, pointers and a bit set, for which zero is valid.
     let mut params: ucp_worker_params_t = unsafe { MaybeUninit::zeroed().assume_init() };
     params.field_mask = u64::from(UCP_WORKER_PARAM_FIELD_THREAD_MODE);
-    // The thread that opens a rail is not the one that uses it, but only one thread at a time does.
+    // The thread that opens a rail is not the thread that uses it, but only one thread at a time uses the rail.
     params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     let mut handle = std::ptr::null_mut();
     // SAFETY: the context is open, and the parameters are valid.
@@ -118,8 +118,8 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
 ///
 /// # Safety
 ///
-/// The contract of `callback` must hold when the library calls it with an origin of this worker, while the worker exists,
-/// and treats payloads as `flags` say.
+/// The contract of `callback` must hold when the library calls it with an origin of this worker, while the worker
+/// exists, and treats payloads as `flags` specify.
 unsafe fn set_handler(
     objects: &mut Objects,
     id: c_uint,

@@ -64,7 +64,7 @@ pub(super) enum PostState {
     Idle,
     /// The completion of the call completes the post.
     Single,
-    /// The post is a write: the call must complete, and a later flush.
+    /// The post is a write: the call and a later flush must complete.
     Write {
         peer: Peer,
         /// Whether the call has completed.

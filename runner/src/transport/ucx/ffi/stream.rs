@@ -30,10 +30,10 @@ pub(super) fn capture(print: impl FnOnce(*mut FILE)) -> String {
     captured
 }
 
-/// Runs `print`. Returns its result, and the text that is printed to standard output in the meantime, also by other threads.
-/// The text is an error if standard output cannot be replaced by a file in memory; `print` runs in any case.
+/// Runs `print`. Returns its result, and the text that any thread prints to standard output in the meantime. The text
+/// is an error if standard output cannot be replaced by a file in memory; `print` runs in any case.
 pub(in crate::transport::ucx) fn capture_stdout<T>(print: impl FnOnce() -> T) -> (T, io::Result<String>) {
-    // Two captures at the same time would restore each other's file.
+    // Two concurrent captures would restore each other's file.
     static CAPTURE: Mutex<()> = Mutex::new(());
     let _guard = CAPTURE.lock().unwrap_or_else(PoisonError::into_inner);
     let replaced = replace_stdout();

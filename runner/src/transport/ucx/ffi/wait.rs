@@ -18,7 +18,7 @@ pub(in crate::transport::ucx) fn wait_for_completions(
     timeout: Duration,
 ) -> Result<(), String> {
     for rail in rails.iter_mut() {
-        // Posting a receive reports a message that has already arrived.
+        // Posting a receive may have queued the event of a message that had already arrived.
         rail.handle_events();
         if rail.has_work()
             || !rail

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_values_and_devices_are_excluded() {
+    fn hash_excludes_measured_values_and_devices() {
         let one = configuration(vec![rail("eth0", "auto"), rail("eth1", "auto")]);
         let other = configuration(vec![rail("ens5", "auto"), rail("ens6", "auto")]);
         assert_eq!(one.sha256(), other.sha256());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rail_counts() {
+    fn hash_covers_every_rail() {
         let one = configuration(vec![rail("eth0", "auto"), rail("eth1", "auto")]);
         let other = configuration(vec![rail("eth0", "auto"), rail("eth1", "8k")]);
         assert_ne!(one.sha256(), other.sha256());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_the_library_does_not_print_count() {
+    fn hash_covers_settings_that_the_library_does_not_print() {
         let plain = configuration(vec![rail("eth0", "auto")]);
         let mut setting = plain.clone();
         setting.rails[0].settings.push(Setting {

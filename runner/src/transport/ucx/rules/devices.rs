@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::Ucx;
 
-/// UCX's name of a device (`UCX_NET_DEVICES`): an interface name, or an RDMA device with its port. The port of a device
-/// without one is 1.
+/// UCX's name of a device (`UCX_NET_DEVICES`): an interface name, or an RDMA device with its port. If the name of an
+/// RDMA device contains no port, port 1 is added.
 pub(in crate::transport::ucx) fn ucx_name(spec: &Ucx, device: &str) -> String {
     if spec.uses_rdma() && !device.contains(':') {
         format!("{device}:1")

@@ -1,9 +1,10 @@
 //! Determines which RMA operations UCX emulates with messages, which the CPU of the target executes. Performs no I/O.
 //!
 //! UCX has two generations of protocols. The first (the default up to 1.15) uses one lane for RMA, which must support
-//! short and buffered writes and buffered reads; without such a lane, every RMA operation is emulated. The second selects
-//! a protocol for each operation and size by its estimated speed, and an emulated one may win at some sizes even if a
-//! lane supports the operation. Since 1.21, `UCX_PROTO_EMULATION_ENABLE=n` excludes the emulated protocols.
+//! short and buffered writes and buffered reads; without such a lane, every RMA operation is emulated. The second
+//! selects a protocol for each operation and size by its estimated speed. At some sizes, it may select an emulated
+//! protocol even if a lane supports the operation. Since 1.21, `UCX_PROTO_EMULATION_ENABLE=n` excludes the emulated
+//! protocols.
 
 use super::lanes::Lane;
 use crds::v1alpha1::Answer;
@@ -68,7 +69,8 @@ pub(in crate::transport::ucx) struct EndpointEmulation {
 }
 
 impl EndpointEmulation {
-    /// Determines the emulation from the lanes of the endpoint of each rail. A lane counts only for its own endpoint.
+    /// Determines the emulation from the lanes of the endpoint of each rail. A lane is considered only for its own
+    /// endpoint.
     pub(in crate::transport::ucx) fn new(conditions: Conditions, rails: &[Vec<Lane>]) -> Self {
         let any = |operation| {
             let answers = rails.iter().map(|lanes| emulation(conditions, lanes, operation));
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_library_may_be_accessed_directly() {
+    fn library_memory_may_be_accessed_directly() {
         let of_library = |protocols, transports: &[&str]| {
             let conditions = Conditions {
                 library_memory: true,
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn tcp_writes_are_emulated_if_the_loss_of_a_peer_is_reported() {
+    fn tcp_writes_are_emulated_if_peer_loss_is_reported() {
         let writes = |reports_peer_loss, transport| {
             let conditions = Conditions {
                 reports_peer_loss,
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_counts_only_for_its_own_endpoint() {
+    fn a_lane_is_considered_only_for_its_own_endpoint() {
         use Answer::{False, True, Unknown};
         let endpoint = |rails: &[&[&str]]| {
             let rails: Vec<_> = rails.iter().map(|transports| lanes(transports)).collect();
@@ -227,7 +229,7 @@ mod tests {
         };
         assert_eq!(endpoint(&[&["tcp"]]), (True, False));
         assert_eq!(endpoint(&[&["cma", "posix"]]), (False, False));
-        // The kernel copy of the second rail does not serve the first.
+        // The first rail cannot use the kernel copy of the second rail.
         assert_eq!(endpoint(&[&["tcp"], &["cma"]]), (True, False));
         assert_eq!(endpoint(&[&["posix"], &["cma"]]), (True, True));
         assert_eq!(endpoint(&[&["cma"], &[]]), (Unknown, Unknown));
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_of_the_application_needs_a_kernel_copy() {
+    fn application_memory_over_shared_memory_needs_a_kernel_copy() {
         let both = lanes(&["posix", "cma"]);
         assert_eq!(
             emulation_without_peer_loss(Protocols::First, &both, Rma::Read),

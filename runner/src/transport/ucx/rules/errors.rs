@@ -23,7 +23,7 @@ pub(in crate::transport::ucx) fn post_error(status: ucs_status_t) -> PostError {
         UCS_ERR_ENDPOINT_TIMEOUT | UCS_ERR_TIMED_OUT => PostError::Failed(libc::ETIMEDOUT),
         UCS_ERR_NOT_CONNECTED => PostError::Failed(libc::ENOTCONN),
         UCS_ERR_MESSAGE_TRUNCATED => PostError::Failed(libc::EMSGSIZE),
-        // After the failure of an endpoint, UCX cancels what is posted to it.
+        // After the failure of an endpoint, UCX cancels every operation that is posted to the endpoint.
         lost if completion_failure_reason(lost) == FailureReason::PeerLost => {
             PostError::Failed(libc::ECONNRESET)
         }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_post_to_a_failed_endpoint_is_the_loss_of_its_peer() {
+    fn a_post_to_a_failed_endpoint_reports_a_lost_peer() {
         for status in [
             UCS_ERR_CONNECTION_RESET,
             UCS_ERR_UNREACHABLE,

@@ -21,7 +21,7 @@ impl fmt::Display for Lane {
 /// Finds the lanes in the output of `ucp_ep_print_info`, whose lines have the form
 /// `#                 lane[0]:  2:tcp/lo.0 md[1]           -> md[1]/tcp/sysdev[255] rma_bw#0 am am_bw#0 wireup`.
 ///
-/// UCX 1.13 reports lanes in no other way. The result is empty if the text has no such lines.
+/// UCX 1.13 does not report lanes in any other way. The result is empty if the text has no such lines.
 pub(in crate::transport::ucx) fn parse(text: &str) -> Vec<Lane> {
     let mut lanes: Vec<_> = text.lines().filter_map(parse_line).collect();
     lanes.sort_unstable();
@@ -37,7 +37,7 @@ fn parse_line(line: &str) -> Option<Lane> {
     let (number, resource) = resource.trim_start().split_once(':')?;
     number.parse::<u32>().ok()?;
     let (transport, rest) = resource.split_once('/')?;
-    // The device is followed by the number of the path, which is the last number before the blank.
+    // The device is followed by the path number, which is the last number before the blank.
     let (device, path) = rest.split_once(' ')?.0.rsplit_once('.')?;
     path.parse::<u32>().ok()?;
     Some(Lane {
@@ -215,7 +215,7 @@ mod tests {
             check(&rc, None, &[lane("rc_mlx5/mlx5_0:1"), lane("ud_mlx5/mlx5_0:1")]),
             Ok(())
         );
-        // ud replaces rc, which the alias `rc` permits to UCX if the device has no rc.
+        // ud replaces rc: the alias `rc` permits UCX to use ud if the device has no rc.
         let ud = [lane("ud_mlx5/mlx5_0:1")];
         let message = check(&rc, None, &ud).unwrap_err();
         assert!(

@@ -1,10 +1,10 @@
 //! Packs worker addresses and memory keys for peers. Performs no I/O.
 //!
-//! UCX does not validate the bytes that it unpacks: a truncated address can crash the process. The packed form therefore
-//! contains its kind, the release of UCX, the length and a checksum. [`WorkerAddress`] and [`RegionKey`] exist only for
-//! bytes that match, and only these types are passed to UCX. The checksum detects truncation, corruption and confusion,
-//! but not a peer that forges it: the rendezvous admits only the workers of the same run, whose runner packs the bytes
-//! that its UCX produced.
+//! UCX does not validate the bytes that it unpacks: a truncated address can crash the process. The packed form
+//! therefore contains its kind, the release of UCX, the length and a checksum. [`WorkerAddress`] and [`RegionKey`]
+//! exist only for bytes that pass these checks, and only these types are passed to UCX. The checksum detects
+//! truncation, corruption and bytes of the wrong kind, but not forgery by a peer. Forgery is not expected: the
+//! rendezvous admits only the workers of the same run, and the runner of each worker packs bytes that its UCX produced.
 
 use crate::transport::{MAX_ADDRESS_BYTES, MAX_KEY_BYTES};
 use ucx_sys::Version;
@@ -116,7 +116,7 @@ pub(in crate::transport::ucx) fn unpack_address(
 ///
 /// # Errors
 ///
-/// Same as [`unpack_address`].
+/// Returns the errors of [`unpack_address`].
 pub(in crate::transport::ucx) fn unpack_key(
     version: Version,
     packed: &[u8],
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_cause() {
+    fn errors_name_the_cause() {
         assert!(rejection(b"short").contains("worker address is not valid: it has 5 bytes"));
         assert!(rejection(&[0; MAX_ADDRESS_BYTES + 1]).contains("at most 2048"));
         let newer = pack_address(Version::new(1, 22, 0), b"address");

@@ -16,8 +16,8 @@
 
 use crds::record::ProtocolUse;
 
-/// Precedes the name of a function in the title of a table. The titles of tables for the internal messages of a
-/// rendezvous name no function.
+/// Text that precedes the name of a function in the title of a table. The titles of tables for the internal messages of
+/// a rendezvous name no function.
 const FUNCTION: &str = " by ucp_";
 
 /// Finds the protocols in `printed` that were used at least once. Also returns the lines that do not belong to a table.
@@ -44,7 +44,7 @@ pub(in crate::transport::ucx) fn parse(printed: &str) -> (Vec<ProtocolUse>, Vec<
             // The second title of a table names the function and the kind of memory.
             [title] => table = function_in(title).map(|function| (function, memory_in(title))),
             [count, range, description, lanes] => {
-                let used = table.and_then(|table| row(table, count, range, description, lanes));
+                let used = table.and_then(|table| parse_row(table, count, range, description, lanes));
                 if let Some(protocol) = used {
                     protocol.add_to(&mut protocols);
                 }
@@ -89,8 +89,9 @@ fn memory_in(title: &str) -> Option<&str> {
     Some(kind.split('/').next().unwrap_or(kind))
 }
 
-/// Converts a row of a table for a function and a kind of memory. Returns `None` for the header, and for a protocol that was not used.
-fn row(
+/// Parses a row of the table for a function and a kind of memory. Returns `None` for the header, and for a protocol
+/// that was not used.
+fn parse_row(
     (function, memory): (&str, Option<&str>),
     count: &str,
     range: &str,

@@ -41,7 +41,7 @@ pub(in crate::transport::ucx) fn settings(
              and would take precedence: remove one of them"
         ));
     }
-    // Memory on the same worker is always accessible, and some releases need `self` for transfers between memory types.
+    // Memory of the same worker is always accessible, and some releases need `self` for transfers between memory types.
     let transports: Vec<_> = spec
         .transports
         .iter()
@@ -96,8 +96,8 @@ fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
         .collect()
 }
 
-/// Names of the settings that UCX reports as unused in `printed`, the log of the creation of a worker. UCX accepts every name,
-/// because transports have settings of their own, and warns afterwards (`ucp_warn_unused_uct_config`).
+/// Names of the settings that UCX reports as unused in `printed`, the log of the creation of a worker. UCX accepts
+/// every name, because transports have their own settings, and warns afterwards (`ucp_warn_unused_uct_config`).
 pub(in crate::transport::ucx) fn unused(printed: &str) -> Vec<&str> {
     let warnings = printed
         .lines()
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_of_the_environment_takes_precedence() {
+    fn an_environment_variable_takes_precedence() {
         let spec = Ucx {
             preset: UcxPreset::Nixl,
             ..spec()

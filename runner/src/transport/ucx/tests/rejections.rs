@@ -198,10 +198,10 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
     }
 }
 
-/// One peer is reached over shared memory and sockets, and the other over sockets only.
+/// One peer is reached over shared memory and sockets, the other over sockets only.
 #[test]
 #[ignore = "run by every_library"]
-fn the_lanes_of_one_peer_do_not_count_for_another() {
+fn lanes_of_one_peer_do_not_affect_another() {
     let mut both = tcp();
     both.spec.transports = vec![UcxTransport::Tcp, UcxTransport::Sm];
     both.spec.error_handling = Some(UcxErrorHandling::None);

@@ -195,7 +195,7 @@ fn every_write_of_a_burst_completes_once() {
 
 #[test]
 #[ignore = "run by every_library"]
-fn memory_of_the_library_outlives_its_transport() {
+fn library_memory_outlives_its_transport() {
     for setup in [tcp(), shared_memory()].map(with_library_memory) {
         let pair = setup.pair();
         let region = &pair.initiator.region;

@@ -62,7 +62,7 @@ impl Functions {
             dupinfo: unsafe { std::mem::transmute::<*mut c_void, DupInfo>(dupinfo) },
             // SAFETY: as above.
             freeinfo: unsafe { std::mem::transmute::<*mut c_void, FreeInfo>(freeinfo) },
-            // SAFETY: as above; symbol version 1.1 is the one that reads `api_version` from the attribute.
+            // SAFETY: as above; symbol version 1.1 of the function reads `api_version` from the attribute.
             fabric: unsafe { std::mem::transmute::<*mut c_void, OpenFabric>(fabric) },
             // SAFETY: as above.
             version: unsafe { std::mem::transmute::<*mut c_void, GetVersion>(version) },

@@ -22,7 +22,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns the error number of `fi_getinfo`, positive.
+    /// Returns the error number of `fi_getinfo` as a positive number.
     pub fn providers(&self) -> Result<Vec<Provider>, c_int> {
         let mut list: *mut fi_info = std::ptr::null_mut();
         // SAFETY: FI_PROV_ATTR_ONLY allows null strings and null hints.

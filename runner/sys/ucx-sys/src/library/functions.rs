@@ -34,7 +34,7 @@ macro_rules! functions {
             ///
             /// # Errors
             ///
-            /// `SymbolMissing` if the library lacks a function.
+            /// Returns `SymbolMissing` if the library lacks a function.
             pub(super) fn resolve(loaded: &LoadedLibrary) -> Result<Self, OpenError> {
                 Ok(Self {
                     $($name: {
@@ -51,8 +51,9 @@ macro_rules! functions {
             }
         }
 
-        /// Checks at compile time that the types above match the headers. The function is never instantiated, because the
-        /// binary is not linked with the library; a function without a parameter might be compiled.
+        /// Checks at compile time that the types above match the headers. The function has a type parameter and is
+        /// never instantiated, because the binary is not linked with the library; a function without a type parameter
+        /// might be compiled.
         #[allow(dead_code, clippy::extra_unused_type_parameters)]
         fn assert_types<T>() {
             $(let _: unsafe extern "C" fn($($type),*) $(-> $result)? = bindings::$name;)+
