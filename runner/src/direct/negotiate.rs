@@ -37,7 +37,7 @@ struct OpeningMessage {
 #[serde(rename_all = "camelCase")]
 enum Answer {
     /// The server becomes the worker with rank 1.
-    AcceptedScenarios,
+    Accepted,
     /// The server refuses the request.
     Refused(Refusal),
 }
@@ -106,7 +106,7 @@ pub fn propose(
     };
     let server = request.roles().server;
     match exchange(&mut reader).context(ConnectionSnafu { peer, server })? {
-        Answer::AcceptedScenarios => Ok(Ok(reader)),
+        Answer::Accepted => Ok(Ok(reader)),
         Answer::Refused(refusal) => Ok(Err(refusal)),
     }
 }
@@ -137,7 +137,7 @@ pub fn accept(
     request: &Request,
 ) -> Result<(), NegotiationError> {
     let server = request.roles().client;
-    send(reader.stream(), &Answer::AcceptedScenarios).context(ConnectionSnafu { peer, server })
+    send(reader.stream(), &Answer::Accepted).context(ConnectionSnafu { peer, server })
 }
 
 fn read_request(reader: &mut FrameReader<TcpStream>, limits: &Limits) -> Result<Request, Refusal> {
