@@ -332,7 +332,7 @@ WORKLOAD_PANELS = (
     (
         "Parameter serving",
         "Staleness of the parameters at each step of the workers. The lag excludes steps before the first version, and workers "
-        "without a version; their numbers are shown beside it. The push time covers only versions that were delivered to all "
+        "without a version; their numbers are shown next to it. The push time covers only versions that were delivered to all "
         "workers.",
         (
             ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
