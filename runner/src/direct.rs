@@ -170,8 +170,8 @@ fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
 /// IP.
 ///
 /// # Errors
-/// Returns the reason why the address of the connection cannot be used for an IP transport, so that the worker chooses
-/// the devices.
+/// Returns the reason why the address of the connection cannot be used for an IP transport. The worker then chooses the
+/// devices.
 fn rails_of_connection(
     spec: &TransportSpec,
     address: Option<IpAddr>,

@@ -9,7 +9,6 @@
 //! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
-pub mod attempt;
 pub mod descriptors;
 pub mod environment;
 pub mod libfabric;
@@ -17,6 +16,7 @@ pub mod loopback;
 pub mod nixl;
 #[cfg(any(test, feature = "test-pair"))]
 pub mod test_pair;
+pub mod try_to_open;
 pub mod turns;
 pub mod ucx;
 

@@ -21,8 +21,8 @@ struct RdmaDevice {
 
 /// Sources of the rails of each rank; empty if the workers choose them.
 ///
-/// If there are enough RDMA devices, every rail of every rank uses a different device, because a device that
-/// communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback addresses: rail
+/// If a transport uses RDMA devices and there are enough of them, every rail of every rank uses a different device,
+/// because a device that communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback addresses: rail
 /// `i` has the address 127.0.0.`i+1`, so the rails of a rank have different addresses on one interface. All ranks use
 /// the same addresses, because their endpoints have different ports.
 pub(super) fn rail_sources(transports: &[&TransportSpec], workers: u32, devices: &Path) -> Vec<Vec<String>> {

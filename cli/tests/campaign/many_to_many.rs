@@ -17,7 +17,8 @@ const RATE: f64 = 100e6;
 /// Maximum error of the total rate of all flows.
 const TOLERANCE: f64 = 0.05;
 
-/// The windows of the measured flows, each with the length of the span that contains the windows of all flows.
+/// The windows of the measured flows, each with the time from the command that opens the windows of all flows to the last
+/// report that a window has closed.
 fn windows(stored: &StoredRun) -> Vec<(u64, Simultaneous)> {
     let cases = stored.cases().into_iter();
     let window = |case: &crds::record::CaseRecord| match &case.result {
@@ -101,8 +102,8 @@ fn flow_windows_lie_within_the_time_when_all_flows_are_active() {
         // The window that closes last may end with the last transfer.
         assert!(window.lead_nanos > 0, "{window:?}");
         assert!(window.elapsed_nanos >= 1_000_000_000, "{window:?}");
-        // A completion can open a window up to one transfer before the command arrives, so a window can be longer than
-        // the span only by one transfer.
+        // The completion that opens a window may precede the arrival of the command by up to one transfer, so a window
+        // can be longer than the span by at most one transfer.
         assert!(
             *span_nanos as f64 > 0.99 * window.elapsed_nanos as f64,
             "{span_nanos} {window:?}"

@@ -7,7 +7,7 @@ from . import limits
 from .cases import Case, timed
 from .tally import ROUNDING
 
-# Minimum share, to be covered by the window of each flow, of the span that contains the windows of all flows.
+# The window of each flow must cover at least this share of the span in which the windows of all flows were open.
 MIN_SPAN_SHARE = 0.75
 PPM = 10**6
 
@@ -32,7 +32,7 @@ def combine(cases):
 
 
 def is_simultaneous(case):
-    """Whether the window of a flow covers enough of the span that contains the windows of all flows."""
+    """Whether the window of a flow covers enough of the span in which the windows of all flows were open."""
     span = case.record.get("spanNanos", 0)
     posted = case.sides[0].get("posted")
     if case.scenario.mode and not posted:

@@ -12,7 +12,7 @@ use super::request::{Limits, Request};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::PROTOCOL_VERSION;
 
-/// Value of [`Opening::program`].
+/// Value of [`OpeningMessage::program`].
 const PROGRAM: &str = "fabricbench-runner";
 /// Maximum length of a message, in bytes. The limit is low because the sender may be unknown.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;

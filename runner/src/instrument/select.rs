@@ -9,10 +9,10 @@ use crds::v1alpha1::TransportSpec;
 use super::arm::Arm;
 use super::open_arm::{OpenArm, open_arm};
 use crate::memory::Memory;
-use crate::transport::attempt::try_to_open;
 use crate::transport::libfabric::Libfabric;
 use crate::transport::loopback::Loopback;
 use crate::transport::nixl::Nixl;
+use crate::transport::try_to_open::try_to_open;
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, Transport, TransportError};
 
@@ -32,8 +32,8 @@ pub struct ArmRank<'a> {
 pub struct TransportFunctions {
     pub(super) load: fn(&OpenConfig) -> Result<(), TransportError>,
     pub(super) open: for<'a> fn(OpenArm<'a>) -> Result<Box<dyn Arm>, TransportError>,
-    /// Tries to open the transport.
-    pub attempt: fn(&OpenConfig, Option<Arc<Memory>>) -> Result<String, TransportError>,
+    /// Opens the transport, registers the memory if it is not `None`, and describes the transport.
+    pub try_to_open: fn(&OpenConfig, Option<Arc<Memory>>) -> Result<String, TransportError>,
 }
 
 impl TransportFunctions {
@@ -42,7 +42,7 @@ impl TransportFunctions {
         Self {
             load: T::load,
             open: open_arm::<T>,
-            attempt: try_to_open::<T>,
+            try_to_open: try_to_open::<T>,
         }
     }
 }

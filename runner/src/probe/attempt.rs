@@ -52,7 +52,7 @@ fn open_transport(
         rank: 0,
     };
     let functions = selector.select(at, spec);
-    let opened = functions.and_then(|functions| (functions.attempt)(&config, memory));
+    let opened = functions.and_then(|functions| (functions.try_to_open)(&config, memory));
     opened.map_err(|error| CaseFailure {
         reason: error.reason,
         message: error.to_string(),

@@ -216,8 +216,8 @@ pub struct PingResult {
 pub struct ServingResult {
     /// Number of workers of the trainer.
     pub workers: u32,
-    /// Number of workers that received no version during at least one valid case. The lags exclude these workers in these
-    /// cases.
+    /// Number of workers that had no version at any step of at least one valid case. The lags exclude these workers in
+    /// these cases.
     #[serde(default)]
     pub workers_without_version: u32,
     /// Mean version lag over all steps, in millionths of a version. Unset if no worker received a version.

@@ -33,8 +33,8 @@ pub struct Case {
     pub target: u32,
     /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
-    /// Length of the span that contains the windows of all flows of the many-to-many pattern, in nanoseconds according
-    /// to the coordinator; `None` for other patterns.
+    /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
+    /// nanoseconds according to the coordinator; `None` for other patterns than many-to-many.
     pub span_nanos: Option<u64>,
     /// Outcome of the case.
     pub outcome: CaseOutcome,

@@ -40,7 +40,7 @@ const NORMAL_CONSISTENCY: f64 = 1.4826;
 /// Minimum number of rounds to compute a spread.
 const MIN_ROUNDS_FOR_SPREAD: usize = 3;
 
-/// Total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
+/// Smallest total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsToSettle {
     /// About this many rounds, for a power of 80 percent.
@@ -81,7 +81,7 @@ pub(super) fn minimum_detectable_effect(
     Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
-/// Total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds the
+/// Smallest total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds the
 /// number of rounds measured so far and is at least the family's minimum. If no spread is available, returns the
 /// family's recommendation.
 pub(super) fn rounds_to_settle(

@@ -97,7 +97,7 @@ pub enum Invalid {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
-    /// The window of a flow covers too little of the span that contains the windows of all flows.
+    /// The window of a flow covers too little of the span in which the windows of all flows were open.
     #[snafu(display(
         "the window of {window_nanos} ns covers less than {} percent of the {span_nanos} ns in which the windows of all \
          flows were open: use a longer duration",
@@ -106,7 +106,8 @@ pub enum Invalid {
     NotSimultaneous {
         /// Length of the window of the flow, in nanoseconds.
         window_nanos: u64,
-        /// Length of the span that contains the windows of all flows, in nanoseconds.
+        /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
+        /// nanoseconds.
         span_nanos: u64,
     },
     /// A flow that ran concurrently is invalid.

@@ -27,7 +27,7 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
-/// Minimum share, to be covered by the window of each flow, of the span that contains the windows of all flows. Every
+/// The window of each flow must cover at least this share of the span in which the windows of all flows were open. Every
 /// window then contains the middle half of the span.
 pub const MIN_SPAN_SHARE: f64 = 0.75;
 
@@ -53,8 +53,8 @@ pub(super) fn line_rate(facts: &FabricFacts, bytes_per_rail: &[u64]) -> Option<f
     (sum > 0).then_some(sum as f64)
 }
 
-/// Detects a flow that was measured at a different time than the others. `span_nanos` is the length of the span that
-/// contains the windows of all flows.
+/// Detects a flow that was measured at a different time than the others. `span_nanos` is the time from the command that
+/// opens the windows of all flows to the last report that a window has closed.
 pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
     let posted = measured.initiator.posted.as_ref()?;
     let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_lanes_do_not_count_as_interface_traffic() {
+    fn endpoints_with_shared_memory_lanes_are_not_through_an_interface() {
         let with = |interface: Option<&str>, lanes: &[&str]| FabricFacts {
             rails: vec![RailFacts {
                 interface: interface.map(str::to_owned),

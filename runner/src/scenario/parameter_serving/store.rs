@@ -44,18 +44,22 @@ fn path(directory: &Path, key: u64) -> PathBuf {
 }
 
 /// Removes the files of trainers that were killed. In `/dev/shm`, such files occupy memory.
+///
+/// # Errors
+/// Returns the first error. A file that cannot be removed does not prevent the removal of the others.
 fn remove_abandoned(directory: &Path) -> io::Result<()> {
+    let mut removed = Ok(());
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
             match remove_if_abandoned(&entry) {
                 // Other trainers rename and remove their files concurrently.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => result?,
+                result => removed = removed.and(result),
             }
         }
     }
-    Ok(())
+    removed
 }
 
 fn remove_if_abandoned(entry: &DirEntry) -> io::Result<()> {
@@ -74,7 +78,7 @@ impl StoreWriter {
     /// If the file cannot be created.
     pub fn create(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
         if let Err(error) = remove_abandoned(directory) {
-            tracing::warn!(directory = %directory.display(), %error, "files of earlier runs were not removed");
+            tracing::warn!(directory = %directory.display(), %error, "some files of earlier runs were not removed");
         }
         let path = path(directory, key);
         let writer = Self {
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn files_of_killed_trainers_are_removed_after_a_day() {
         let dir = tempfile::tempdir().unwrap();
-        let hours = |name: &str, hours| {
+        let file_of_age = |name: &str, hours| {
             let path = dir.path().join(name);
             let file = File::create(&path).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_hours(hours))
@@ -206,10 +210,13 @@ mod tests {
             path
         };
         let removed = [
-            hours("fabricbench-parameters-1", 25),
-            hours("fabricbench-parameters-1.new", 25),
+            file_of_age("fabricbench-parameters-1", 25),
+            file_of_age("fabricbench-parameters-1.new", 25),
         ];
-        let kept = [hours("fabricbench-parameters-2", 23), hours("checkpoint", 25)];
+        let kept = [
+            file_of_age("fabricbench-parameters-2", 23),
+            file_of_age("checkpoint", 25),
+        ];
         let writer = StoreWriter::create(dir.path(), &Parameters::new(KEY, SIZE), KEY).unwrap();
         assert_eq!(removed.map(|path| path.exists()), [false; 2]);
         assert_eq!(kept.map(|path| path.exists()), [true; 2]);

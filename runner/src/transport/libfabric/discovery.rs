@@ -251,8 +251,8 @@ impl DeviceSearch<'_> {
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
     /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that the provider
-    /// copies into a packet buffer. Therefore, efa uses the inject size of efa-direct on the same device, if the
-    /// library has the efa-direct fabric.
+    /// copies into a packet buffer. For efa, this function therefore returns the inject size of efa-direct on the same
+    /// device, if the library has the efa-direct fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
         match self.requested.provider {

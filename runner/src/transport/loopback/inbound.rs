@@ -11,8 +11,8 @@ use super::ring::{Opcode, Packet, Ring};
 use super::sink::Sink;
 use crate::transport::{CompletionKind, Rail};
 
-/// Maximum number of slots consumed per call. The limit bounds the duration of a poll and returns slots to the producer
-/// early.
+/// Maximum number of slots consumed per call. The limit bounds the duration of a poll, so that slots are returned
+/// to the producer early.
 const BUDGET: u64 = 32;
 
 /// Consumer of a ring.

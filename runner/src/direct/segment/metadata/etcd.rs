@@ -151,7 +151,7 @@ impl Store for Etcd {
         let lease = self.text(&granted, "/ID")?;
         let key = STANDARD.encode(key(&entry.segment));
         let value = STANDARD.encode(serde_json::to_string(entry).unwrap_or_default());
-        // The entry is stored only if the existing entry has not changed since it was read.
+        // The entry is stored only if no entry has been created, changed or removed since the read.
         let revision = found.as_ref().map_or("0", |found| found.revision.as_str());
         let transaction = json!({
             "compare": [{"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": revision}],

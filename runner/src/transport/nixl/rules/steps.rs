@@ -1,5 +1,5 @@
-//! Counts the transfers that an agent makes and adds up the times of their steps. Performs no I/O. These steps are
-//! measured only in rounds without measured results.
+//! Counts the transfers that an agent makes and adds up the times of their steps. Performs no I/O. Used only in
+//! rounds whose results are not measured.
 
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{NixlRequests, StepTimes};
