@@ -63,6 +63,10 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
     if !context.execution_state.nodes.is_empty() {
         let nodes = context.execution_state.nodes.clone();
         status.placement = Some(PlacementStatus { nodes });
+    } else if let Some(placement) = &mut status.placement {
+        // The records list the nodes by rank. Ranks can change between legs, and an operator that starts later takes the
+        // nodes of the run from the status.
+        placement.nodes.sort();
     }
     if let Some(warning) = context.warning {
         // The warning is inserted at the start, because if there are too many warnings, the last warning states how
@@ -122,6 +126,30 @@ mod tests {
         };
         let current = previous.map(|status| status.conditions.clone());
         with_cleanup_blocked(&context, current.unwrap_or_default())
+    }
+
+    #[test]
+    fn nodes_from_the_records_are_sorted_by_name() {
+        let status = |state: &ExecutionState| {
+            let context = StatusContext {
+                generation: Some(1),
+                now: "2026-01-01T00:00:00Z",
+                previous: None,
+                execution_state: state,
+                cleanup_blocked: None,
+                warning: None,
+            };
+            let nodes = vec!["b".to_owned(), "a".to_owned()];
+            let status = BenchmarkRunStatus {
+                placement: Some(PlacementStatus { nodes }),
+                ..BenchmarkRunStatus::default()
+            };
+            with_context(&context, status).placement.unwrap().nodes
+        };
+        let mut state = ExecutionState::default();
+        assert_eq!(status(&state), ["a", "b"]);
+        state.nodes = vec!["c".to_owned(), "d".to_owned()];
+        assert_eq!(status(&state), ["c", "d"]);
     }
 
     #[test]
