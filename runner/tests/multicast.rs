@@ -13,8 +13,6 @@ mod leg;
 #[path = "rails/namespaces.rs"]
 mod namespaces;
 
-use std::process::Command;
-
 use crds::assignment::{
     ArmAssignment, Delivery, InstrumentProcess, MulticastDelivery, RankBinding, ScenarioAssignment,
     ServingWorkload, Workload,
@@ -137,12 +135,7 @@ fn datagrams_that_a_link_drops_are_counted_exactly() {
         .collect();
     run_in(&namespaces, 1, &rule);
 
-    let records = leg(&namespaces).run(|rank| {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespaces.name(rank)]);
-        command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
-        command
-    });
+    let records = leg(&namespaces).run(|rank| namespaces.runner(rank));
     let report = measurements(&records)["multicast"]
         .target
         .serving

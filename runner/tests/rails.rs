@@ -17,8 +17,6 @@ mod leg;
 #[path = "rails/namespaces.rs"]
 mod namespaces;
 
-use std::process::Command;
-
 use crds::assignment::{
     ArmAssignment, Extent, InstrumentProcess, RankBinding, ScenarioAssignment, TransferWorkload, Workload,
 };
@@ -114,12 +112,7 @@ fn leg(
 
 /// Runs `leg` with one worker in each namespace.
 fn run(namespaces: &Namespaces, leg: Leg) -> Vec<Record> {
-    leg.run(|rank| {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespaces.name(rank)]);
-        command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
-        command
-    })
+    leg.run(|rank| namespaces.runner(rank))
 }
 
 /// Asserts that the interface of each rail counted the bytes that `side` posted, and returns the posted bytes by rail.

@@ -74,9 +74,9 @@ fn ended_now(
     };
     let mut ended = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
-        let mut analysis = InterimAnalysis::new(plan.family(planned.comparisons)?);
+        let analysis = InterimAnalysis::new(plan.family(planned.comparisons)?);
         for key in stopping.open(plan).filter(|key| key.0 == scenario) {
-            if let Some(reason) = inputs.end_reason(key, planned.primary, &mut analysis)? {
+            if let Some(reason) = inputs.end_reason(key, planned.primary, &analysis)? {
                 ended.push((key, reason));
             }
         }
@@ -111,7 +111,7 @@ impl AnalysisInputs<'_> {
         &self,
         key: ComparisonKey,
         primary: Metric,
-        analysis: &mut InterimAnalysis,
+        analysis: &InterimAnalysis,
     ) -> Result<Option<EndReason>, StatsError> {
         let (scenario, size_bytes, arm) = key;
         let find = |metric| self.comparisons.find(scenario, size_bytes, arm, metric);
@@ -149,7 +149,7 @@ impl AnalysisInputs<'_> {
         &self,
         question: &Question,
         comparison: &Comparison,
-        analysis: &mut InterimAnalysis,
+        analysis: &InterimAnalysis,
     ) -> QuestionState {
         let Some(interval) = &comparison.interval else {
             return QuestionState::Open;

@@ -314,11 +314,11 @@ fn two_machines_use_the_network_between_them() {
         }
         let [client, server] = devices;
         let flags = [vec!["--addr", address], server].concat();
-        let server = Server::start_as(&mut runner_in(machines.name(1)), &flags);
+        let server = Server::start_as(&mut runner_in(&machines, 1), &flags);
         let port = server.port.to_string();
         let connect = vec!["connect", "--server-host", address, "--port", &port];
         let arguments = [connect, transport.to_vec(), client].concat();
-        let (output, results) = measure_as(&mut runner_in(machines.name(0)), &arguments);
+        let (output, results) = measure_as(&mut runner_in(&machines, 0), &arguments);
         check(&results, has_flush);
         for side in ["client", "server"] {
             let rail = &results[side]["fabric"]["rails"][0];

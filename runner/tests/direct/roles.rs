@@ -6,27 +6,22 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::namespaces::Namespaces;
+
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Command that starts the runner, without the variables that select a transport.
 pub fn runner() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-runner"));
-    command.env_remove("UCX_TLS").env_remove("FI_PROVIDER");
-    command
+    without_transport(Command::new(env!("CARGO_BIN_EXE_fabricbench-runner")))
 }
 
-/// Command that starts the runner in a network namespace.
-pub fn runner_in(namespace: &str) -> Command {
-    let mut command = Command::new("ip");
-    command
-        .args([
-            "netns",
-            "exec",
-            namespace,
-            env!("CARGO_BIN_EXE_fabricbench-runner"),
-        ])
-        .env_remove("UCX_TLS")
-        .env_remove("FI_PROVIDER");
+/// Command that starts the runner in the network namespace of `side`, without the variables that select a transport.
+pub fn runner_in(namespaces: &Namespaces, side: usize) -> Command {
+    without_transport(namespaces.runner(side))
+}
+
+fn without_transport(mut command: Command) -> Command {
+    command.env_remove("UCX_TLS").env_remove("FI_PROVIDER");
     command
 }
 

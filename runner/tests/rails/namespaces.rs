@@ -45,6 +45,14 @@ impl Namespaces {
         &self.sides[side]
     }
 
+    /// The command that starts the runner in the namespace of `side`.
+    pub fn runner(&self, side: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", self.name(side)]);
+        command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
+        command
+    }
+
     /// Address of rail `rail` in the namespace of `side`.
     pub fn rail_address(&self, side: usize, rail: usize) -> String {
         format!("10.91.{rail}.{}", side + 1)

@@ -35,7 +35,7 @@ impl InterimAnalysis {
     /// Answers a question using the `interval` computed from `rounds` rounds. `decides` returns whether an interval
     /// decides the question, and `later` contains the number of rounds at each later analysis.
     pub fn answer(
-        &mut self,
+        &self,
         interval: &Interval,
         rounds: u32,
         later: impl Iterator<Item = u32>,

@@ -1,6 +1,5 @@
 //! Futility: whether later analyses are unlikely to decide a comparison. Performs no I/O.
 
-use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -27,8 +26,6 @@ const ESTIMATES: u32 = 100;
 /// comparison.
 pub(super) struct Futility {
     family: Family,
-    /// `k` for each number of rounds, computed on first use.
-    half_widths: BTreeMap<u32, Option<f64>>,
     /// Equally likely values of a standard normal variable.
     scores: Vec<f64>,
 }
@@ -39,7 +36,6 @@ impl Futility {
         let score = |index| normal.inverse_cdf((f64::from(index) + 0.5) / f64::from(ESTIMATES));
         Self {
             family,
-            half_widths: BTreeMap::new(),
             scores: (0..ESTIMATES).map(score).collect(),
         }
     }
@@ -47,7 +43,7 @@ impl Futility {
     /// Whether a comparison is futile, given its `interval` after `rounds` rounds. `later` contains the number of
     /// rounds at each later analysis, and `decides` returns whether an interval decides the comparison.
     pub(super) fn is_futile(
-        &mut self,
+        &self,
         interval: &Interval,
         rounds: u32,
         later: impl Iterator<Item = u32>,
@@ -102,10 +98,8 @@ impl Futility {
     }
 
     /// Half width of the interval computed from normal scores; `None` if there are too few rounds for an interval.
-    fn half_width(&mut self, rounds: u32) -> Option<f64> {
-        let family = &self.family;
-        let computed = self.half_widths.entry(rounds);
-        *computed.or_insert_with(|| Some(UnitReach::new(rounds, family)?.half_width))
+    fn half_width(&self, rounds: u32) -> Option<f64> {
+        Some(UnitReach::new(rounds, &self.family)?.half_width)
     }
 }
 
@@ -163,7 +157,7 @@ mod tests {
 
     #[test]
     fn comparison_without_later_analyses_is_futile() {
-        let mut futility = Futility::new(Family::new(1, 95.0).unwrap());
+        let futility = Futility::new(Family::new(1, 95.0).unwrap());
         let interval = Interval {
             estimate: 0.5,
             lower: 0.4,
