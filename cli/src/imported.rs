@@ -78,7 +78,7 @@ impl ImportedRun {
     /// Combines `logs`, which are the logs in `manifest`, in the same order.
     ///
     /// # Errors
-    /// If two logs have the same content, or their values cannot be compared.
+    /// Returns an error if two logs have the same content, or their values cannot be compared.
     pub fn new(manifest: Manifest, logs: &[Log]) -> Result<Self, ImportedRunError> {
         distinct(&manifest)?;
         if manifest.size.is_some() {

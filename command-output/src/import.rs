@@ -138,7 +138,7 @@ pub enum ImportError {
 /// Reads the log of one execution of `tool`. `pattern` is the pattern of the tool `Regex`.
 ///
 /// # Errors
-/// If the log does not come from exactly one complete execution of `tool`, or contains no result.
+/// Returns an error if the log does not come from exactly one complete execution of `tool`, or contains no result.
 pub fn read(tool: CommandTool, pattern: Option<&CommandPattern>, bytes: &[u8]) -> Result<Log, ImportError> {
     ensure!(bytes.len() <= MAX_LOG_BYTES, TooLongSnafu);
     let text = text(bytes)?;

@@ -111,7 +111,8 @@ pub enum ParseError {
 /// Reads all results in `output`, in order. `pattern` is the pattern of the tool `Regex`.
 ///
 /// # Errors
-/// If the output has no result, or does not have the format and the units that the tool is known to print.
+/// Returns an error if the output has no result, or does not have the format and the units that the tool is known to
+/// print.
 pub fn parse(
     tool: CommandTool,
     pattern: Option<&CommandPattern>,
@@ -155,7 +156,7 @@ fn find(
 /// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its execution.
 ///
 /// # Errors
-/// If there is not exactly one result for this size.
+/// Returns an error if there is not exactly one result for this size.
 pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
     let of_size: Vec<&Row> = rows.iter().filter(|row| row.is_for(size)).collect();
     match of_size.as_slice() {

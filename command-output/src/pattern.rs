@@ -77,7 +77,7 @@ impl LinePattern {
     /// Compiles `expression`.
     ///
     /// # Errors
-    /// If the expression is invalid.
+    /// Returns an error if the expression is invalid.
     pub fn new(expression: &str) -> Result<Self, PatternProblem> {
         compile(expression).map(Self)
     }
@@ -91,7 +91,7 @@ impl LinePattern {
 /// Checks a pattern.
 ///
 /// # Errors
-/// If the regular expression is invalid, has an unknown group, or its groups do not match the units.
+/// Returns an error if the regular expression is invalid, has an unknown group, or its groups do not match the units.
 pub fn check(pattern: &CommandPattern) -> Result<(), PatternError> {
     let at = |field| move |problem| PatternError { field, problem };
     let regex = compile(&pattern.expression).map_err(at("expression"))?;

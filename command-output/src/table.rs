@@ -5,7 +5,7 @@ use crate::ParseError;
 /// Parses `text` in `line` as a number.
 ///
 /// # Errors
-/// If `text` is not a finite, non-negative number.
+/// Returns an error if `text` is not a finite, non-negative number.
 pub fn number(text: &str, line: &str) -> Result<f64, ParseError> {
     let value = text.parse::<f64>().ok();
     value
@@ -19,7 +19,7 @@ pub fn number(text: &str, line: &str) -> Result<f64, ParseError> {
 /// Parses `text` in `line` as a whole number.
 ///
 /// # Errors
-/// If `text` is not a whole number.
+/// Returns an error if `text` is not a whole number.
 pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
     text.parse().map_err(|_| ParseError::Number {
         text: text.to_owned(),
@@ -47,7 +47,7 @@ impl Columns {
     /// Finds `known` names in `header`. A name that is part of a longer known name does not match within it.
     ///
     /// # Errors
-    /// If an unknown column follows the first known one, because it would shift the columns after it.
+    /// Returns an error if an unknown column follows the first known one, because it would shift the columns after it.
     pub fn find(header: &str, known: &[&'static str]) -> Result<Self, ParseError> {
         let mut by_length = known.to_vec();
         by_length.sort_by_key(|name| std::cmp::Reverse(name.len()));

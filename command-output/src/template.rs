@@ -66,7 +66,7 @@ pub fn contains(arguments: &[String], name: &str) -> bool {
 /// Checks the placeholders of `argument`.
 ///
 /// # Errors
-/// If a placeholder is unknown, or a brace is unmatched.
+/// Returns an error if a placeholder is unknown, or a brace is unmatched.
 pub fn check(argument: &str) -> Result<(), TemplateError> {
     if argument == ARGUMENTS {
         return Ok(());
@@ -86,7 +86,7 @@ pub fn check(argument: &str) -> Result<(), TemplateError> {
 /// arm. Placeholders in `own` are also replaced.
 ///
 /// # Errors
-/// If a placeholder is unknown or has no value.
+/// Returns an error if a placeholder is unknown or has no value.
 pub fn expand(arguments: &[String], own: &[String], values: &Values) -> Result<Vec<String>, TemplateError> {
     let expanded = arguments.iter().flat_map(|argument| {
         let is_own = argument == ARGUMENTS;

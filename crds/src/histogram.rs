@@ -22,7 +22,7 @@ pub const SIGNIFICANT_FIGURES: u8 = 3;
 /// Error encoding or decoding a histogram.
 #[derive(Debug, Snafu)]
 pub enum HistogramError {
-    /// The string is too long.
+    /// Returns an error if the string is too long.
     #[snafu(display("the histogram is {length} characters long; the maximum is {MAX_ENCODED_BYTES}"))]
     TooLong {
         /// Length of the string, in characters.
@@ -113,7 +113,8 @@ impl Histogram {
     /// Encodes the histogram as V2 DEFLATE in base64.
     ///
     /// # Errors
-    /// The histogram cannot be encoded, for example because a sample count is too large for the format.
+    /// Returns an error if the histogram cannot be encoded, for example because a sample count is too large
+    /// for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
         let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);

@@ -36,7 +36,7 @@ impl InClusterCommand {
     /// Executes the subcommand.
     ///
     /// # Errors
-    /// If the command line is invalid, or the command could not complete.
+    /// Returns an error if the command line is invalid, or the command could not complete.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self {
             Self::Crd(command) => command.execute(),

@@ -85,7 +85,8 @@ const DNS_THREADS: usize = 2;
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// If the operator cannot start, loses leadership, or fails. The process must then exit and be restarted.
+/// Returns an error if the operator cannot start, loses leadership, or fails. The process must then exit and be
+/// restarted.
 pub fn run(options: Options) -> Result<(), OperatorError> {
     telemetry::start(options.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -14,7 +14,7 @@ impl Shutdown {
     /// Installs handlers for SIGTERM and SIGINT.
     ///
     /// # Errors
-    /// If the signal handlers cannot be installed.
+    /// Returns an error if the signal handlers cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;

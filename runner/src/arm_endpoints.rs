@@ -119,9 +119,10 @@ impl<T: Transport> ArmEndpoints<T> {
     /// thread that uses host memory is pinned to a CPU of its node, and its memory must be on this node. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
-    /// If the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would share an RDMA
-    /// device, or the location of a device relative to the memory does not meet the alignment that the assignment
-    /// requires. A failure to allocate or register memory is not returned: only the scenarios that use the memory fail.
+    /// Returns an error if the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would
+    /// share an RDMA device, or the location of a device relative to the memory does not meet the alignment that the
+    /// assignment requires. A failure to allocate or register memory is not returned: only the scenarios that use the
+    /// memory fail.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,
@@ -268,7 +269,7 @@ impl<T: Transport> ArmEndpoints<T> {
     /// Connects the endpoints to the endpoints of worker `rank`, which has as many threads as this worker.
     ///
     /// # Errors
-    /// If `offer` does not match the local layout, or the library rejects an address.
+    /// Returns an error if `offer` does not match the local layout, or the library rejects an address.
     pub fn connect(&mut self, rank: u32, offer: &ArmOffer) -> Result<(), TransportError> {
         if offer.threads.len() != self.threads.len() {
             let (remote, local) = (offer.threads.len(), self.threads.len());
@@ -284,8 +285,8 @@ impl<T: Transport> ArmEndpoints<T> {
     /// `partner`.
     ///
     /// # Errors
-    /// If one of the workers has no such flow, `offer` does not match the local layout, or the library rejects an
-    /// address.
+    /// Returns an error if one of the workers has no such flow, `offer` does not match the local layout, or the library
+    /// rejects an address.
     pub fn connect_flow(
         &mut self,
         rank: u32,

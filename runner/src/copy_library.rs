@@ -64,7 +64,7 @@ struct CopyTotals {
 /// sockets are omitted.
 ///
 /// # Errors
-/// If the directory has no shared library, is too large, or cannot be copied.
+/// Returns an error if the directory has no shared library, is too large, or cannot be copied.
 pub fn copy_library(from: &Path, to: &Path) -> Result<(), CopyError> {
     let mut copied = CopyTotals::default();
     let mut pending = vec![(from.to_owned(), to.to_owned(), 0)];

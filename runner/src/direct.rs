@@ -188,7 +188,7 @@ fn rails_of_connection(
 /// Creates a random run identifier.
 ///
 /// # Errors
-/// If the system returns no random bytes.
+/// Returns an error if the system returns no random bytes.
 fn run_id() -> Result<String, DirectError> {
     let mut bytes = [0; 16];
     let read = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());

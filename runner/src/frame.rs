@@ -74,7 +74,8 @@ impl<S: Read + AsFd> FrameReader<S> {
     /// The line can be at most `max` bytes long. If `deadline` is `None`, the call waits indefinitely.
     ///
     /// # Errors
-    /// If the stream ends or fails, the line is too long, or no complete line arrives before `deadline`.
+    /// Returns an error if the stream ends or fails, the line is too long, or no complete line arrives before
+    /// `deadline`.
     pub fn read(&mut self, max: usize, deadline: Option<Instant>) -> Result<Vec<u8>, FrameError> {
         loop {
             let end = self.pending[self.searched..]
@@ -115,7 +116,7 @@ impl<S: Read + AsFd> FrameReader<S> {
 /// Waits until `stream` is readable or has ended. Returns `false` if the deadline passes first.
 ///
 /// # Errors
-/// If the system cannot poll the stream.
+/// Returns an error if the system cannot poll the stream.
 pub fn wait_until_readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
@@ -135,7 +136,7 @@ pub fn wait_until_readable(stream: &impl AsFd, deadline: Instant) -> Result<bool
 /// Writes `message` as one line.
 ///
 /// # Errors
-/// If the message is longer than `max` bytes or cannot be serialized, or the stream fails.
+/// Returns an error if the message is longer than `max` bytes or cannot be serialized, or the stream fails.
 pub fn write(stream: &mut impl Write, message: &impl Serialize, max: usize) -> Result<(), FrameError> {
     let mut line = serde_json::to_vec(message).context(SyntaxSnafu)?;
     ensure!(line.len() <= max, TooLongSnafu { max });

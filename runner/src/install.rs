@@ -25,7 +25,7 @@ pub struct InstallError {
 /// Copies this binary atomically to `directory`, makes the copy executable for all users, and returns its path.
 ///
 /// # Errors
-/// If the binary cannot be read or the copy cannot be written.
+/// Returns an error if the binary cannot be read or the copy cannot be written.
 pub fn install(directory: &Path) -> Result<PathBuf, InstallError> {
     let path = directory.join(NAME);
     let part = directory.join(format!(".{NAME}.part"));

@@ -53,7 +53,7 @@ pub enum InstrumentError {
 /// process exits without running the exit handlers of loaded libraries.
 ///
 /// # Errors
-/// If standard input is not a socket, or communication with the worker fails.
+/// Returns an error if standard input is not a socket, or communication with the worker fails.
 pub fn run(selector: &dyn TransportSelector, parent: u32) -> Result<(), InstrumentError> {
     let socket = socket_on_stdin().context(StartSnafu {
         action: "duplicating the worker's socket",

@@ -70,7 +70,7 @@ impl<W: Write> RecordWriter<W> {
     /// Writes one record, and a warning for each reduction that was needed to shorten it.
     ///
     /// # Errors
-    /// If standard output is closed, or the record cannot be shortened to the line limit.
+    /// Returns an error if standard output is closed, or the record cannot be shortened to the line limit.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
         shorten::shorten_messages(&mut record);
         let (line, reductions) = shorten::fit(&mut self.chain, record).context(EncodeSnafu)?;

@@ -22,7 +22,7 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
 ///
 /// # Errors
-/// If the system cannot wait for the child.
+/// Returns an error if the system cannot wait for the child.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
@@ -53,7 +53,7 @@ pub fn kill(mut child: Child) {
 /// Makes the kernel send `signal` to this process when its parent process `parent` dies.
 ///
 /// # Errors
-/// If the kernel rejects the request, or the parent has already exited.
+/// Returns an error if the kernel rejects the request, or the parent has already exited.
 pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal))?;
     // The parent may have exited before the death signal was set.
@@ -69,7 +69,7 @@ pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
 /// messages. Returns `None` if standard input is not a socket.
 ///
 /// # Errors
-/// If a system call fails.
+/// Returns an error if a system call fails.
 pub fn socket_on_stdin() -> io::Result<Option<UnixStream>> {
     let stdin = io::stdin();
     let stat = rustix::fs::fstat(&stdin)?;
@@ -97,7 +97,7 @@ pub struct StreamCollector(Receiver<Vec<u8>>);
 /// Collects the first `max` bytes of `stream` in a separate thread.
 ///
 /// # Errors
-/// If the thread cannot be started.
+/// Returns an error if the thread cannot be started.
 pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<StreamCollector> {
     let (sender, receiver) = sync_channel(1);
     let collect = move || {

@@ -48,8 +48,8 @@ struct Runs {
 /// Runs the campaigns and prints the result of each scenario and arm.
 ///
 /// # Errors
-/// If a campaign does not complete, or if the rate of false verdicts or of suspect runs is significantly above 5
-/// percent.
+/// Returns an error if a campaign does not complete, or if the rate of false verdicts or of suspect runs is
+/// significantly above 5 percent.
 pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut runs = BTreeMap::<&str, Runs>::new();

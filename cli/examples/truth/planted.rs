@@ -54,9 +54,10 @@ struct Count {
 /// Runs the campaigns and prints the result of each planted effect.
 ///
 /// # Errors
-/// If a campaign does not complete, an arm is reported as faster, or a planted effect of at least 50 percent is missed
-/// more often than expected by chance. An interval that does not contain the planted effect is not an error: an arm
-/// that waits longer also has colder caches and is interrupted more often, so the planted effect is a lower bound.
+/// Returns an error if a campaign does not complete, an arm is reported as faster, or a planted effect of at least 50
+/// percent is missed more often than expected by chance. An interval that does not contain the planted effect is not an
+/// error: an arm that waits longer also has colder caches and is interrupted more often, so the planted effect is a
+/// lower bound.
 pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut costs = BTreeMap::<String, Cost>::new();

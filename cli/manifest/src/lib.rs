@@ -29,8 +29,8 @@ pub const MAX_DOCUMENTS: usize = 64;
 /// Reads every `BenchmarkRun` in `file` in order and applies `overlay` to each.
 ///
 /// # Errors
-/// If the file cannot be read, is not valid YAML, or contains a document that is not a valid `BenchmarkRun`. The error
-/// identifies the document and the field.
+/// Returns an error if the file cannot be read, is not valid YAML, or contains a document that is not a valid
+/// `BenchmarkRun`. The error identifies the document and the field.
 pub fn load(file: &Path, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>, ManifestError> {
     let text = read(file)?;
     parse(&text, overlay).map_err(|defects| ManifestError::new(file, defects))
@@ -39,7 +39,7 @@ pub fn load(file: &Path, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
 /// Reads an overlay.
 ///
 /// # Errors
-/// If the file cannot be read, is not valid YAML, or does not contain exactly one valid overlay.
+/// Returns an error if the file cannot be read, is not valid YAML, or does not contain exactly one valid overlay.
 pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
     let text = read(file)?;
     let parse = || {
@@ -61,7 +61,7 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
 /// Parses every `BenchmarkRun` in `text` in order and applies `overlay` to each.
 ///
 /// # Errors
-/// If `text` is not valid YAML or contains a document that is not a valid `BenchmarkRun`.
+/// Returns an error if `text` is not valid YAML or contains a document that is not a valid `BenchmarkRun`.
 pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>, Vec<Defect>> {
     let documents = yaml::documents(text).map_err(|defect| vec![defect])?;
     if documents.is_empty() {

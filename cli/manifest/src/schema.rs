@@ -23,7 +23,7 @@ impl SchemaRules {
     /// validation of a run.
     ///
     /// # Errors
-    /// If the schema is invalid, which is a programming error.
+    /// Returns an error if the schema is invalid, which is a programming error.
     pub(super) fn compiled() -> Result<&'static Self, Defect> {
         static RULES: LazyLock<Result<SchemaRules, Defect>> = LazyLock::new(SchemaRules::compile);
         RULES.as_ref().map_err(Clone::clone)

@@ -16,7 +16,7 @@ use super::Failure;
 /// Runs `task` to completion on a new runtime.
 ///
 /// # Errors
-/// If `task` fails, or the runtime cannot be started.
+/// Returns an error if `task` fails, or the runtime cannot be started.
 pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -37,7 +37,7 @@ impl Cluster {
     /// Creates a client for the cluster without sending a request. Error messages start with `key`.
     ///
     /// # Errors
-    /// If the configuration is missing or invalid.
+    /// Returns an error if the configuration is missing or invalid.
     pub(super) async fn connect(key: &RunKey) -> Result<Self, Failure> {
         let no_config_failure =
             |why: &dyn Display| Failure::incomplete(format!("{key}: no cluster configuration: {why}"));
@@ -51,7 +51,7 @@ impl Cluster {
     /// Reads the run `key`.
     ///
     /// # Errors
-    /// If the run does not exist or cannot be read.
+    /// Returns an error if the run does not exist or cannot be read.
     pub(super) async fn run(&self, key: &RunKey) -> Result<BenchmarkRun, Failure> {
         let runs: Api<BenchmarkRun> = Api::namespaced(self.client.clone(), &key.namespace);
         let run = runs.get_opt(&key.name).await;

@@ -66,7 +66,8 @@ impl Compare {
 /// Prints the changes from the first run to the second.
 ///
 /// # Errors
-/// If the runs are not comparable and `force` is false, the comparison fails, or the output cannot be written.
+/// Returns an error if the runs are not comparable and `force` is false, the comparison fails, or the output cannot be
+/// written.
 pub(super) fn print_comparison(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,

@@ -14,7 +14,7 @@ use crate::report::imported;
 /// Loads the imported run at `source`; `None` if `source` is not an imported run.
 ///
 /// # Errors
-/// If the imported run is invalid or was changed.
+/// Returns an error if the imported run is invalid or was changed.
 pub(super) fn load(source: &Source) -> Result<Option<ImportedRun>, Failure> {
     match source {
         Source::Directory(path) if directory::is_imported(path) => {
@@ -27,7 +27,7 @@ pub(super) fn load(source: &Source) -> Result<Option<ImportedRun>, Failure> {
 /// Renders a report of `run`.
 ///
 /// # Errors
-/// If imported runs have no report in this format.
+/// Returns an error if imported runs have no report in this format.
 pub(super) fn render(run: &ImportedRun, format: Format, to_file: bool) -> Result<String, Failure> {
     match format {
         Format::Text => Ok(imported::text(run, &text_options(to_file))),
@@ -43,7 +43,7 @@ pub(super) fn render(run: &ImportedRun, format: Format, to_file: bool) -> Result
 /// Prints a comparison of two runs, at least one of which must be imported; `None` if neither is.
 ///
 /// # Errors
-/// If a run cannot be loaded, or the runs have no value in common.
+/// Returns an error if a run cannot be loaded, or the runs have no value in common.
 pub(super) fn compare(
     first: &Source,
     second: &Source,

@@ -47,7 +47,8 @@ impl Input {
     /// Reads, validates and plans every run in the file.
     ///
     /// # Errors
-    /// If the file or the overlay cannot be read or is invalid. The error identifies the field and suggests a remedy.
+    /// Returns an error if the file or the overlay cannot be read or is invalid. The error identifies the field and
+    /// suggests a remedy.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
@@ -62,7 +63,7 @@ impl Input {
     /// of its measurements may be derived from the uid.
     ///
     /// # Errors
-    /// If a run is invalid. The error identifies the field and suggests a remedy.
+    /// Returns an error if a run is invalid. The error identifies the field and suggests a remedy.
     pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
         let several = runs.len() > 1;
         let mut planned = Vec::new();

@@ -33,7 +33,7 @@ impl StoredRun {
     /// Reads and evaluates the run at `source`.
     ///
     /// # Errors
-    /// If the run is missing or invalid.
+    /// Returns an error if the run is missing or invalid.
     pub fn load(source: &Source) -> Result<Self, Failure> {
         match source {
             Source::Directory(path) if is_imported(path) => Err(Failure::invalid_input(format!(
@@ -48,7 +48,8 @@ impl StoredRun {
     /// Reads and evaluates a run that must be complete and intact.
     ///
     /// # Errors
-    /// If the run is missing, invalid or incomplete, or its records may differ from the measured records.
+    /// Returns an error if the run is missing, invalid or incomplete, or its records may differ from the measured
+    /// records.
     pub fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
         if let Some(warning) = stored.integrity_warning {

@@ -198,7 +198,7 @@ impl Side {
 /// differ.
 ///
 /// # Errors
-/// If no values match.
+/// Returns an error if no values match.
 pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
     for side in [first, second] {
         ensure!(!side.tools.is_empty(), NoCommandSnafu { run: &side.name });

@@ -117,8 +117,8 @@ impl LogFile {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If it is not a regular file or cannot be read. If the file is too long, only its beginning is read, and
-    /// [`Self::results`] rejects it.
+    /// Returns an error if it is not a regular file or cannot be read. If the file is too long, only its beginning is
+    /// read, and [`Self::results`] rejects it.
     pub fn read(path: &Path) -> Result<Self, DirectoryError> {
         let bytes = read_bounded(path, MAX_LOG_BYTES)?;
         let sha256 = hex(&Sha256::digest(&bytes));
@@ -132,7 +132,7 @@ impl LogFile {
     /// Reads the results with the tool of `manifest`.
     ///
     /// # Errors
-    /// If the content is not the log of exactly one complete execution of the tool.
+    /// Returns an error if the content is not the log of exactly one complete execution of the tool.
     pub fn results(&self, manifest: &Manifest) -> Result<Log, DirectoryError> {
         let path = &self.path;
         import::read(manifest.tool, manifest.pattern.as_ref(), &self.bytes).context(LogSnafu { path })
@@ -142,7 +142,7 @@ impl LogFile {
 /// Reads the logs at `paths`.
 ///
 /// # Errors
-/// If a log cannot be read, or the total size of the logs is too large.
+/// Returns an error if a log cannot be read, or the total size of the logs is too large.
 pub fn read_logs<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<LogFile>, DirectoryError> {
     let mut total = 0;
     let mut logs = Vec::new();
@@ -158,7 +158,7 @@ pub fn read_logs<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<LogFil
 /// Writes an imported run to `directory`. The description is written last, so that a run is complete or absent.
 ///
 /// # Errors
-/// If the directory contains a run, or a file cannot be written.
+/// Returns an error if the directory contains a run, or a file cannot be written.
 pub fn write(
     directory: &Path,
     manifest: &Manifest,
@@ -197,7 +197,7 @@ pub fn is_imported(directory: &Path) -> bool {
 /// Recomputes the imported run in `directory` from its logs.
 ///
 /// # Errors
-/// If a file is missing, invalid, or was changed after the import.
+/// Returns an error if a file is missing, invalid, or was changed after the import.
 pub fn load(directory: &Path) -> Result<ImportedRun, DirectoryError> {
     ensure!(
         !directory.join("run.json").exists(),

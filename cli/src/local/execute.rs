@@ -83,7 +83,7 @@ pub enum StopReason {
 /// early.
 ///
 /// # Errors
-/// If the run directory cannot be used, the records cannot be evaluated or a system operation fails.
+/// Returns an error if the run directory cannot be used, the records cannot be evaluated or a system operation fails.
 pub(super) fn execute(
     execution: &Execution<'_>,
     collector: &mut Collector,

@@ -26,7 +26,7 @@ impl Interrupt {
     /// Installs the signal handlers.
     ///
     /// # Errors
-    /// If a handler cannot be installed.
+    /// Returns an error if a handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let signaled = Arc::new(AtomicBool::new(false));
         // The signal handler itself sets the flag, so the flag is set even before the listener thread runs.

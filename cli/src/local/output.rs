@@ -111,7 +111,7 @@ impl RunDirectory {
     /// Creates the directory and locks its record file.
     ///
     /// # Errors
-    /// If the directory cannot be created, already contains records or is locked by another process.
+    /// Returns an error if the directory cannot be created, already contains records or is locked by another process.
     pub fn create(path: &Path) -> Result<(Self, RecordFile), OutputError> {
         let directory = Self {
             path: path.to_owned(),
@@ -125,7 +125,7 @@ impl RunDirectory {
     /// Opens the directory of an earlier run.
     ///
     /// # Errors
-    /// If `path` contains no `run.json`.
+    /// Returns an error if `path` contains no `run.json`.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
         let directory = Self {
             path: path.to_owned(),
@@ -172,7 +172,7 @@ impl RunDirectory {
     /// not exist.
     ///
     /// # Errors
-    /// If the file cannot be read or is too large.
+    /// Returns an error if the file cannot be read or is too large.
     pub fn read_records(&self, mut consume: impl FnMut(&[u8])) -> Result<(), OutputError> {
         let path = self.records_path();
         let mut file = match File::open(&path) {
@@ -196,7 +196,7 @@ impl RunDirectory {
     /// Reads the BenchmarkRun.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a valid BenchmarkRun.
+    /// Returns an error if the file cannot be read or is not a valid BenchmarkRun.
     pub fn read_run(&self) -> Result<BenchmarkRun, OutputError> {
         let path = self.run_path();
         let bytes = read_bounded(&path, MAX_RUN_BYTES)?;
@@ -206,7 +206,7 @@ impl RunDirectory {
     /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new version.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write_run(&self, run: &BenchmarkRun) -> Result<(), OutputError> {
         let path = self.run_path();
         let mut text = serde_json::to_vec_pretty(run).context(InvalidRunSnafu { path: &path })?;
@@ -217,7 +217,7 @@ impl RunDirectory {
     /// Writes the HTML report.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
         replace(&self.report_path(), html.as_bytes())
     }
@@ -225,7 +225,7 @@ impl RunDirectory {
     /// Opens the record file for appending and locks it until the returned value is dropped.
     ///
     /// # Errors
-    /// If the file cannot be opened or another process has locked it.
+    /// Returns an error if the file cannot be opened or another process has locked it.
     pub fn lock_records(&self) -> Result<RecordFile, OutputError> {
         let path = self.records_path();
         let opened = OpenOptions::new()
@@ -253,7 +253,7 @@ impl RecordFile {
     /// Appends a newline if an earlier attempt left an incomplete line, so that the next stream starts on a new line.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Returns an error if the file cannot be read or written.
     pub fn terminate_incomplete_line(&mut self) -> Result<(), OutputError> {
         let Some(last) = self.length()?.checked_sub(1) else {
             return Ok(());
@@ -272,7 +272,7 @@ impl RecordFile {
     /// Appends one line.
     ///
     /// # Errors
-    /// If the line cannot be written. Earlier lines are kept.
+    /// Returns an error if the line cannot be written. Earlier lines are kept.
     pub fn append(&mut self, line: &str) -> Result<(), OutputError> {
         let path = &self.path;
         self.file
@@ -283,7 +283,7 @@ impl RecordFile {
     /// Flushes all lines to disk.
     ///
     /// # Errors
-    /// If the operating system reports an error.
+    /// Returns an error if the operating system reports an error.
     pub fn sync(&self) -> Result<(), OutputError> {
         self.file.sync_data().context(IoSnafu { path: &self.path })
     }

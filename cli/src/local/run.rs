@@ -103,7 +103,8 @@ impl LocalRun {
     /// Creates the run with the UID `uid` in the directory `path`.
     ///
     /// # Errors
-    /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
+    /// Returns an error if the records would exceed the size limit, or the directory cannot be created, contains
+    /// records or is locked.
     pub fn create(
         mut run: BenchmarkRun,
         uid: String,
@@ -126,7 +127,7 @@ impl LocalRun {
     /// Resumes the run in the directory `path`.
     ///
     /// # Errors
-    /// If `path` is not a run directory, belongs to a different plan or is locked.
+    /// Returns an error if `path` is not a run directory, belongs to a different plan or is locked.
     pub fn resume(run: &BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
         let directory = RunDirectory::open(path).context(DirectorySnafu)?;
         let records = directory.lock_records().context(DirectorySnafu)?;
@@ -181,8 +182,8 @@ impl LocalRun {
     /// Records are kept even if the run stops early.
     ///
     /// # Errors
-    /// If the run directory cannot be used, its records were changed, a system operation fails or the records cannot be
-    /// evaluated.
+    /// Returns an error if the run directory cannot be used, its records were changed, a system operation fails or the
+    /// records cannot be evaluated.
     pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
         let mut collector = Collector::new(&self.plan, &self.uid);
         let read = self.directory.read_records(|chunk| collector.feed(chunk));

@@ -35,7 +35,7 @@ pub enum RunnerError {
 /// Returns the path of the runner binary: `path` if given, otherwise the runner next to this binary or in `PATH`.
 ///
 /// # Errors
-/// If no runner is found, or the binary at `path` is not a runner.
+/// Returns an error if no runner is found, or the binary at `path` is not a runner.
 pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
     if let Some(path) = path {
         let absolute = path.canonicalize().ok().filter(|path| path.is_file());

@@ -99,7 +99,7 @@ pub fn unit(metric: Metric) -> &'static str {
 /// Renders the report as CSV with a header row.
 ///
 /// # Errors
-/// If the CSV writer fails, which does not happen when writing to memory.
+/// Returns an error if the CSV writer fails, which does not happen when writing to memory.
 pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;

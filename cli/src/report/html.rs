@@ -33,7 +33,7 @@ pub enum HtmlError {
 /// Renders the report as one HTML file.
 ///
 /// # Errors
-/// If a plot cannot be drawn, which does not happen with finite values.
+/// Returns an error if a plot cannot be drawn, which does not happen with finite values.
 pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     let mut scenarios = Vec::new();
     for index in 0..report.plan.scenarios.len() {

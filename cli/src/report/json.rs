@@ -74,7 +74,7 @@ struct OfScenario<'a, T> {
 /// Renders the report as indented JSON with a final newline.
 ///
 /// # Errors
-/// If a value cannot be serialized, which does not happen for the values of a report.
+/// Returns an error if a value cannot be serialized, which does not happen for the values of a report.
 pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
     let plan = report.plan;
     let summary = &report.evaluation.summary;

@@ -21,7 +21,7 @@ use super::{Report, calls, overview};
 /// Renders the report as a JUnit XML document.
 ///
 /// # Errors
-/// If the XML writer fails, which does not happen when writing to memory.
+/// Returns an error if the XML writer fails, which does not happen when writing to memory.
 pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let run = report.plan.run.as_str();
     let mut suite = TestSuite::new(run);

@@ -15,7 +15,7 @@ use super::Report;
 /// placement come from the status of `run`, so the report of an unfinished run matches what the operator exports.
 ///
 /// # Errors
-/// If formatting fails, which does not happen when writing to memory.
+/// Returns an error if formatting fails, which does not happen when writing to memory.
 pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Error> {
     let before = run.status.clone().unwrap_or_default();
     let mut measured = status(&StatusInput {

@@ -8,7 +8,7 @@ use crate::v1alpha1::{Direction, TransferOperation};
 /// Error parsing an assignment.
 #[derive(Debug, Snafu)]
 pub enum AssignmentError {
-    /// The assignment is too large.
+    /// Returns an error if the assignment is too large.
     #[snafu(display("the assignment is {length} bytes long; the maximum is {MAX_ASSIGNMENT_BYTES}"))]
     TooLong {
         /// Size of the assignment, in bytes.

@@ -13,7 +13,7 @@ pub const MAX_LINE_BYTES: usize = 16 * 1024;
 /// Error reading or formatting a line of the stream.
 #[derive(Debug, Snafu)]
 pub enum LineError {
-    /// The line is too long.
+    /// Returns an error if the line is too long.
     #[snafu(display("line {seq} is {length} bytes long; the maximum is {MAX_LINE_BYTES}"))]
     TooLong {
         /// Expected sequence number.
@@ -124,8 +124,8 @@ impl ChainWriter {
     /// Formats `record` as a line, including its newline.
     ///
     /// # Errors
-    /// The record cannot be serialized, or the line is too long. On error, the stream does not change, and another
-    /// record can be written.
+    /// Returns an error if the record cannot be serialized, or the line is too long. On error, the stream does
+    /// not change, and another record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
         let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;

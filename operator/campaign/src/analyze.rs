@@ -18,7 +18,8 @@ use crate::summarize::summarize;
 /// Performs every analysis of `plan` whose required blocks are all in `reports`.
 ///
 /// # Errors
-/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
+/// Returns an error if the confidence, the margin or an expected percentage of the plan is out of range. `validate`
+/// rejects such a spec.
 pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
     let mut stopping = Stopping::default();
     advance(&mut stopping, plan, reports)?;

@@ -255,7 +255,8 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline, using the rounds that the analyses in `stopping` include.
 ///
 /// # Errors
-/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
+/// Returns an error if the confidence, the margin or an expected percentage of the plan is out of range. `validate`
+/// rejects such a spec.
 pub fn compare(
     plan: &Plan,
     reports: &Reports,

@@ -71,7 +71,8 @@ pub struct RunComparison {
 /// Compares every arm at every size that both runs have in common, on the scenario's primary metric in the first run.
 ///
 /// # Errors
-/// If the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
+/// Returns an error if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a
+/// spec.
 pub fn compare_runs(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,

@@ -55,7 +55,8 @@ impl From<RunOutcome> for Outcome {
 /// what is missing.
 ///
 /// # Errors
-/// If the confidence, the margin or an expected percentage of the plan is out of range. `validate` rejects such a spec.
+/// Returns an error if the confidence, the margin or an expected percentage of the plan is out of range. `validate`
+/// rejects such a spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let stopping = analyze(plan, reports)?;
     let summary = summarize(plan, reports, &stopping);

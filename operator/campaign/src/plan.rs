@@ -271,7 +271,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// If a block or the whole run is too large, or if no interval exists at the requested confidence.
+/// Returns an error if a block or the whole run is too large, or if no interval exists at the requested confidence.
 pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
     let PlannedScenarios {
@@ -389,7 +389,7 @@ impl Plan {
     /// empty family has the level of a single comparison, since its intervals are only descriptive.
     ///
     /// # Errors
-    /// If the plan's confidence is out of range. `validate` rejects such a spec.
+    /// Returns an error if the plan's confidence is out of range. `validate` rejects such a spec.
     pub fn family(&self, comparisons: u32) -> Result<Family, StatsError> {
         let confidence = f64::from(self.sampling.confidence_percent);
         Ok(Family::new(comparisons.max(1), confidence)?.with_analyses(self.analyses.len()))

@@ -89,7 +89,7 @@ impl Election {
     /// Waits until this replica is the leader.
     ///
     /// # Errors
-    /// If the service account is not permitted to use the Lease.
+    /// Returns an error if the service account is not permitted to use the Lease.
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
             let Ok(attempt) = timeout(RENEW_DEADLINE, self.try_acquire()).await else {

@@ -36,7 +36,7 @@ pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::
 /// Formats the results of `selection` as one OpenMetrics document.
 ///
 /// # Errors
-/// If formatting fails, which does not happen when writing to memory.
+/// Returns an error if formatting fails, which does not happen when writing to memory.
 pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     let mut text = String::new();
     for piece in pieces(selection) {

@@ -14,7 +14,7 @@ use super::session::{PlannedLegs, Session};
 /// analysis for which all records are persisted.
 ///
 /// # Errors
-/// If the thread of the computation panics.
+/// Returns an error if the thread of the computation panics.
 pub(super) async fn update_legs(
     context: &Context,
     run: &BenchmarkRun,

@@ -100,7 +100,7 @@ pub enum BuildError {
 /// Builds the objects of `attempt`.
 ///
 /// # Errors
-/// If the assignment exceeds the size limit of a ConfigMap or cannot be encoded.
+/// Returns an error if the assignment exceeds the size limit of a ConfigMap or cannot be encoded.
 pub fn attempt(attempt: &AttemptInputs<'_>) -> Result<AttemptObjects, BuildError> {
     Ok(AttemptObjects {
         prerequisites: Prerequisites {

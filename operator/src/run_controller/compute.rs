@@ -14,7 +14,7 @@ use super::session::{Session, SessionRecords};
 /// Returns the result of `computation` on the persisted records. `slots` limits the number of concurrent computations.
 ///
 /// # Errors
-/// If `computation` panics. The session then has to read the records again.
+/// Returns an error if `computation` panics. The session then has to read the records again.
 pub(super) async fn compute<T: Send + 'static>(
     slots: &Semaphore,
     session: &mut Session,

@@ -106,7 +106,7 @@ impl PreflightError {
 /// Returns the nodes on which the workers may run.
 ///
 /// # Errors
-/// If there are too few of them.
+/// Returns an error if there are too few of them.
 pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result<Candidates, PreflightError> {
     let placement = requirements.placement;
     let missing = requirements

@@ -116,7 +116,7 @@ impl RecordChain {
     /// remains valid until the parts are written.
     ///
     /// # Errors
-    /// If `lines` exceed [`MAX_APPEND_BYTES`] or the chain is full.
+    /// Returns an error if `lines` exceed [`MAX_APPEND_BYTES`] or the chain is full.
     pub fn appended(&self, lines: &[u8]) -> Result<(Self, Vec<PartWrite>), ChainError> {
         ensure!(
             lines.len() <= MAX_APPEND_BYTES,

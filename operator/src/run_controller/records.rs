@@ -87,7 +87,7 @@ impl RecordStore {
     /// result is an error.
     ///
     /// # Errors
-    /// If a request fails.
+    /// Returns an error if a request fails.
     pub async fn read(
         client: &Client,
         key: &RunKey,
@@ -127,7 +127,7 @@ impl RecordStore {
     /// Appends whole lines. After an error, the stored records must be read again.
     ///
     /// # Errors
-    /// If a request fails or the run has too many records.
+    /// Returns an error if a request fails or the run has too many records.
     pub(super) async fn append(&mut self, run: &BenchmarkRun, lines: &[u8]) -> Result<(), RecordsError> {
         for lines in pieces(lines) {
             let (chain, writes) = self.chain.appended(lines).context(ChainSnafu)?;

@@ -39,7 +39,8 @@ pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
 /// adds up.
 ///
 /// # Errors
-/// If a value differs from the value derived from the records, or was not checked even though the status contains it.
+/// Returns an error if a value differs from the value derived from the records, or was not checked even though the
+/// status contains it.
 pub fn check(directory: &Path) -> Result<String, String> {
     let output = rederive(&[directory.to_owned()]);
     let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();

@@ -31,7 +31,7 @@ impl Tool<'_> {
     /// Mean one-way latency in microseconds, or throughput in MB/s. `provider` is the name that the library uses.
     ///
     /// # Errors
-    /// If the tool cannot be started, does not listen, or prints no result.
+    /// Returns an error if the tool cannot be started, does not listen, or prints no result.
     pub fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
         match self {
             Self::Fabtest(tool) => tool.measure(setting, case, provider),

@@ -62,8 +62,8 @@ impl Buffers {
     /// thread. Such memory belongs to one transport, so arms do not share it.
     ///
     /// # Errors
-    /// If the library cannot allocate memory, or the memory is not on the required NUMA node: the node of the devices,
-    /// or else `node`.
+    /// Returns an error if the library cannot allocate memory, or the memory is not on the required NUMA node: the node
+    /// of the devices, or else `node`.
     pub(super) fn allocate_with<T: Transport>(
         &self,
         transport: &mut T,
@@ -91,8 +91,8 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// If memory of this kind cannot be allocated, or host memory is not on the required NUMA node: the node of the
-    /// devices, or else `node`.
+    /// Returns an error if memory of this kind cannot be allocated, or host memory is not on the required NUMA node:
+    /// the node of the devices, or else `node`.
     pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];
         let bytes = self.bytes(kind);
@@ -113,7 +113,7 @@ impl Buffers {
 /// Checks that host memory is on the NUMA node of the devices, or else on the node of its thread.
 ///
 /// # Errors
-/// If the kernel reports pages on another node.
+/// Returns an error if the kernel reports pages on another node.
 fn check_node(memory: &Memory, devices: &Devices, node: Option<u32>) -> Result<(), MemoryError> {
     let requested = match (devices.numa_node, node) {
         (Some(node), _) => Some((node, "spec.devices.numaNode")),

@@ -233,7 +233,7 @@ impl Receives {
     /// Posts the waiting receives until the queue of the library is full.
     ///
     /// # Errors
-    /// If the library rejects a receive.
+    /// Returns an error if the library rejects a receive.
     pub fn post_deferred<T: Transport>(
         &mut self,
         transport: &mut T,

@@ -54,7 +54,7 @@ pub enum SupervisorError {
 /// Runs the supervisor until its command is stopped or the instrument closes the connection.
 ///
 /// # Errors
-/// If standard input is not a socket, a system call fails, or the connection fails.
+/// Returns an error if standard input is not a socket, a system call fails, or the connection fails.
 pub fn run() -> Result<(), SupervisorError> {
     let socket = socket_on_stdin().context(SystemSnafu {
         action: "duplicating the socket of the instrument",

@@ -42,7 +42,8 @@ pub struct ConnectFlags {
 /// Measures the scenarios together with a server, and prints and writes the results.
 ///
 /// # Errors
-/// If the flags are invalid, the server cannot be reached or refuses the request, or a scenario is not measured.
+/// Returns an error if the flags are invalid, the server cannot be reached or refuses the request, or a scenario is not
+/// measured.
 pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
     // The server enforces the limits on sizes.
     let limits = Limits {
@@ -86,7 +87,7 @@ pub(super) struct Destination<'a> {
 /// machine's choices, given the devices of the connection.
 ///
 /// # Errors
-/// If the server cannot be reached or refuses the request, or a scenario is not measured.
+/// Returns an error if the server cannot be reached or refuses the request, or a scenario is not measured.
 pub(super) fn coordinate(
     server: Destination<'_>,
     request: &Request,

@@ -162,7 +162,7 @@ pub struct SegmentTransferFigures {
     pub target_cpu_percent: f64,
 }
 
-/// Figures, and the reasons why some are missing.
+/// Figures, and the reason for each that is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComputedFigures {
     /// The figures.

@@ -177,7 +177,7 @@ impl TransportFlags {
     /// `variable` reads. `None` if neither selects one.
     ///
     /// # Errors
-    /// If a name is unknown, or the flags contradict each other.
+    /// Returns an error if a name is unknown, or the flags contradict each other.
     pub fn transport(
         &self,
         rails: u32,
@@ -208,7 +208,8 @@ impl TransportFlags {
     /// Like [`TransportFlags::transport`], but the transport is required.
     ///
     /// # Errors
-    /// If no flag and no variable selects a transport, a name is unknown, or the flags contradict each other.
+    /// Returns an error if no flag and no variable selects a transport, a name is unknown, or the flags contradict each
+    /// other.
     pub fn required_transport(
         &self,
         rails: u32,
@@ -239,7 +240,7 @@ impl LocalFlags {
     /// Checks that a device is named for each of `rails` rails, or that no device is named.
     ///
     /// # Errors
-    /// If some devices are named, but not one for each rail.
+    /// Returns an error if some devices are named, but not one for each rail.
     pub fn check_devices(&self, rails: u32) -> Result<(), RequestError> {
         let devices = self.device.len();
         if devices == 0 || devices == rails as usize {

@@ -39,7 +39,7 @@ pub struct LoopbackFlags {
 /// Measures the scenarios between this process and a worker process, and prints and writes the results.
 ///
 /// # Errors
-/// If the flags are invalid, the worker cannot be started, or a scenario is not measured.
+/// Returns an error if the flags are invalid, the worker cannot be started, or a scenario is not measured.
 pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
     let Measurement {
         request,

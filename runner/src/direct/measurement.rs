@@ -47,7 +47,7 @@ impl MeasurementFlags {
     /// Creates the request and the destinations of the results.
     ///
     /// # Errors
-    /// If the flags are invalid, the request exceeds `limits`, or a destination cannot be used.
+    /// Returns an error if the flags are invalid, the request exceeds `limits`, or a destination cannot be used.
     pub(super) fn prepare(&self, limits: &Limits) -> Result<Measurement<'_>, DirectError> {
         let variable = |name: &str| env::var(name).ok();
         self.local.check_devices(self.scenarios.rails)?;
@@ -91,7 +91,7 @@ impl<'a> Results<'a> {
     /// Prepares the destinations.
     ///
     /// # Errors
-    /// If the directory for samples or the file cannot be created.
+    /// Returns an error if the directory for samples or the file cannot be created.
     pub(super) fn new(flags: &'a OutputFlags) -> Result<Self, DirectError> {
         // A path that cannot be written is reported before the measurement instead of after it.
         if let Some(path) = &flags.output {

@@ -84,7 +84,7 @@ pub enum NegotiationError {
 /// Sends `request` and waits for the answer. Returns the reader of the connection, on which the server continues.
 ///
 /// # Errors
-/// If the connection fails, or the other side is not a server.
+/// Returns an error if the connection fails, or the other side is not a server.
 pub fn propose(
     stream: TcpStream,
     peer: &str,
@@ -130,7 +130,7 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
 /// Sends the answer that accepts the request.
 ///
 /// # Errors
-/// If the connection fails.
+/// Returns an error if the connection fails.
 pub fn accept(
     reader: &FrameReader<TcpStream>,
     peer: &str,

@@ -46,8 +46,8 @@ pub struct ServeFlags {
 /// Serves one client. Connections without a valid request are rejected and do not end the server.
 ///
 /// # Errors
-/// If the address cannot be used, or the session with the client fails. A signal while the server waits is not an
-/// error.
+/// Returns an error if the address cannot be used, or the session with the client fails. A signal while the server
+/// waits is not an error.
 pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
     let transport = TransportFlags {
         library: None,

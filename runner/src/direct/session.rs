@@ -49,7 +49,7 @@ impl Client {
     /// Accepts the client and executes its commands until the attempt ends or `limit` has passed.
     ///
     /// # Errors
-    /// If the connection fails or the attempt is not complete.
+    /// Returns an error if the connection fails or the attempt is not complete.
     pub(super) fn serve(
         self,
         assignment: &Assignment,
@@ -82,7 +82,7 @@ impl Client {
 /// Listens on `address` and `port`.
 ///
 /// # Errors
-/// If the address cannot be used.
+/// Returns an error if the address cannot be used.
 pub(super) fn listen(address: &str, port: u16) -> Result<TcpListener, DirectError> {
     let open = || {
         let addresses: Vec<_> = (address, port).to_socket_addrs()?.collect();

@@ -33,7 +33,7 @@ impl Trace {
     /// Creates the directory.
     ///
     /// # Errors
-    /// If the directory cannot be created.
+    /// Returns an error if the directory cannot be created.
     pub fn new() -> io::Result<Self> {
         tempfile::Builder::new()
             .prefix("fabricbench-")
@@ -49,7 +49,7 @@ impl Trace {
     /// Reads the samples of all scenarios. A side without operations has no samples.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// Returns an error if a file cannot be read.
     pub fn read(&self) -> io::Result<Vec<SideSamples>> {
         let files = SamplesFile::read_all(self.path())?.into_iter();
         let sides = files.map(|file| SideSamples {

@@ -22,7 +22,7 @@ impl Arguments {
     /// Allocates a payload of `bytes` bytes.
     ///
     /// # Errors
-    /// If shared memory is not available.
+    /// Returns an error if shared memory is not available.
     pub fn allocate(passing: PayloadPassing, bytes: u64) -> Result<Self, CaseFailure> {
         Ok(match passing {
             PayloadPassing::Copy => Self::Bytes(vec![1; bytes as usize]),
@@ -49,7 +49,7 @@ impl Arguments {
     /// Fills the payload with the pattern of transfer `transfer`.
     ///
     /// # Errors
-    /// If the memory cannot be accessed.
+    /// Returns an error if the memory cannot be accessed.
     pub fn fill(&mut self, seed: u64, transfer: u64) -> Result<(), CaseFailure> {
         match self {
             Self::Bytes(bytes) => {

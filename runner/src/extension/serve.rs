@@ -29,7 +29,7 @@ pub struct ExtensionOptions {
 /// Runs the extension until its host closes the connection.
 ///
 /// # Errors
-/// If standard input is not a socket, or the connection to the host fails.
+/// Returns an error if standard input is not a socket, or the connection to the host fails.
 pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
     let socket = socket_on_stdin().context(StartSnafu {
         action: "duplicating the socket of the host",
@@ -52,7 +52,7 @@ pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
 /// Answers requests until the host closes the connection. After a failure, the host receives its cause.
 ///
 /// # Errors
-/// If the connection fails or a request cannot be executed.
+/// Returns an error if the connection fails or a request cannot be executed.
 pub(super) fn serve(mut calls: Calls) -> Result<(), CaseFailure> {
     let mut held = None;
     loop {

@@ -30,7 +30,7 @@ pub trait Arm {
     /// Returns the addresses and keys that peers need to reach the arm, as JSON.
     ///
     /// # Errors
-    /// If the offer cannot be serialized.
+    /// Returns an error if the offer cannot be serialized.
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure>;
 
     /// Facts reported by the library.
@@ -39,13 +39,13 @@ pub trait Arm {
     /// Connects to the endpoints of `peer`, using its offer.
     ///
     /// # Errors
-    /// If the offer does not match this arm, or the library rejects it.
+    /// Returns an error if the offer does not match this arm, or the library rejects it.
     fn connect(&mut self, peer: u32, offer: &RawValue) -> Result<(), CaseFailure>;
 
     /// Exchanges a message with a peer on every rail.
     ///
     /// # Errors
-    /// If the peer cannot be reached on every rail before `timeout` expires.
+    /// Returns an error if the peer cannot be reached on every rail before `timeout` expires.
     fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure>;
 
     /// Runs the flows of one case of `scenario` together with their peers, and returns the outcome of each on this side.

@@ -36,7 +36,8 @@ impl Opener {
     /// Binds this process to the CPUs of its worker, and chooses the default polling mode.
     ///
     /// # Errors
-    /// If the process cannot be bound to the CPUs, or the requested NUMA node has no CPU for this worker.
+    /// Returns an error if the process cannot be bound to the CPUs, or the requested NUMA node has no CPU for this
+    /// worker.
     pub(super) fn new(begin: Begin) -> Result<Self, CaseFailure> {
         let Begin {
             assignment,
@@ -80,7 +81,7 @@ impl Opener {
     /// Returns the arm with index `index`.
     ///
     /// # Errors
-    /// If the arm does not exist or belongs to another process.
+    /// Returns an error if the arm does not exist or belongs to another process.
     pub(super) fn arm(&self, index: u32) -> Result<ArmAssignment, CaseFailure> {
         let arm = self.assignment.arms.get(index as usize);
         arm.filter(|arm| arm.process == self.process)
@@ -91,7 +92,7 @@ impl Opener {
     /// Returns the scenario with index `index`.
     ///
     /// # Errors
-    /// If the scenario does not exist.
+    /// Returns an error if the scenario does not exist.
     pub(super) fn scenario(&self, index: u32) -> Result<&ScenarioAssignment, CaseFailure> {
         let scenario = self.assignment.scenarios.get(index as usize);
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
@@ -116,7 +117,7 @@ impl Opener {
     /// Opens the endpoints and memory of `arm`.
     ///
     /// # Errors
-    /// If the transport of the arm cannot be opened as configured.
+    /// Returns an error if the transport of the arm cannot be opened as configured.
     pub(super) fn open(
         &mut self,
         selector: &dyn TransportSelector,

@@ -25,7 +25,7 @@ pub(super) struct OpenArm<'a> {
 /// Opens the arm of `opening` with transport `T`.
 ///
 /// # Errors
-/// If the transport cannot be opened as configured.
+/// Returns an error if the transport cannot be opened as configured.
 pub(super) fn open_arm<T: Transport + 'static>(opening: OpenArm<'_>) -> Result<Box<dyn Arm>, TransportError> {
     let endpoints = ArmEndpoints::<T>::open(
         opening.arm,

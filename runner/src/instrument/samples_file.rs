@@ -28,7 +28,7 @@ impl SamplesFile {
     /// Writes the samples to a file in `directory`.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         let path = directory.join(format!("case-{}-rank-{}.json", self.case, self.rank));
         let mut out = BufWriter::new(File::create(path)?);
@@ -39,7 +39,7 @@ impl SamplesFile {
     /// Reads all files in `directory`, ordered by case and rank.
     ///
     /// # Errors
-    /// If a file cannot be read or is not a samples file.
+    /// Returns an error if a file cannot be read or is not a samples file.
     pub fn read_all(directory: &Path) -> io::Result<Vec<Self>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(directory)? {

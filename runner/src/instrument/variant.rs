@@ -8,7 +8,8 @@ use crds::striping::StripingPolicy;
 /// Checks that `image`, the value of `FABRICBENCH_VARIANT`, matches the tuning of `arm`.
 ///
 /// # Errors
-/// If the variant does not match the tuning, because the results would then be attributed to the wrong variant.
+/// Returns an error if the variant does not match the tuning, because the results would then be attributed to the wrong
+/// variant.
 pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure> {
     let Some(image) = image else {
         return Ok(());

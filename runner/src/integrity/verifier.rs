@@ -39,7 +39,7 @@ impl Verifier {
     /// `in_transfer` is the offset of the chunk in transfer `transfer`, and `length` is its length in bytes.
     ///
     /// # Errors
-    /// If the memory cannot be read.
+    /// Returns an error if the memory cannot be read.
     pub fn check_chunk(
         &mut self,
         memory: &Memory,
@@ -115,7 +115,7 @@ impl Verifier {
 /// Fills `length` bytes at `offset` in `memory` with the pattern of transfer `transfer`.
 ///
 /// # Errors
-/// If the memory cannot be written.
+/// Returns an error if the memory cannot be written.
 pub(crate) fn fill(
     memory: &Memory,
     offset: u64,
@@ -131,7 +131,7 @@ pub(crate) fn fill(
 /// Poisons `length` bytes at `offset` in `memory`.
 ///
 /// # Errors
-/// If the memory cannot be written.
+/// Returns an error if the memory cannot be written.
 pub(crate) fn poison(memory: &Memory, offset: u64, length: u64) -> Result<(), CaseFailure> {
     write(memory, offset, length, |_, bytes| bytes.fill(POISON))
 }
@@ -168,7 +168,7 @@ impl Inspector {
     /// `transfer`, then poisons the memory again.
     ///
     /// # Errors
-    /// If the memory cannot be read or written.
+    /// Returns an error if the memory cannot be read or written.
     pub fn check_message(
         &mut self,
         memory: &Memory,

@@ -22,7 +22,7 @@ pub struct PinError {
 /// Pins the calling thread to CPU `cpu`.
 ///
 /// # Errors
-/// If the CPU does not exist or the process may not use it.
+/// Returns an error if the CPU does not exist or the process may not use it.
 pub fn pin(cpu: u32) -> Result<(), PinError> {
     if cpu as usize >= CpuSet::MAX_CPU {
         let source = rustix::io::Errno::INVAL;

@@ -79,7 +79,7 @@ fn shorten_message(failure: &mut CaseFailure) {
 /// Encodes `record` as a line, shortened to the line limit if necessary. Also returns a description of each reduction.
 ///
 /// # Errors
-/// If the record cannot be shortened to the line limit or cannot be serialized.
+/// Returns an error if the record cannot be shortened to the line limit or cannot be serialized.
 pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
     let mut reductions = Vec::new();
     let mut line = chain.line(&record);

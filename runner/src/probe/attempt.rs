@@ -16,7 +16,7 @@ const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 /// Tries `target`, and describes the transport or memory that it provides.
 ///
 /// # Errors
-/// If the target is unavailable. The failure contains the reason and a remedy.
+/// Returns an error if the target is unavailable. The failure contains the reason and a remedy.
 pub fn attempt(selector: &dyn TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
         Target::Transport(spec) => open_transport(selector, spec, None),

@@ -102,7 +102,7 @@ pub struct AdmittedPeers {
 /// Listens on the address of `rendezvous`.
 ///
 /// # Errors
-/// If the name does not resolve or the port cannot be bound.
+/// Returns an error if the name does not resolve or the port cannot be bound.
 pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     let address = format!("{}:{}", rendezvous.bind, rendezvous.port);
     let open = || {
@@ -120,8 +120,8 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
 /// returns true.
 ///
 /// # Errors
-/// If ranks are missing when the timeout expires, or the coordinator was stopped. In both cases, the joined peers are
-/// notified.
+/// Returns an error if ranks are missing when the timeout expires, or the coordinator was stopped. In both cases, the
+/// joined peers are notified.
 pub fn wait_for_peers(
     listener: &TcpListener,
     identity: &AttemptIdentity,

@@ -55,7 +55,7 @@ pub struct LinkReader {
 /// Splits the connection from `rank` to `peer` into a sending half and a receiving half.
 ///
 /// # Errors
-/// If the socket cannot be duplicated or configured.
+/// Returns an error if the socket cannot be duplicated or configured.
 pub fn split(
     reader: FrameReader<TcpStream>,
     identity: &AttemptIdentity,
@@ -93,7 +93,7 @@ impl LinkSender {
     /// Sends one message.
     ///
     /// # Errors
-    /// If the stream fails or the other side does not read the message in time.
+    /// Returns an error if the stream fails or the other side does not read the message in time.
     pub fn send<M: Serialize>(&mut self, message: &M) -> Result<(), LinkError> {
         let envelope = Envelope {
             identity: self.identity.clone(),
@@ -108,7 +108,7 @@ impl LinkReader {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// If the stream ends, no message arrives for [`SILENCE`], or the message is not from the peer.
+    /// Returns an error if the stream ends, no message arrives for [`SILENCE`], or the message is not from the peer.
     pub fn receive<M: DeserializeOwned>(&mut self) -> Result<M, LinkError> {
         let line = match self
             .reader

@@ -90,7 +90,7 @@ impl JoinError {
 /// `stopped` returns true if this worker has received a signal to stop.
 ///
 /// # Errors
-/// If the coordinator cannot be reached in time, rejects this worker or cancels the rendezvous.
+/// Returns an error if the coordinator cannot be reached in time, rejects this worker or cancels the rendezvous.
 pub fn join(
     rendezvous: &Rendezvous,
     identity: &AttemptIdentity,
@@ -135,7 +135,7 @@ impl Connection {
     /// Sends `hello` and waits until all workers have joined.
     ///
     /// # Errors
-    /// If the connection fails, or the coordinator rejects this worker or cancels the rendezvous.
+    /// Returns an error if the connection fails, or the coordinator rejects this worker or cancels the rendezvous.
     pub fn introduce(
         self,
         identity: &AttemptIdentity,

@@ -13,13 +13,13 @@ pub trait Conductor {
     /// Reports that all flows of this worker have reached `phase`.
     ///
     /// # Errors
-    /// If the connection fails.
+    /// Returns an error if the connection fails.
     fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure>;
 
     /// Waits for the next command. Returns `None` as soon as `wake` is readable.
     ///
     /// # Errors
-    /// If the connection fails.
+    /// Returns an error if the connection fails.
     fn next(&mut self, wake: BorrowedFd<'_>) -> Result<Option<FlowCommand>, CaseFailure>;
 }
 
@@ -27,7 +27,7 @@ pub trait Conductor {
 /// the case at the latest.
 ///
 /// # Errors
-/// If the connection to the coordinator fails. The flows are then abandoned.
+/// Returns an error if the connection to the coordinator fails. The flows are then abandoned.
 pub(super) fn conduct<'a>(
     conductor: &mut dyn Conductor,
     phases: &Phases,

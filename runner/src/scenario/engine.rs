@@ -92,7 +92,7 @@ impl<T: Transport> Engine<'_, T> {
     /// messages.
     ///
     /// # Errors
-    /// If the deadline of the case has passed, another thread has failed, or the library cannot wait.
+    /// Returns an error if the deadline of the case has passed, another thread has failed, or the library cannot wait.
     #[inline]
     pub fn idle(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
         let unfinished =

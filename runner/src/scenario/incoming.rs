@@ -63,7 +63,7 @@ impl Incoming {
     /// from the start of the case.
     ///
     /// # Errors
-    /// If the chunk has already arrived or cannot belong to this case.
+    /// Returns an error if the chunk has already arrived or cannot belong to this case.
     #[inline]
     pub fn record_chunk(&mut self, chunk: u32, transfer: u64) -> Result<u64, ArrivalError> {
         let ahead = transfer.wrapping_sub(self.arrived) & VALUE_MASK;

@@ -38,7 +38,7 @@ impl Phases {
     /// Creates the phases of `threads` threads. The first `posters` threads post; the others do not.
     ///
     /// # Errors
-    /// If the system cannot create an event file descriptor.
+    /// Returns an error if the system cannot create an event file descriptor.
     pub fn new(posters: u32, threads: u32) -> io::Result<Self> {
         Ok(Self {
             posters,

@@ -88,7 +88,7 @@ impl PingRecorders {
     /// Samples pings while neither side sends transfers.
     ///
     /// # Errors
-    /// If a ping cannot be sent, or if its reply does not arrive before the deadline.
+    /// Returns an error if a ping cannot be sent, or if its reply does not arrive before the deadline.
     pub fn measure_idle<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         for _ in 0..WARMUP_PINGS {
             round_trip(engine)?;
@@ -119,7 +119,7 @@ impl PingRecorders {
     /// Stops sending pings, and waits for the reply to the last one.
     ///
     /// # Errors
-    /// If the reply does not arrive before the deadline.
+    /// Returns an error if the reply does not arrive before the deadline.
     pub fn stop<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         Self::pause(engine);
         wait_for_reply(engine)?;

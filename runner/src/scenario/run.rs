@@ -45,8 +45,8 @@ struct Flow<'a> {
 /// Runs this side of a case.
 ///
 /// # Errors
-/// If the memory of the scenario is unavailable, a post or completion fails, the other side abandons the case or the
-/// deadline passes. The endpoints remain usable for the next case unless a post failed.
+/// Returns an error if the memory of the scenario is unavailable, a post or completion fails, the other side abandons
+/// the case or the deadline passes. The endpoints remain usable for the next case unless a post failed.
 pub fn run_case<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     case: &Case<'_>,

@@ -147,7 +147,7 @@ impl<'a> SimultaneousPoster<'a> {
     /// Creates the work of one thread of a flow, and allocates the memory for its samples.
     ///
     /// # Errors
-    /// If the extent of the workload is not a duration.
+    /// Returns an error if the extent of the workload is not a duration.
     pub fn of_flow(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
         if !matches!(workload.measured, Extent::DurationNanos(_)) {
             let message = "the flows of the many-to-many pattern need a duration".to_owned();

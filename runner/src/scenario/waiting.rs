@@ -63,7 +63,7 @@ impl Waiting {
     /// deadline is known to have passed.
     ///
     /// # Errors
-    /// If the library cannot wait.
+    /// Returns an error if the library cannot wait.
     #[inline]
     pub fn pause<T: Transport>(
         &mut self,
@@ -86,7 +86,7 @@ impl Waiting {
     /// thread that yields sleeps in short steps.
     ///
     /// # Errors
-    /// If the library cannot wait.
+    /// Returns an error if the library cannot wait.
     pub fn pause_until<T: Transport>(&mut self, transport: &mut T, due: u64) -> Result<bool, TransportError> {
         let left = Duration::from_nanos(due.saturating_sub(clock::now()));
         match self.polling {

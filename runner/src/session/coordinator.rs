@@ -65,7 +65,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     /// Runs all rounds, notifies the workers that the attempt has ended, and writes the end record.
     ///
     /// # Errors
-    /// If the records cannot be written. The workers are notified even in this case.
+    /// Returns an error if the records cannot be written. The workers are notified even in this case.
     pub fn run(mut self) -> Result<EndRecord, OutputError> {
         let halt = match self.run_rounds() {
             Ok(()) => None,

@@ -154,7 +154,7 @@ impl Gang {
     /// `task` describes the current step in error messages.
     ///
     /// # Errors
-    /// If a signal stops this process, or fewer workers are left than the attempt requires.
+    /// Returns an error if a signal stops this process, or fewer workers are left than the attempt requires.
     pub fn gather<T>(
         &mut self,
         from: &[u32],
@@ -171,7 +171,7 @@ impl Gang {
     /// may also do for a worker that has already responded.
     ///
     /// # Errors
-    /// If a signal stops this process, or fewer workers are left than the attempt requires.
+    /// Returns an error if a signal stops this process, or fewer workers are left than the attempt requires.
     pub fn gather_until<T>(
         &mut self,
         from: &[u32],

@@ -13,7 +13,7 @@ const MAX_DESCRIPTORS: usize = 64;
 ///
 /// # Errors
 ///
-/// If the system call fails.
+/// Returns an error if the system call fails.
 pub fn wait_until_readable(descriptors: impl Iterator<Item = c_int>, timeout: Duration) -> io::Result<()> {
     let mut entries = [libc::pollfd {
         fd: -1,

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 /// Opens transport `T`, registers `memory` if it is not `None`, and describes the transport.
 ///
 /// # Errors
-/// If the transport cannot be opened as configured, or cannot register the memory.
+/// Returns an error if the transport cannot be opened as configured, or cannot register the memory.
 pub fn try_to_open<T: Transport>(
     config: &OpenConfig,
     memory: Option<Arc<Memory>>,

@@ -59,7 +59,7 @@ impl Instrument {
     /// configuration file that UCX finds there is part of the recorded configuration.
     ///
     /// # Errors
-    /// If the directory cannot be created, or the process or a thread cannot be started.
+    /// Returns an error if the directory cannot be created, or the process or a thread cannot be started.
     pub fn start(
         serial: u64,
         assignment: &Assignment,
@@ -107,7 +107,7 @@ impl Instrument {
     /// Sends one request.
     ///
     /// # Errors
-    /// If the process does not read the request in time or has exited.
+    /// Returns an error if the process does not read the request in time or has exited.
     pub fn send(&mut self, request: &Request) -> Result<(), FrameError> {
         frame::write(&mut self.socket, request, MAX_MESSAGE_BYTES)
     }

@@ -23,7 +23,8 @@ use crate::session::gang::{Gang, GangEvent, MIN_WORKERS, WorkerLink};
 /// Runs the attempt, and writes its end record to the stream and to `termination_message`.
 ///
 /// # Errors
-/// If a thread cannot be started, a signal handler cannot be installed, or the records cannot be written.
+/// Returns an error if a thread cannot be started, a signal handler cannot be installed, or the records cannot be
+/// written.
 pub fn coordinate(
     assignment: &Assignment,
     hello: WorkerHello,
@@ -64,7 +65,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     /// Creates the record stream, which is written to `out`, and starts watching for signals.
     ///
     /// # Errors
-    /// If a signal handler cannot be installed.
+    /// Returns an error if a signal handler cannot be installed.
     pub(crate) fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
         let started_at = facts::now_rfc3339();
         let stream = RecordWriter::new(out);
@@ -109,7 +110,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     /// exited.
     ///
     /// # Errors
-    /// If a thread cannot be started, or the records cannot be written.
+    /// Returns an error if a thread cannot be started, or the records cannot be written.
     pub(crate) fn run(mut self, admitted: AdmittedPeers) -> Result<EndRecord, WorkerError> {
         self.write_hellos(&admitted).context(OutputSnafu)?;
         let Self {

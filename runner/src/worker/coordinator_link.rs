@@ -45,7 +45,7 @@ impl CoordinatorLink {
     /// Sends one report.
     ///
     /// # Errors
-    /// If the coordinator no longer receives reports.
+    /// Returns an error if the coordinator no longer receives reports.
     pub fn send(&mut self, report: &Report) -> Result<(), ReportError> {
         match self {
             Self::Remote(link) => link.send(report).context(LinkSnafu),

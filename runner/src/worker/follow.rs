@@ -12,7 +12,7 @@ use crate::worker_event::WorkerEvent;
 /// Forwards the commands from the coordinator, and the loss of the connection, to `events`.
 ///
 /// # Errors
-/// If the thread cannot be started.
+/// Returns an error if the thread cannot be started.
 pub fn follow_coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
@@ -34,7 +34,7 @@ pub fn follow_coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEve
 /// Forwards the reports from a worker, and the loss of the connection, to `events`.
 ///
 /// # Errors
-/// If the thread cannot be started.
+/// Returns an error if the thread cannot be started.
 pub fn follow_worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>) -> io::Result<()> {
     let follow = move || {
         loop {

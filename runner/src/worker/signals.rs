@@ -29,7 +29,7 @@ impl StopFlag {
 /// Starts watching for signals. `notify` is called once, with the name of the first signal.
 ///
 /// # Errors
-/// If the handlers cannot be installed or the thread cannot be started.
+/// Returns an error if the handlers cannot be installed or the thread cannot be started.
 pub fn watch(notify: impl FnOnce(&'static str) + Send + 'static) -> io::Result<StopFlag> {
     let stop = StopFlag::default();
     let flag = stop.clone();

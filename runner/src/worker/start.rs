@@ -21,7 +21,8 @@ use crate::worker_event::WorkerEvent;
 /// Runs a worker until it exits.
 ///
 /// # Errors
-/// If the assignment is invalid or the attempt is not complete; [`WorkerError::status`] is the exit status.
+/// Returns an error if the assignment is invalid or the attempt is not complete; [`WorkerError::status`] is the exit
+/// status.
 pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
     if let Some(parent) = options.parent {
         end_with_parent(parent, Signal::TERM).context(StartSnafu {
@@ -56,7 +57,7 @@ fn run_worker(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<
 /// Executes the commands that the coordinator sends over an admitted connection until the attempt ends.
 ///
 /// # Errors
-/// If the attempt is not complete, or a thread cannot be started.
+/// Returns an error if the attempt is not complete, or a thread cannot be started.
 pub(crate) fn follow_coordinator(
     assignment: &Assignment,
     rank: u32,

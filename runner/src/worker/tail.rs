@@ -42,7 +42,7 @@ impl Tail {
     /// Starts a thread that reads `stream` until it ends.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub fn drain(&mut self, mut stream: impl Read + Send + 'static) -> io::Result<()> {
         let buffer = Arc::clone(&self.buffer);
         let sender = self.sender.clone();

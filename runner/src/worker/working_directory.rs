@@ -16,7 +16,7 @@ impl WorkingDirectory {
     /// Creates the directory in the directory for temporary files.
     ///
     /// # Errors
-    /// If the directory cannot be created.
+    /// Returns an error if the directory cannot be created.
     pub(super) fn create() -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("fabricbench-").tempdir()?;
         Ok(Self(directory.keep()))

@@ -7,7 +7,7 @@ use operator::run_controller::observed::PodState;
 /// Checks whether the worker of `pod` has started.
 ///
 /// # Errors
-/// If the worker has not started. The error describes why.
+/// Returns an error if the worker has not started. The error describes why.
 pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
     let Some(state) = PodState::from_pod(pod) else {
         return Err("it does not belong to an attempt".to_owned());

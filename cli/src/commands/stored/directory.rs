@@ -65,7 +65,7 @@ fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
 /// directory of a run.
 ///
 /// # Errors
-/// If the directory contains several runs.
+/// Returns an error if the directory contains several runs.
 fn only_run(directory: &Path) -> Result<Option<RunDirectory>, Failure> {
     if RunDirectory::open(directory).is_ok() {
         return Ok(None);

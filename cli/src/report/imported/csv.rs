@@ -23,7 +23,7 @@ const COLUMNS: [&str; 13] = [
 /// Renders the report as CSV with a header row.
 ///
 /// # Errors
-/// If the CSV writer fails, which does not happen when writing to memory.
+/// Returns an error if the CSV writer fails, which does not happen when writing to memory.
 pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;

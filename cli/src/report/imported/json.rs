@@ -8,7 +8,7 @@ use crate::report::csv::unit;
 /// Renders the report as JSON with a final newline.
 ///
 /// # Errors
-/// If serialization fails, which does not happen when writing to memory.
+/// Returns an error if serialization fails, which does not happen when writing to memory.
 pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
     let manifest = &run.manifest;
     let names = manifest.variants();

@@ -8,7 +8,7 @@ use crate::imported::{ImportedRun, NOT_CONTROLLED};
 /// Renders the report as a JUnit XML document.
 ///
 /// # Errors
-/// If the XML writer fails, which does not happen when writing to memory.
+/// Returns an error if the XML writer fails, which does not happen when writing to memory.
 pub fn render(run: &ImportedRun) -> Result<String, SerializeError> {
     let name = run.manifest.name.as_str();
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);

@@ -85,7 +85,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
 /// The change that `expectation` states.
 ///
 /// # Errors
-/// If a percentage is out of range. `validate` rejects such a spec.
+/// Returns an error if a percentage is out of range. `validate` rejects such a spec.
 pub(crate) fn expected_change(
     expectation: &Expectation,
     margin: Margin,

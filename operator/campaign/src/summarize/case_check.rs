@@ -160,7 +160,7 @@ pub struct CaseProof {
 /// Validity of a case, and the proof that its bytes used the fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseCheck {
-    /// All reasons why the case is invalid; empty for a valid case.
+    /// All reasons for the case being invalid; empty for a valid case.
     pub invalid: Vec<Invalid>,
     /// Proof that the bytes used the fabric; `None` if the case was not measured.
     pub proof: Option<CaseProof>,

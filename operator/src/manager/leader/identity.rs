@@ -58,7 +58,7 @@ impl Identity {
 /// Binds the abstract socket `name`.
 ///
 /// # Errors
-/// If a process in this network namespace has already bound it.
+/// Returns an error if a process in this network namespace has already bound it.
 fn lock(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
@@ -74,7 +74,7 @@ fn socket_name(lease: &LeaseName) -> String {
 /// Boot ID of the machine and inode of the network namespace, which together identify the namespace while it exists.
 ///
 /// # Errors
-/// If `/proc` is not readable.
+/// Returns an error if `/proc` is not readable.
 fn namespace() -> io::Result<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let inode = fs::metadata(Path::new("/proc/self/ns/net"))?.ino();

@@ -47,7 +47,7 @@ impl Metrics {
     /// those labels.
     ///
     /// # Errors
-    /// If the library rejects a definition.
+    /// Returns an error if the library rejects a definition.
     pub fn new() -> Result<Self, MetricsError> {
         Inner::new()
             .map(|inner| Self(Arc::new(inner)))

@@ -40,7 +40,8 @@ impl ChainReader {
     /// Verifies the next part, then passes its lines to `consume` in pieces that may end within a line.
     ///
     /// # Errors
-    /// If the part does not continue the previous part, is invalid, or exceeds the maximum number of parts.
+    /// Returns an error if the part does not continue the previous part, is invalid, or exceeds the maximum number of
+    /// parts.
     pub fn read(&mut self, object: &ConfigMap, mut consume: impl FnMut(&[u8])) -> Result<(), ChainError> {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
@@ -86,7 +87,7 @@ impl ChainReader {
     /// Returns the end of the chain, for appends.
     ///
     /// # Errors
-    /// If the chain does not contain the digest in the status.
+    /// Returns an error if the chain does not contain the digest in the status.
     pub fn finish(self) -> Result<RecordChain, ChainError> {
         if let Some(sha256) = self.expected {
             return OlderSnafu { sha256 }.fail();

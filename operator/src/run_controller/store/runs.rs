@@ -89,7 +89,7 @@ impl PackedRun {
     /// Decodes the run.
     ///
     /// # Errors
-    /// If the run cannot be decoded. This is a bug, because the run was readable when it was packed.
+    /// Returns an error if the run cannot be decoded. This is a bug, because the run was readable when it was packed.
     pub(in crate::run_controller) fn unpack(&self) -> Result<BenchmarkRun, String> {
         let object = serde_json::from_slice(&self.json).map_err(|error| error.to_string())?;
         read(&object)

@@ -54,7 +54,7 @@ pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> 
 /// be lost.
 ///
 /// # Errors
-/// If the duration is too long.
+/// Returns an error if the duration is too long.
 pub fn check_time_limit(scenario: &SegmentTransfer, time_limit: u64) -> Result<(), RequestError> {
     let longest = time_limit.saturating_sub(SESSION_ALLOWANCE_SECONDS);
     let duration = scenario.duration.0.as_secs();

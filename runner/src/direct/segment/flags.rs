@@ -123,7 +123,7 @@ impl SegmentFlags {
     /// Kind of memory of the segment.
     ///
     /// # Errors
-    /// If the flags contradict each other.
+    /// Returns an error if the flags contradict each other.
     pub fn memory(&self) -> Result<MemoryKind, RequestError> {
         match (self.use_dram, self.use_vram, self.shmfs) {
             (true, false, false) => Ok(MemoryKind::Heap),
@@ -147,7 +147,7 @@ impl SegmentFlags {
     /// Builds the request.
     ///
     /// # Errors
-    /// If the flags contradict each other.
+    /// Returns an error if the flags contradict each other.
     pub fn request(&self, run_id: String, transport: RequestedTransport) -> Result<Request, RequestError> {
         let case_timeout = self.duration.saturating_mul(2) + CASE_ALLOWANCE_SECONDS;
         Ok(Request {

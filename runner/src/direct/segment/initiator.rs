@@ -38,7 +38,8 @@ pub struct InitiatorFlags {
 /// Measures the workload together with a target, and prints and writes the results.
 ///
 /// # Errors
-/// If the flags are invalid, the target cannot be reached or refuses the request, or the workload is not measured.
+/// Returns an error if the flags are invalid, the target cannot be reached or refuses the request, or the workload is
+/// not measured.
 pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let segment = &flags.segment;
@@ -76,7 +77,7 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
 /// Divides `text`, the value of `flag`, into host and port.
 ///
 /// # Errors
-/// If it is not of the form ADDRESS:PORT.
+/// Returns an error if it is not of the form ADDRESS:PORT.
 pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u16), RequestError> {
     let parsed = text.rsplit_once(':').and_then(|(host, port)| {
         let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -98,7 +98,7 @@ impl MetadataFlags {
     /// The metadata service; `None` for p2p.
     ///
     /// # Errors
-    /// If servers are missing, superfluous or invalid.
+    /// Returns an error if servers are missing, superfluous or invalid.
     pub fn service(&self) -> Result<Option<Metadata>, RequestError> {
         let servers = |reason: String| RequestError::new("--metadata-servers", reason);
         if self.metadata_type == MetadataType::P2p {
@@ -173,7 +173,7 @@ impl Metadata {
     /// The entry of the segment `name`.
     ///
     /// # Errors
-    /// If no server answers, there is no entry, or the entry has expired or has a different version.
+    /// Returns an error if no server answers, there is no entry, or the entry has expired or has a different version.
     pub fn find(&self, name: &str) -> Result<Entry, MetadataError> {
         let found = self.with_store(|store| store.find(name))?;
         let entry = found.ok_or_else(|| MetadataError::NoEntry {

@@ -40,7 +40,8 @@ impl RegisteredSegment {
     /// Opens the endpoints of the only arm of `assignment` and registers the memory of its scenario.
     ///
     /// # Errors
-    /// If the process cannot be started, the transport cannot be opened, or the memory is not available.
+    /// Returns an error if the process cannot be started, the transport cannot be opened, or the memory is not
+    /// available.
     pub(super) fn new(assignment: &Assignment, stop: &StopFlag) -> Result<Self, CaseFailure> {
         let process = assignment
             .processes
@@ -104,7 +105,7 @@ impl RegisteredSegment {
     /// Deregisters the memory and closes the endpoints.
     ///
     /// # Errors
-    /// If the process does not confirm the deregistration in time. The process is then killed.
+    /// Returns an error if the process does not confirm the deregistration in time. The process is then killed.
     pub(super) fn deregister(mut self) -> Result<(), CaseFailure> {
         let left = ask(
             &mut self.instrument,

@@ -81,7 +81,8 @@ struct Offer<'a> {
 /// connections nor failed sessions end the target.
 ///
 /// # Errors
-/// If the flags are invalid, the address cannot be used, or the segment cannot be registered. A signal is not an error.
+/// Returns an error if the flags are invalid, the address cannot be used, or the segment cannot be registered. A signal
+/// is not an error.
 pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     flags.segment.local.check_devices(flags.segment.rails)?;
@@ -290,7 +291,7 @@ fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender
 /// Host and port on which the target listens.
 ///
 /// # Errors
-/// If the name of the segment is invalid.
+/// Returns an error if the name of the segment is invalid.
 fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), RequestError> {
     match &flags.local_segment {
         Some(name) if is_p2p => return host_and_port(FLAG, name),

@@ -98,7 +98,8 @@ impl<T: Transport> Engine<'_, T> {
     /// Posts a flush of the endpoint on every rail. Returns whether the library has flushes.
     ///
     /// # Errors
-    /// If the flush fails or is rejected, or if the deadline passes while the library accepts no flush.
+    /// Returns an error if the flush fails or is rejected, or if the deadline passes while the library accepts no
+    /// flush.
     pub fn flush(&mut self) -> Result<bool, CaseFailure> {
         loop {
             match self.thread.transport.post_flush(self.peer) {

@@ -21,8 +21,8 @@ impl<T: Transport> Engine<'_, T> {
     /// Handles the available completions and sends a credit if one is due. Returns whether there were completions.
     ///
     /// # Errors
-    /// If a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline has
-    /// passed.
+    /// Returns an error if a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or
+    /// the deadline has passed.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, CaseFailure> {
         let thread = &mut *self.thread;

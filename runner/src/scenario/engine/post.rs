@@ -27,7 +27,7 @@ impl<T: Transport> Engine<'_, T> {
     /// and the last post on each rail has requested the doorbell.
     ///
     /// # Errors
-    /// If a post fails or is rejected, or if the deadline passes while the library accepts no posts.
+    /// Returns an error if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
         let timed = self.timed;
@@ -83,7 +83,7 @@ impl<T: Transport> Engine<'_, T> {
     /// the time of the preparation. If the case reads back, the reads that follow the transfers are prepared as well.
     ///
     /// # Errors
-    /// If the transport cannot prepare the transfers, or would not execute them as the spec requires.
+    /// Returns an error if the transport cannot prepare the transfers, or would not execute them as the spec requires.
     pub(super) fn prepare_posts(&mut self, reads_back: bool) -> Result<(), CaseFailure> {
         self.prepare_slots()?;
         if reads_back {

@@ -45,7 +45,8 @@ impl<'a, T: Transport> Engine<'a, T> {
     /// Creates the engine for one thread of one side.
     ///
     /// # Errors
-    /// If the endpoints are broken, or the peer is not connected or has no memory of the scenario's kind.
+    /// Returns an error if the endpoints are broken, or the peer is not connected or has no memory of the scenario's
+    /// kind.
     pub fn new(
         thread: &'a mut EndpointThread<T>,
         gate: &'a Gate,

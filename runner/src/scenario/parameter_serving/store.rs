@@ -75,7 +75,7 @@ impl StoreWriter {
     /// files of killed trainers that are more than a day old are removed from the directory.
     ///
     /// # Errors
-    /// If the file cannot be created.
+    /// Returns an error if the file cannot be created.
     pub fn create(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
         if let Err(error) = remove_abandoned(directory) {
             tracing::warn!(directory = %directory.display(), %error, "some files of earlier runs were not removed");
@@ -98,7 +98,7 @@ impl StoreWriter {
     /// Writes the prepared version to a new file, and replaces the latest version with it.
     ///
     /// # Errors
-    /// If the file cannot be written or renamed.
+    /// Returns an error if the file cannot be written or renamed.
     pub fn publish(&mut self) -> io::Result<()> {
         let mut file = File::create(&self.temporary)?;
         file.write_all(&self.prepared)?;
@@ -121,7 +121,7 @@ impl StoreReader {
     /// Opens the store that the trainer has created in `directory`.
     ///
     /// # Errors
-    /// If the trainer's file is not in the directory.
+    /// Returns an error if the trainer's file is not in the directory.
     pub fn open(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
         let path = path(directory, key);
         fs::metadata(&path)?;
@@ -134,7 +134,7 @@ impl StoreReader {
     /// Reads the latest version if it is newer than `held`.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn fetch(&mut self, parameters: &mut Parameters, held: Option<u64>) -> io::Result<FetchResult> {
         let mut file = File::open(&self.path)?;
         if file.metadata()?.len() == 0 {

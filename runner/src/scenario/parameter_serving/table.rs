@@ -46,7 +46,7 @@ pub struct FinalTable {
 /// Stores `words` at `offset` in `memory`.
 ///
 /// # Errors
-/// If the words do not fit.
+/// Returns an error if the words do not fit.
 pub fn write_words(memory: &Memory, offset: u64, words: &[u64]) -> Result<(), MemoryError> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     memory.write_from(offset as usize, &bytes)
@@ -55,7 +55,7 @@ pub fn write_words(memory: &Memory, offset: u64, words: &[u64]) -> Result<(), Me
 /// Loads `count` words at `offset` in `memory`.
 ///
 /// # Errors
-/// If the memory has fewer words.
+/// Returns an error if the memory has fewer words.
 pub fn read_words(memory: &Memory, offset: u64, count: usize) -> Result<Vec<u64>, MemoryError> {
     let mut bytes = vec![0; count * 8];
     memory.read_into(offset as usize, &mut bytes)?;
@@ -67,7 +67,7 @@ impl ClockReading {
     /// Stores the reading in the table at `table`.
     ///
     /// # Errors
-    /// If the reading does not fit.
+    /// Returns an error if the reading does not fit.
     pub fn store(self, memory: &Memory, table: u64) -> Result<(), MemoryError> {
         write_words(memory, table + CLOCK, &[self.nanos, self.boot, self.key])
     }
@@ -75,7 +75,7 @@ impl ClockReading {
     /// Loads the reading from the table at `table`.
     ///
     /// # Errors
-    /// If the memory has no such table.
+    /// Returns an error if the memory has no such table.
     pub fn load(memory: &Memory, table: u64) -> Result<Self, MemoryError> {
         let words = read_words(memory, table + CLOCK, 3)?;
         let [nanos, boot, key] = words[..] else {
@@ -89,7 +89,7 @@ impl FinalTable {
     /// Stores the values in the table at `table`, and returns their length in bytes.
     ///
     /// # Errors
-    /// If the values do not fit.
+    /// Returns an error if the values do not fit.
     pub fn store(&self, memory: &Memory, table: u64) -> Result<u64, MemoryError> {
         let mut words = vec![
             self.times.len() as u64,
@@ -106,7 +106,7 @@ impl FinalTable {
     /// Loads the values from the table at `table`.
     ///
     /// # Errors
-    /// If the memory has fewer words than the table states.
+    /// Returns an error if the memory has fewer words than the table states.
     pub fn load(memory: &Memory, table: u64) -> Result<Self, MemoryError> {
         let head = read_words(memory, table + FINAL, FINAL_HEAD_WORDS)?;
         let (times, receipts) = (head[0] as usize, head[1] as usize);

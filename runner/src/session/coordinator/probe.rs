@@ -20,7 +20,7 @@ impl<W: Write> Coordinator<'_, W> {
     /// of a process use the same environment, library and rails.
     ///
     /// # Errors
-    /// If no two workers can reach each other.
+    /// Returns an error if no two workers can reach each other.
     pub(super) fn probe(&mut self, setup_failures: &SetupFailures) -> Result<(), Halt> {
         let mut reached = 0;
         for pairs in self.disjoint_steps.clone() {

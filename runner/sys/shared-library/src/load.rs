@@ -198,7 +198,7 @@ impl LoadedLibrary {
     ///
     /// # Errors
     ///
-    /// If the loader does not report the file, or the file cannot be read.
+    /// Returns an error if the loader does not report the file, or the file cannot be read.
     pub fn file_of(&self, symbol: NonNull<c_void>) -> Result<LoadedFile, OpenError> {
         let path = path_of(symbol.as_ptr(), &self.name)?;
         let ElfMetadata { soname, build, .. } = elf::read_elf(&path)?;

@@ -88,7 +88,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// If a completion reports an error.
+    /// Returns an error if a completion reports an error.
     #[inline]
     pub(crate) fn poll(
         &mut self,

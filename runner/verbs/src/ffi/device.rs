@@ -55,7 +55,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// If the kernel has no RDMA support, or its device files cannot be accessed.
+    /// Returns an error if the kernel has no RDMA support, or its device files cannot be accessed.
     pub(crate) fn names() -> Result<Vec<String>, CallError> {
         with_devices(|name, _| Some(name.to_owned()))
     }

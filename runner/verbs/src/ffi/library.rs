@@ -14,7 +14,7 @@ const DEFINITION: Definition = Definition {
 ///
 /// # Errors
 ///
-/// If the loader does not report the file, or the file cannot be read.
+/// Returns an error if the loader does not report the file, or the file cannot be read.
 pub(crate) fn identity() -> Result<LoadedFile, OpenError> {
     // The library is already loaded, so this does not load another one.
     let loaded = DEFINITION.open(&Source::Search)?;

@@ -47,7 +47,7 @@ impl Entry {
     /// Parses an entry that `service` returned.
     ///
     /// # Errors
-    /// If `text` is not an entry.
+    /// Returns an error if `text` is not an entry.
     pub(super) fn parse(service: &str, text: &str) -> Result<Self, MetadataError> {
         serde_json::from_str(text).map_err(|error| MetadataError::UnexpectedAnswer {
             service: service.to_owned(),
@@ -68,7 +68,7 @@ impl Entry {
     /// Checks that the entry belongs to a running target.
     ///
     /// # Errors
-    /// If the entry has expired, or has a different segment or version.
+    /// Returns an error if the entry has expired, or has a different segment or version.
     pub(super) fn check(&self, name: &str, now: u64) -> Result<(), MetadataError> {
         let runner = env!("CARGO_PKG_VERSION");
         if self.version != VERSION || self.runner_version != runner {

@@ -22,7 +22,7 @@ pub(super) struct Answer {
 /// Sends a request and reads the answer.
 ///
 /// # Errors
-/// If the server does not answer in time, or the answer is not HTTP or too long.
+/// Returns an error if the server does not answer in time, or the answer is not HTTP or too long.
 pub(super) fn exchange(
     service: &str,
     method: Method,

@@ -24,7 +24,8 @@ impl Publication {
     /// Publishes the segment `name` of run `run` at `address`, with entries that expire after `ttl_seconds`.
     ///
     /// # Errors
-    /// If the service does not store the entry, another run has published the segment, or the thread cannot be started.
+    /// Returns an error if the service does not store the entry, another run has published the segment, or the thread
+    /// cannot be started.
     pub fn new(
         metadata: Metadata,
         name: &str,
@@ -77,7 +78,7 @@ impl Publication {
     /// Removes the entry.
     ///
     /// # Errors
-    /// If the service does not remove the entry. The entry then remains until it expires.
+    /// Returns an error if the service does not remove the entry. The entry then remains until it expires.
     pub fn end(mut self) -> Result<(), MetadataError> {
         self.withdraw()
     }

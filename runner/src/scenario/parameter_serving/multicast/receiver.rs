@@ -33,7 +33,7 @@ impl Receiver {
     /// Joins the group. `max_version` is the number of versions for which datagrams are counted.
     ///
     /// # Errors
-    /// If an address is invalid, or the socket cannot be opened or join the group.
+    /// Returns an error if an address is invalid, or the socket cannot be opened or join the group.
     pub fn open(
         delivery: &MulticastDelivery,
         parameters: &Parameters,
@@ -81,7 +81,7 @@ impl Receiver {
     /// `idle` is set if no datagram was waiting.
     ///
     /// # Errors
-    /// If the socket fails.
+    /// Returns an error if the socket fails.
     pub fn receive(
         &mut self,
         parameters: &mut Parameters,

@@ -44,7 +44,7 @@ impl Sender {
     /// Opens the socket.
     ///
     /// # Errors
-    /// If an address is invalid, or the socket cannot be opened or configured.
+    /// Returns an error if an address is invalid, or the socket cannot be opened or configured.
     pub fn open(delivery: &MulticastDelivery, parameters: &Parameters, key: u64) -> io::Result<Self> {
         let interface = interface(delivery)?;
         let socket = UdpSocket::bind(SocketAddrV4::new(interface, 0))?;
@@ -90,7 +90,7 @@ impl Sender {
     /// Sends the next datagrams that the rate allows at time `now`.
     ///
     /// # Errors
-    /// If the socket refuses a datagram for a reason other than a full queue.
+    /// Returns an error if the socket refuses a datagram for a reason other than a full queue.
     pub fn advance(&mut self, now: u64) -> io::Result<SendProgress> {
         let mut sent = SendProgress {
             datagrams: 0,

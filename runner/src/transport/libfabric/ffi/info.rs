@@ -115,7 +115,7 @@ impl Info {
 ///
 /// # Errors
 ///
-/// Any error that `fi_getinfo` returns, except `FI_ENODATA`.
+/// Returns any error of `fi_getinfo`, except `FI_ENODATA`.
 pub(in crate::transport::libfabric) fn get_info(
     library: &Arc<Library>,
     hints: &Hints,
