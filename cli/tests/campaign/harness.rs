@@ -22,8 +22,10 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Interval between two scans of all processes while a command runs. A scan takes several milliseconds of CPU time.
+const SCAN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Locked while a command is running.
+/// Locked while a command is measuring.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Root directory of the workspace.
@@ -45,7 +47,7 @@ pub fn fabricbench<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// A running command. Only one exists at a time, because concurrent campaigns would affect each other.
+/// A running command. Only one command measures at a time, because concurrent campaigns would affect each other.
 pub struct RunningCommand {
     child: Child,
     mark: String,
@@ -54,7 +56,7 @@ pub struct RunningCommand {
     runs: Option<PathBuf>,
     /// IDs of all processes of the campaign that have been observed so far.
     seen: BTreeSet<u32>,
-    _machine: MutexGuard<'static, ()>,
+    machine: Option<MutexGuard<'static, ()>>,
 }
 
 /// Exit status and output of a command.
@@ -88,7 +90,7 @@ impl RunningCommand {
             directory,
             runs,
             seen: BTreeSet::new(),
-            _machine: machine,
+            machine: Some(machine),
         }
     }
 
@@ -96,6 +98,11 @@ impl RunningCommand {
     pub fn with_changed_records(mut self) -> Self {
         self.runs = None;
         self
+    }
+
+    /// Allows other commands to measure, because this command only waits from now on.
+    pub fn release_machine(&mut self) {
+        self.machine = None;
     }
 
     /// Running processes of the campaign, including the command itself.
@@ -159,11 +166,16 @@ impl RunningCommand {
     #[track_caller]
     pub fn wait(mut self) -> CommandOutput {
         let deadline = Instant::now() + TIMEOUT;
+        self.processes();
+        let mut last_scan = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            self.processes();
+            if last_scan.elapsed() >= SCAN_INTERVAL {
+                self.processes();
+                last_scan = Instant::now();
+            }
             assert!(
                 Instant::now() < deadline,
                 "still running after {TIMEOUT:?}: {}",
@@ -172,6 +184,7 @@ impl RunningCommand {
             sleep(POLL_INTERVAL);
         };
         self.assert_nothing_remains();
+        self.release_machine();
         self.runs.iter().for_each(|output| check_runs(output));
         CommandOutput {
             status,

@@ -99,7 +99,10 @@ fn reports_a_worker_that_does_not_start() {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, LONG, &[ROUNDS, DEADLINE]));
     let command = dir.run_with(&dir.runner(EXIT_RANK_1), &manifest);
-    let output = RunningCommand::start(command).wait().expect_code(3);
+    let mut running = RunningCommand::start(command);
+    // The coordinator waits 30 s for the other worker.
+    running.release_machine();
+    let output = running.wait().expect_code(3);
     output.expect_stderr("worker 1 terminated with exit status: 7");
     output.expect_stderr("no, thanks");
     output.expect_stdout("WorkerMissing");

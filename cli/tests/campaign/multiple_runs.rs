@@ -86,6 +86,8 @@ fn failed_run_does_not_stop_the_next_one() {
     let deadline = "runPolicy: {caseDeadlineSeconds: 5}";
     let mut running = RunningCommand::start(dir.run(&dir.manifest(&two_runs(long, &[ROUNDS, deadline]))));
     kill_process(running.worker(1).id(), Signal::KILL).unwrap();
+    // The coordinator waits 30 s for the killed worker.
+    running.release_machine();
     let output = running.wait().expect_code(3);
     output.expect_stderr(&format!("{NAME}: worker 1 terminated with signal: 9"));
     StoredRun::read(&dir.run_dir(SECOND)).assert_complete();

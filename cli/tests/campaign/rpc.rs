@@ -304,6 +304,7 @@ fn stopped_extension_is_killed_at_the_time_limit() {
     );
     let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));
     kill_process(long_extension(&mut running).id(), Signal::STOP).unwrap();
+    running.release_machine();
     running.wait().expect_stdout("Timeout: failed (DeadlineExceeded)");
     let stored = StoredRun::read(&dir.run_dir("faulty"));
     let message = "time limit of 15 s";
