@@ -1,10 +1,11 @@
-//! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, to
-//! check that a campaign detects the planted effect. It also slows down the combinations of the factors `inject` and
-//! `coalesce`, with an interaction. Use it with `fabricbench run FILE --runner target/release/examples/planted`.
+//! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, so that
+//! a test can check whether a campaign detects the planted effect. It also slows down the combinations of the `inject`
+//! and `coalesce` factors, with an interaction effect. Use it with `fabricbench run FILE --runner
+//! target/release/examples/planted`.
 //!
 //! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
 //! that much longer, regardless of other load. Completions of rank 0's own posts are not delayed, because part of such
-//! a delay would overlap with the work of the peer and would have no effect.
+//! a delay would overlap with the peer's work and have no effect.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -39,8 +40,12 @@ impl TransportSelector for PlantedTransports {
         }
         PERCENT.store(percent, Ordering::Relaxed);
         match spec {
-            TransportSpec::Loopback(_) => Ok(TransportFunctions::of::<SlowerTransport<Loopback>>()),
-            TransportSpec::Libfabric(_) => Ok(TransportFunctions::of::<SlowerTransport<Libfabric>>()),
+            TransportSpec::Loopback(_) => {
+                Ok(TransportFunctions::for_transport::<SlowerTransport<Loopback>>())
+            }
+            TransportSpec::Libfabric(_) => {
+                Ok(TransportFunctions::for_transport::<SlowerTransport<Libfabric>>())
+            }
             _ => Err(TransportError {
                 reason: FailureReason::TransportNotCompiled,
                 operation: "selecting the transport",

@@ -1,10 +1,10 @@
 //! The endpoints and memory of one arm on one worker. Each measuring thread has its own endpoints, whereas all arms of
 //! the process share the memory.
 //!
-//! [`ArmEndpoints::open`] opens, for each flow of the worker, as many transports as the scenario with the most threads
-//! has threads, each on a separate pinned thread, and records the setup costs. Two workers exchange addresses with
-//! [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of memory
-//! cannot be allocated or registered, only the scenarios that use that kind fail.
+//! For each flow of the worker, [`ArmEndpoints::open`] opens one transport for each thread of the scenario with the
+//! most threads. Each transport is opened on a separate pinned thread, and the setup costs are recorded. Two workers
+//! exchange addresses with [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs
+//! cases. If one kind of memory cannot be allocated or registered, only the scenarios that use that kind fail.
 
 mod buffers;
 mod cpus;
@@ -37,7 +37,7 @@ use crate::transport::{OpenConfig, PreparationStats, Region, RemoteRegion, Trans
 
 /// The endpoints and memory of one arm on one worker.
 pub struct ArmEndpoints<T: Transport> {
-    /// The threads of the first flow, then the threads of the second flow, and so on.
+    /// Endpoint threads: those of the first flow, then those of the second flow, and so on.
     pub(crate) threads: Vec<EndpointThread<T>>,
     /// Number of threads of each flow.
     pub(crate) threads_per_flow: usize,
@@ -62,7 +62,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     let process = assignment.processes.get(arm.process as usize);
     let scenarios = &assignment.scenarios;
     let spec = process.map_or(&assignment.transport, |process| assignment.transport_of(process));
-    // Bindings name NICs, which only some of the arms may use.
+    // Bindings name NICs, which not all transports use.
     let binding = binding.filter(|_| spec.uses_nics());
     OpenConfig {
         spec: spec.clone(),
@@ -116,7 +116,8 @@ impl<T: Transport> ArmEndpoints<T> {
     /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses or,
     /// for host memory, near the named NICs of its rails. Threads are not pinned if `cpus` is empty. `polling` applies
     /// to scenarios that do not set a polling mode. If the assignment distributes the threads over the NUMA nodes, each
-    /// thread that uses host memory is pinned to a CPU of its node, and its memory must be on this node. `buffers` is shared by all arms of the process.
+    /// thread that uses host memory is pinned to a CPU of its node, and its memory must be on this node. `buffers` is
+    /// shared by all arms of the process.
     ///
     /// # Errors
     /// Returns an error if the transport cannot be opened with `config`, a thread cannot be pinned, several GPUs would
@@ -273,7 +274,7 @@ impl<T: Transport> ArmEndpoints<T> {
     pub fn connect(&mut self, rank: u32, offer: &ArmOffer) -> Result<(), TransportError> {
         if offer.threads.len() != self.threads.len() {
             let (remote, local) = (offer.threads.len(), self.threads.len());
-            return Err(mismatch(format!(
+            return Err(offer_mismatch(format!(
                 "rank {rank} offers endpoints for {remote} threads, but this worker has {local}; use the same assignment \
                  and runner version for all workers"
             )));
@@ -281,8 +282,8 @@ impl<T: Transport> ArmEndpoints<T> {
         self.connect_threads(rank, 0..self.threads.len(), &offer.threads)
     }
 
-    /// Connects the endpoints of the flow with index `own` to those of worker `rank`, for which the flow has the index
-    /// `partner`.
+    /// Connects the endpoints of the flow whose index is `own` on this worker to those of worker `rank`, where the
+    /// index of the flow is `partner`.
     ///
     /// # Errors
     /// Returns an error if one of the workers has no such flow, `offer` does not match the local layout, or the library
@@ -300,7 +301,7 @@ impl<T: Transport> ArmEndpoints<T> {
             Some(offered) if own.end <= self.threads.len() => self.connect_threads(rank, own, offered),
             _ => {
                 let (remote, local) = (offer.threads.len(), self.threads.len());
-                Err(mismatch(format!(
+                Err(offer_mismatch(format!(
                     "rank {rank} offers endpoints for {remote} threads, and this worker has {local}, but their flow needs \
                      threads {partner:?} and {own:?}; use the same assignment and runner version for all workers"
                 )))
@@ -358,8 +359,8 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
-    /// Makes all cases read the byte counters of `interface`, instead of the counters of the rails, from the file
-    /// systems at `roots`.
+    /// Makes all cases read the byte counters of `interface`, instead of the rail counters, from the file systems at
+    /// `roots`.
     #[cfg(test)]
     pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
         for rail in &mut self.facts.rails {
@@ -396,14 +397,14 @@ fn check_region(
     if matches_layout {
         return Ok(());
     }
-    Err(mismatch(format!(
+    Err(offer_mismatch(format!(
         "rank {rank} offers less than {} bytes of {kind:?} memory, or does not offer it on {rails} rails; use the same \
          assignment and runner version for all workers",
         layout.total_bytes()
     )))
 }
 
-fn mismatch(message: String) -> TransportError {
+fn offer_mismatch(message: String) -> TransportError {
     TransportError {
         reason: FailureReason::InvalidAssignment,
         operation: "connect",

@@ -40,24 +40,25 @@ enum Command {
         /// File to which rank 0 copies its end record. Defaults to /dev/termination-log if that file is writable.
         #[arg(long, value_name = "FILE")]
         termination_message: Option<PathBuf>,
-        /// Process ID of the parent process. The worker stops when the parent exits.
+        /// Parent process ID. The worker stops when the parent exits.
         #[arg(long, value_name = "PID")]
         parent: Option<u32>,
     },
     /// Measure with a client on another machine: wait for one `connect`, and run the server side of its scenarios.
     ///
     /// Accepts one client, and exits with status 0 when the client has finished, or when SIGINT or SIGTERM arrives
-    /// before a client. A client can choose the transport, the scenarios of `connect`, message sizes up to --max-bytes,
-    /// numbers of operations up to 1000000 and the kind of memory. It cannot choose files, libraries, environment
-    /// variables or devices of this machine. Any other connection to the port is rejected, and the server continues to
+    /// before a client connects. A client can choose the transport, the scenarios of `connect`, message sizes up to
+    /// --max-bytes, operation counts up to 1000000 and the memory kind. It cannot choose files, libraries, environment
+    /// variables or devices on this machine. Any other connection to the port is rejected, and the server continues to
     /// wait. There is no authentication and no encryption: listen only on a network whose machines you trust.
     Serve(Box<ServeFlags>),
-    /// Measure scenarios of the Starway benchmark suite with a `serve` process on another machine, and print the results.
+    /// Measure scenarios of the Starway benchmark suite with a `serve` process on another machine, and print the
+    /// results.
     Connect(Box<ConnectFlags>),
     /// Measure scenarios of the Starway benchmark suite between two processes on this machine, and print the results.
     Loopback(Box<LoopbackFlags>),
-    /// Offer a segment to an `initiator` on another machine: register memory, print the name of the segment and the
-    /// command of the initiator, and serve one initiator after another until SIGINT or SIGTERM arrives.
+    /// Offer a segment to an `initiator` on another machine: register memory, print the segment name and the initiator
+    /// command, and serve one initiator after another until SIGINT or SIGTERM arrives.
     ///
     /// There is no authentication and no encryption: listen only on a network whose machines you trust.
     #[command(args_override_self = true)]
@@ -69,14 +70,14 @@ enum Command {
     /// Run an instrument process. Workers start this command.
     #[command(hide = true)]
     Instrument {
-        /// Process ID of the worker.
+        /// Worker process ID.
         #[arg(long)]
         parent: u32,
     },
-    /// Run an extension, which answers the calls of an instrument. Instruments start this command.
+    /// Run an extension, which handles calls from an instrument. Instruments start this command.
     #[command(hide = true)]
     Extension {
-        /// Process ID of the instrument.
+        /// Instrument process ID.
         #[arg(long)]
         parent: u32,
         /// Connect to a TCP port of the instrument instead of using the socket on standard input.
@@ -123,8 +124,8 @@ enum Format {
 
 /// Runs the command line with the transports of `selector`.
 ///
-/// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the attempt is
-/// incomplete or the command fails.
+/// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the
+/// attempt is incomplete or the command fails.
 pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
@@ -192,7 +193,7 @@ pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Exit status of a role, and its error.
+/// Exit status of a role, and its error message.
 fn direct_status(result: Result<(), DirectError>) -> (u8, Option<String>) {
     match result {
         Ok(()) => (0, None),

@@ -12,10 +12,10 @@ use snafu::{ResultExt, Snafu, ensure};
 pub const MAX_BYTES: u64 = crds::names::MAX_LIBRARY_BYTES;
 /// Maximum number of files and directories.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum depth of directories.
+/// Maximum directory depth.
 const MAX_DEPTH: usize = 8;
 
-/// Reason why a directory cannot be copied.
+/// Error that prevents a directory from being copied.
 #[derive(Debug, Snafu)]
 pub enum CopyError {
     /// The operating system reported an error.
@@ -25,7 +25,7 @@ pub enum CopyError {
         action: &'static str,
         /// Path of the file or directory.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
     /// The directory is too large.
@@ -50,7 +50,7 @@ pub enum CopyError {
     },
 }
 
-/// Number of files and bytes that have been copied so far.
+/// Totals of the files and bytes copied so far.
 #[derive(Debug, Default)]
 struct CopyTotals {
     bytes: u64,
@@ -61,7 +61,7 @@ struct CopyTotals {
 /// Copies the files in the directory `from` to the existing directory `to`, including subdirectories with plugins.
 ///
 /// A symbolic link to a file in the same directory remains a link; the targets of other links are copied. Devices and
-/// sockets are omitted.
+/// sockets are skipped.
 ///
 /// # Errors
 /// Returns an error if the directory has no shared library, is too large, or cannot be copied.

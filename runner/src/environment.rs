@@ -1,5 +1,5 @@
-//! Facts about the machine that a worker runs on, and the resource limits of the worker. Reads `/proc`, `/sys`,
-//! `/dev/shm` and environment variables.
+//! Facts about the machine that a worker runs on, and the worker's resource limits. Reads `/proc`, `/sys`, `/dev/shm`
+//! and environment variables.
 //!
 //! Facts that the kernel does not report are omitted, never guessed.
 
@@ -73,7 +73,7 @@ pub fn host_environment(
     }
 }
 
-/// CPU limit of the cgroup, in thousandths of a CPU.
+/// The cgroup's CPU limit, in thousandths of a CPU.
 pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
     cgroup::limits(roots).cpu_millis
 }
@@ -99,18 +99,18 @@ pub fn available_memory(roots: &SystemRoots) -> Option<AvailableMemory> {
 /// Memory that this process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AvailableMemory {
-    /// Number of bytes.
+    /// Amount of memory in bytes.
     pub bytes: u64,
-    /// Source of this number.
+    /// What limits this amount.
     pub source: MemorySource,
 }
 
-/// Source of the limit on the memory that a process can use.
+/// What limits the memory that a process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemorySource {
-    /// `MemAvailable` of the machine.
+    /// The machine's `MemAvailable`.
     Machine,
-    /// The limit of the cgroup of the process, or of an ancestor of this cgroup (version 1 or 2).
+    /// The limit of the process's cgroup or of one of its ancestors (version 1 or 2).
     Cgroup,
 }
 
@@ -124,8 +124,8 @@ impl MemorySource {
     }
 }
 
-/// Number of processes in the cgroup of this process that the kernel has killed for lack of memory; `None` if the
-/// kernel does not count them.
+/// Number of processes in this process's cgroup that the kernel's OOM killer has killed; `None` if the kernel does not
+/// count them.
 pub fn oom_kills(roots: &SystemRoots) -> Option<u64> {
     cgroup::oom_kills(roots)
 }

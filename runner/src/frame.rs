@@ -29,13 +29,13 @@ pub enum FrameError {
     /// The stream failed.
     #[snafu(display("connection error: {source}"))]
     Broken {
-        /// Error of the system call.
+        /// Error returned by the system call.
         source: io::Error,
     },
     /// The line is not a valid message, or the message cannot be serialized.
     #[snafu(display("invalid message: {source}"))]
     Syntax {
-        /// Error of the JSON parser or serializer.
+        /// Error returned by the JSON parser or serializer.
         source: serde_json::Error,
     },
 }
@@ -59,12 +59,12 @@ impl<S: Read + AsFd> FrameReader<S> {
         }
     }
 
-    /// The underlying stream. The reader may already have read more data from it than it has returned.
+    /// The underlying stream. The reader may have read more data from it than it has returned.
     pub fn stream(&self) -> &S {
         &self.stream
     }
 
-    /// Whether a complete line has already been read from the stream, but not returned.
+    /// Whether a complete line has been read from the stream but not yet returned.
     pub fn has_line(&self) -> bool {
         self.pending.contains(&b'\n')
     }

@@ -19,7 +19,7 @@ const CHUNK_MASK: u64 = 0x3f;
 /// Mask for transfer numbers, counts and arguments, which are transmitted modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
-/// Tag of a case, which is its number modulo 255, or of the probe.
+/// Tag of a case (its number modulo 255) or of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseTag(u8);
 
@@ -38,7 +38,7 @@ impl CaseTag {
 pub enum Message {
     /// A chunk of a transfer.
     Data {
-        /// Index of the chunk.
+        /// Chunk index.
         chunk: u32,
         /// Transfer number, modulo 2^15.
         transfer: u64,
@@ -78,7 +78,7 @@ pub enum Signal {
     Prepared,
     /// Integrity pass: all transfers of the group are complete.
     Posted,
-    /// The initiator has sampled the idle fabric, so that the warm-up may begin.
+    /// The initiator has sampled the idle fabric, so the warm-up may start.
     IdleSampled,
     /// Bidirectional transfer: transfers of all threads of the sender have completed, and it continues to post.
     Active,
@@ -86,17 +86,17 @@ pub enum Signal {
     Measured,
     /// Parameter serving: a worker requests a reading of the trainer's clock.
     ClockRequest,
-    /// Parameter serving: the reading of the trainer's clock is in the memory of the worker.
+    /// Parameter serving: the reading of the trainer's clock is in the worker's memory.
     ClockReady,
-    /// Parameter serving: the version with this number is in the memory of the worker.
+    /// Parameter serving: the version with this number is in the worker's memory.
     Version(u64),
     /// Parameter serving: a worker reports the mean version of its recent steps.
     VersionPost,
-    /// Parameter serving: no further version will be published.
+    /// Parameter serving: no further versions will be published.
     ServingEnd,
     /// Parameter serving: the worker has finished its steps, and has sent this number of posts.
     StepsEnd(u64),
-    /// Parameter serving: the publication times are in the memory of the worker.
+    /// Parameter serving: the publication times are in the worker's memory.
     TableReady,
     /// The sender has abandoned the case.
     Abort(FailureReason),
@@ -105,9 +105,9 @@ pub enum Signal {
 /// A message and the tag of its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Immediate {
-    /// Tag of the case.
+    /// Case tag.
     pub case: CaseTag,
-    /// Content of the message.
+    /// Message content.
     pub message: Message,
 }
 

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use snafu::{ResultExt, Snafu};
 
-/// Path of the running binary. It remains valid even if the file is moved or replaced.
+/// Path of the running binary. It remains valid when the file is moved or replaced.
 const RUNNING_BINARY: &str = "/proc/self/exe";
 /// File name of the copy.
 const NAME: &str = "fabricbench-runner";
 
-/// Error copying the binary.
+/// Error that occurred while copying the binary.
 #[derive(Debug, Snafu)]
 #[snafu(display("{action} {} failed: {source}", path.display()))]
 pub struct InstallError {

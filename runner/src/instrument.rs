@@ -25,10 +25,10 @@ use crate::process::{end_with_parent, socket_on_stdin};
 use select::TransportSelector;
 use serve::Server;
 
-/// Reason why an instrument failed.
+/// Error that stops an instrument.
 #[derive(Debug, Snafu)]
 pub enum InstrumentError {
-    /// Standard input is not the socket of a worker.
+    /// Standard input is not a worker's socket.
     #[snafu(display(
         "standard input is not a socket; an instrument must be started by `fabricbench-runner worker`"
     ))]
@@ -38,13 +38,13 @@ pub enum InstrumentError {
     Start {
         /// Action that failed.
         action: &'static str,
-        /// Error of the system call.
+        /// Error returned by the system call.
         source: io::Error,
     },
     /// A message from the worker cannot be read, or the reply cannot be sent.
     #[snafu(display("connection to the worker failed: {source}"))]
     Worker {
-        /// Error of the connection.
+        /// Connection error.
         source: FrameError,
     },
 }
@@ -59,8 +59,8 @@ pub fn run(selector: &dyn TransportSelector, parent: u32) -> Result<(), Instrume
         action: "duplicating the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    // SIGTERM instead of SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM. Between cases,
-    // the instrument also exits if the worker's end of the socket is closed.
+    // The signal is SIGTERM rather than SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM.
+    // Between cases, the instrument also exits if the worker's end of the socket is closed.
     end_with_parent(parent, Signal::TERM).context(StartSnafu {
         action: "setting the parent-death signal",
     })?;

@@ -1,5 +1,5 @@
 //! Verifies, outside timed regions, that every byte of the received payload matches the payload that was sent. Copies
-//! memory; performs no other I/O.
+//! memory, but performs no I/O.
 //!
 //! Every byte of every transfer is a function of the seed, the transfer and the offset ([`pattern`]), so a misplaced
 //! chunk is detected as reliably as a flipped bit. Landing memory, which receives the payload, is first filled with a

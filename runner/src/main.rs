@@ -1,4 +1,4 @@
-//! Binary of the runner with the built-in transports.
+//! Runner binary with the built-in transports.
 
 use std::process::ExitCode;
 

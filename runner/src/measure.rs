@@ -1,5 +1,5 @@
-//! Measures time and resource usage. Contains the clock, the sample recorder, the resource usage during a window as
-//! counted by the kernel, and the memory copy rate.
+//! Measures time and resource usage. Contains the clock, the sample recorder, the kernel's resource usage counters for
+//! a window, and the memory copy rate.
 //!
 //! [`clock`] and [`recorder`] run inside timed regions: they do not allocate, and the only kernel service they use is
 //! the clock. [`window`], [`cpu`] and [`cgroup`] read usage counters immediately before and after timed regions.

@@ -5,9 +5,10 @@
 //! so no slice of it is ever borrowed: bytes are copied in and out, outside measured windows. A copy that races with a
 //! transfer may contain some bytes from before and some from after the transfer; the race has no other effect.
 //!
-//! Memory of every kind that the runner allocates starts at a page boundary, so that the chunks of a striped transfer start at the computed
-//! offsets and no transfer shares a page with the allocator's own data. The allocating thread touches the pages before
-//! [`Memory::allocate`] returns, so a thread that was pinned before the call gets memory on its own NUMA node.
+//! Memory of every kind that the runner allocates starts at a page boundary, so that the chunks of a striped transfer
+//! start at the computed offsets and no transfer shares a page with the allocator's own data. The allocating thread
+//! touches the pages before [`Memory::allocate`] returns, so a thread that was pinned before the call gets memory on
+//! its own NUMA node.
 
 mod available;
 mod cuda;
@@ -54,7 +55,7 @@ impl Memory {
     /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on GPU 0 and uninitialized.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unavailable`], with the cause and a remedy, if this kind or size is not available on this
+    /// Returns [`MemoryError::Unavailable`], with the cause and a fix, if this kind or size is not available on this
     /// machine, and [`MemoryError::Empty`] if `bytes` is 0.
     pub fn allocate(kind: MemoryKind, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         ensure!(bytes > 0, EmptySnafu { kind });
@@ -88,8 +89,8 @@ impl Memory {
         }))
     }
 
-    /// Maps `bytes` bytes of shared memory that another process allocated and passed as `file`. Its pages are mapped when
-    /// they are accessed.
+    /// Maps `bytes` bytes of shared memory that another process allocated and passed as `file`. Its pages are mapped
+    /// when they are accessed.
     ///
     /// # Errors
     /// Returns [`MemoryError::Unavailable`] if the file cannot be mapped or is shorter than `bytes`, and
@@ -129,8 +130,8 @@ impl Memory {
         available::check(kind, bytes)
     }
 
-    /// Makes the CUDA context of GPU memory current on the calling thread. UCX requires this of each thread that transfers
-    /// GPU memory. Does nothing for host memory.
+    /// Makes the CUDA context of GPU memory current on the calling thread. UCX requires this of each thread that
+    /// transfers GPU memory. Does nothing for host memory.
     ///
     /// # Errors
     /// Returns [`MemoryError::Copy`] if the driver fails.
@@ -151,7 +152,8 @@ impl Memory {
         self.length
     }
 
-    /// Address of the first byte, at a page boundary unless a library allocated the memory. Must not be dereferenced if [`Memory::is_device`] returns true.
+    /// Address of the first byte, which is at a page boundary unless a library allocated the memory. Must not be
+    /// dereferenced if [`Memory::is_device`] returns true.
     pub fn address(&self) -> *mut u8 {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => mapping.address(),
@@ -181,7 +183,7 @@ impl Memory {
         }
     }
 
-    /// File descriptor through which another process can map the same bytes; only for shared memory.
+    /// File descriptor through which another process can map the same bytes; `None` unless this is shared memory.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
             Backing::Shared(_, file) => Some(file.as_fd()),
@@ -190,7 +192,7 @@ impl Memory {
     }
 
     /// Path at which a process running as the same user in the same PID namespace can open the same bytes while this
-    /// process runs; only for shared memory.
+    /// process is running; `None` unless this is shared memory.
     ///
     /// The file is not linked into any file system, so nothing remains after the process exits or crashes.
     pub fn path(&self) -> Option<PathBuf> {
@@ -265,7 +267,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Span of `length` bytes at `offset` in host memory.
+    /// Returns a span of `length` bytes at `offset` in host memory.
     ///
     /// # Errors
     /// Returns [`MemoryError::OutOfRange`] if the range extends beyond the memory, and always for GPU memory, which the

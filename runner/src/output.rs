@@ -1,4 +1,4 @@
-//! Record stream of the coordinator: one line per record, flushed after each record. Performs I/O on the given stream.
+//! The coordinator's record stream: one line per record, flushed after each record. Performs I/O on the given stream.
 //!
 //! The length of a line is limited to [`crds::record::MAX_LINE_BYTES`]. Longer records are shortened and marked, and a
 //! warning is written.
@@ -15,26 +15,26 @@ use snafu::{ResultExt, Snafu};
 
 pub use shorten::bounded;
 
-/// Maximum length of the message of a failure or warning, in bytes.
+/// Maximum length of a failure or warning message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 /// Maximum total length of all warnings in a stream, in bytes. Without this limit, a library that prints in every round
-/// could fill the stream, which is limited to 8 MiB. 1 MiB is low enough that the other records still fit if their size
-/// matches the planner's estimate.
+/// could fill the stream, which is limited to 8 MiB. 1 MiB is low enough to leave room for the other records if their
+/// size matches the planner's estimate.
 const MAX_WARNINGS_BYTES: usize = 1024 * 1024;
 
-/// Error writing a record.
+/// Error that occurred while writing a record.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
     /// Standard output was closed, or writing to it failed.
     #[snafu(display("cannot write the record stream to standard output: {source}"))]
     Closed {
-        /// Error of the system call.
+        /// Error returned by the system call.
         source: io::Error,
     },
     /// A record cannot be shortened to the line limit, or cannot be serialized.
     #[snafu(display("cannot encode a record: {source}"))]
     Encode {
-        /// Error of the encoder.
+        /// Error returned by the encoder.
         source: LineError,
     },
 }
@@ -73,7 +73,8 @@ impl<W: Write> RecordWriter<W> {
     /// Returns an error if standard output is closed, or the record cannot be shortened to the line limit.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
         shorten::shorten_messages(&mut record);
-        let (line, reductions) = shorten::fit(&mut self.chain, record).context(EncodeSnafu)?;
+        let (line, reductions) =
+            shorten::encode_within_limit(&mut self.chain, record).context(EncodeSnafu)?;
         self.out.write_all(line.as_bytes()).context(ClosedSnafu)?;
         self.out.flush().context(ClosedSnafu)?;
         for reduction in reductions {
@@ -84,7 +85,7 @@ impl<W: Write> RecordWriter<W> {
 
     /// Writes a warning, unless the stream already contains the same warning.
     ///
-    /// When the warnings reach their limit, a final warning states that further warnings are omitted.
+    /// When the warnings reach their limit, a final warning reports that further warnings are omitted.
     ///
     /// # Errors
     /// Returns the errors of [`RecordWriter::write`].
@@ -114,7 +115,7 @@ impl<W: Write> RecordWriter<W> {
             rank: None,
             reason: WarningReason::Limit,
             message: format!(
-                "the warnings of this attempt reached the limit of {MAX_WARNINGS_BYTES} bytes; further warnings are \
+                "this attempt's warnings reached the limit of {MAX_WARNINGS_BYTES} bytes; further warnings are \
                  omitted"
             ),
         }))

@@ -1,6 +1,6 @@
 //! Probes the transports, memory kinds and devices of this machine. Performs I/O.
 //!
-//! Each transport and memory kind is tried in a separate process, so that a library that crashes or hangs produces a
+//! Each transport and memory kind is tried in a separate process, so that a library that crashes or hangs results in a
 //! finding instead of ending the probe.
 
 mod attempt;
@@ -51,7 +51,7 @@ pub struct Finding {
     pub what: String,
     /// Name of the transport, memory kind or device, or PCI address of the GPU.
     pub name: String,
-    /// Description of the transport, memory or device, or the reason why it is unavailable and a remedy.
+    /// Description of the transport, memory or device, or why it is unavailable and how to fix it.
     pub result: Result<String, CaseFailure>,
 }
 

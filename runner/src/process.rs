@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Interval at which a process is polled for its exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Maximum time to wait for a killed process to exit. Also the maximum time to wait for the output of an exited process
-/// to end, because a descendant may keep the stream open.
+/// Maximum time to wait for a killed process to exit. Also the maximum time to wait for the end of an exited process's
+/// output, because a descendant may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
@@ -33,7 +33,8 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
     }
 }
 
-/// Waits until `child` exits or `deadline` passes. Returns the description of its exit; `None` if it is still running.
+/// Waits until `child` exits or `deadline` passes. Returns a description of its exit status; `None` if it is still
+/// running.
 pub fn wait_until_exited(child: &mut Child, deadline: Instant) -> Option<String> {
     wait_until(child, deadline).ok().flatten().map(describe)
 }
@@ -50,7 +51,7 @@ pub fn kill(mut child: Child) {
     }
 }
 
-/// Makes the kernel send `signal` to this process when its parent process `parent` dies.
+/// Makes the kernel send `signal` to this process when its parent process, `parent`, dies.
 ///
 /// # Errors
 /// Returns an error if the kernel rejects the request, or the parent has already exited.
@@ -102,7 +103,7 @@ pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Str
     let (sender, receiver) = sync_channel(1);
     let collect = move || {
         let mut bytes = Vec::new();
-        // Data read before an error is kept.
+        // Data that was read before an error is still returned.
         let _ = stream.take(max as u64).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };

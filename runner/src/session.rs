@@ -1,4 +1,4 @@
-//! The coordinator's side of an attempt: the schedule of cases, the state of the workers and the records.
+//! The coordinator's side of an attempt: the case schedule, the worker states and the records.
 //!
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost
 //! workers. [`tournament`], `merge`, `operation_counts` and `setup_failures` perform no I/O.
@@ -15,7 +15,7 @@ use crds::record::CaseFailure;
 
 use crate::output::OutputError;
 
-/// Reason why an attempt stops early.
+/// Reason for stopping an attempt early.
 #[derive(Debug)]
 pub enum Halt {
     /// The attempt cannot continue, for example because of a signal or because fewer than two workers are left.

@@ -39,8 +39,7 @@ pub struct Faults {
     pub flush_polls: Option<u64>,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
-    /// Link that the local completions of this side's payload share with the local completions of the other side's
-    /// payload, and the index of this side.
+    /// Link shared by the local completions of both sides' payload, and the index of this side.
     pub link: Option<(Arc<Mutex<SharedLink>>, usize)>,
 }
 
@@ -74,7 +73,7 @@ impl SharedLink {
         let (other, now) = (1 - side, Instant::now());
         self.is_waiting[side] = queued > 0;
         if !self.is_waiting[other] {
-            // A side that was idle does not receive a larger share later.
+            // A side that was idle does not get a larger share later.
             self.served = [0; 2];
         }
         let is_next = !self.is_waiting[other]
@@ -89,7 +88,7 @@ impl SharedLink {
     }
 }
 
-/// Payload post that was accepted.
+/// An accepted payload post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedPost {
     pub rail: Rail,
@@ -138,7 +137,7 @@ pub struct TestTransport {
     pending: Vec<VecDeque<PendingPost>>,
     in_flight: Vec<Vec<bool>>,
     delayed: VecDeque<(u64, Completion)>,
-    /// Completions of payload that a shared link has not transmitted yet.
+    /// Completions for payload that a shared link has not transmitted yet.
     queued: VecDeque<Completion>,
     offered: u64,
     delivered: u64,
@@ -484,7 +483,7 @@ impl Transport for TestTransport {
         {
             self.delayed.push_back((0, completion));
         }
-        // Local completions must not starve the messages of the other side.
+        // Local completions must not starve the other side's messages.
         let reserved = usize::from(!lock(&self.own).completions.is_empty());
         while count + reserved < completions.len()
             && self.delayed.front().is_some_and(|(due, _)| *due <= self.polls)

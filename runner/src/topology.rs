@@ -1,4 +1,4 @@
-//! Topology of the rails of a fabric: interfaces, PCI devices, line rates and byte counters. Reads sysfs and procfs at
+//! Topology of a fabric's rails: interfaces, PCI devices, line rates and byte counters. Reads sysfs and procfs at
 //! configurable mount points, so that tests can substitute directory trees; parsing and selection perform no I/O.
 
 mod address;
@@ -44,14 +44,15 @@ impl Default for SystemRoots {
 
 /// Trimmed content of a kernel file.
 ///
-/// `None` if the file does not exist or cannot be read, such as the speed of an interface without a link.
+/// `None` if the file does not exist or cannot be read. For example, the speed of an interface without a link cannot be
+/// read.
 fn read_text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// NUMA node of the device with this sysfs directory; `None` if the kernel does not report it, in which case the file
-/// contains -1.
+/// NUMA node of the device with this sysfs directory; `None` if the kernel does not report it (the file then contains
+/// -1).
 fn read_numa_node(directory: &Path) -> Option<u32> {
     read_text(&directory.join("numa_node"))?.parse().ok()
 }

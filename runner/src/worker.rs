@@ -29,23 +29,23 @@ pub use start::run;
 /// Options of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Path of the assignment file.
+    /// Assignment file path.
     pub assignment: PathBuf,
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
     /// File to which the coordinator also writes its end record.
     pub termination_message: Option<PathBuf>,
-    /// Process ID of the parent. The worker stops when the parent exits.
+    /// Parent process ID. The worker stops when the parent exits.
     pub parent: Option<u32>,
 }
 
-/// Reason why a worker failed.
+/// Error that stops a worker.
 #[derive(Debug, Snafu)]
 pub enum WorkerError {
     /// The assignment cannot be read.
     #[snafu(display("cannot read the assignment {}: {source}", path.display()))]
     Read {
-        /// Path of the assignment.
+        /// Assignment path.
         path: PathBuf,
         /// Error from the system call.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum WorkerError {
     /// The assignment is invalid.
     #[snafu(display("invalid assignment {}: {source}", path.display()))]
     Assignment {
-        /// Path of the assignment.
+        /// Assignment path.
         path: PathBuf,
         /// Validation error.
         source: AssignmentError,
@@ -61,7 +61,7 @@ pub enum WorkerError {
     /// The rank does not exist in this leg.
     #[snafu(display("rank {rank} does not exist: the assignment has {workers} workers, so ranks are 0 to {}", workers - 1))]
     Rank {
-        /// Rank of the worker.
+        /// Worker rank.
         rank: u32,
         /// Number of workers.
         workers: u32,
@@ -77,7 +77,7 @@ pub enum WorkerError {
     /// The connection to a peer cannot be set up.
     #[snafu(display("connection to rank {peer} failed: {source}"))]
     Link {
-        /// Rank of the peer.
+        /// Peer rank.
         peer: u32,
         /// Connection error.
         source: crate::rendezvous::link::LinkError,

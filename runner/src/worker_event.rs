@@ -1,4 +1,4 @@
-//! Events of one worker, all of which arrive on one channel. Performs no I/O.
+//! Events of one worker. They all arrive on one channel. Performs no I/O.
 
 use crate::frame::FrameError;
 use crate::instrument::protocol::Reply;
@@ -13,14 +13,14 @@ pub enum WorkerEvent {
     CoordinatorLost(String),
     /// Reply from an instrument.
     Reply {
-        /// Serial number of the instrument.
+        /// Instrument serial number.
         serial: u64,
         /// The reply.
         reply: Reply,
     },
     /// The connection to an instrument was lost.
     InstrumentLost {
-        /// Serial number of the instrument.
+        /// Instrument serial number.
         serial: u64,
         /// Connection error.
         error: FrameError,

@@ -22,7 +22,7 @@ use fabricbench_runner::transport::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Environment variable with the address on which the parent of the peer process listens.
+/// Environment variable with the address on which the peer's parent process listens.
 const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUFFER_BYTES: usize = 300_000;

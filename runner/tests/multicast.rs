@@ -1,5 +1,5 @@
-//! Parameter serving by multicast between two network namespaces, whose link drops every hundredth datagram. Requires `ip`,
-//! `tc` and `iptables`. Without root privileges, the test is skipped with a message.
+//! Tests parameter serving by multicast between two network namespaces. Their link drops every hundredth datagram.
+//! Requires `ip`, `tc` and `iptables`. Without root privileges, the test is skipped with a message.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,11 +28,11 @@ const GROUP: &str = "239.255.7.13";
 const PORT: u16 = 17_782;
 const WORKERS: u32 = 3;
 const SIZE_BYTES: u64 = 200_000;
-/// A datagram of this size is not divided into fragments.
+/// Datagrams of this size are not fragmented.
 const DATAGRAM_BYTES: u32 = 1400;
 const DATAGRAMS_PER_VERSION: u64 = SIZE_BYTES.div_ceil(DATAGRAM_BYTES as u64);
 
-/// Runs `binary` with `arguments` in the namespace of `side` and returns its standard output.
+/// Runs the command line `arguments` in the namespace of `side` and returns its standard output.
 fn run_in(namespaces: &Namespaces, side: usize, arguments: &[&str]) -> String {
     output(
         "ip",

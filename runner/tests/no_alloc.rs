@@ -55,7 +55,7 @@ fn allocations<T: Transport>(pair: &mut Pair<T>, scenario: &ScenarioAssignment, 
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
-fn ping_pong(operation: PingPongOperation, iterations: u32) -> ScenarioAssignment {
+fn ping_pong_scenario(operation: PingPongOperation, iterations: u32) -> ScenarioAssignment {
     scenario(Workload::PingPong(PingPongWorkload {
         operation,
         measured: Extent::Iterations(iterations),
@@ -63,7 +63,7 @@ fn ping_pong(operation: PingPongOperation, iterations: u32) -> ScenarioAssignmen
     }))
 }
 
-fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
+fn transfer_scenario(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
     scenario(Workload::Transfer(TransferWorkload {
         operation,
         window: 16,
@@ -82,8 +82,8 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
 }
 
 /// Transfers with intended start times, 20 us apart on average.
-fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
-    let mut scenario = transfer(operation, iterations);
+fn open_loop_scenario(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer_scenario(operation, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         transfer.batch = 1;
         transfer.open_loop = Some(OpenLoop {
@@ -94,9 +94,9 @@ fn open_loop(operation: TransferOperation, iterations: u32) -> ScenarioAssignmen
     scenario
 }
 
-/// One message at a time, each followed by a flush if the library has flushes.
+/// One message at a time, each followed by a flush if the library supports flushes.
 fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
-    let mut scenario = transfer(Send, iterations);
+    let mut scenario = transfer_scenario(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         (transfer.window, transfer.batch, transfer.flush) = (1, 1, true);
     }
@@ -104,28 +104,29 @@ fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
 }
 
 /// Messages in both directions with concurrent pings.
-fn with_pings(iterations: u32) -> ScenarioAssignment {
-    let mut scenario = transfer(Send, iterations);
+fn ping_scenario(iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer_scenario(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         (transfer.direction, transfer.ping) = (Direction::Bidirectional, true);
     }
     scenario
 }
 
-/// Batches of writes, each of which is read back.
-fn read_back(iterations: u32) -> ScenarioAssignment {
-    let mut scenario = transfer(Write, iterations);
+/// Batches of writes. Each batch is read back.
+fn read_back_scenario(iterations: u32) -> ScenarioAssignment {
+    let mut scenario = transfer_scenario(Write, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         (transfer.window, transfer.read_back, transfer.segments) = (transfer.batch, true, true);
     }
     scenario
 }
 
-/// Variable with the directory of the only UCX to test; unset in the process that tests all libraries.
+/// Variable that contains the directory of the only UCX library to test. It is unset in the process that tests all
+/// libraries.
 const LIBRARY: &str = "FABRICBENCH_TEST_UCX_LIBRARY";
 
-/// This must be the only test in the binary, because the allocations of the whole process are counted. A process can load
-/// only one UCX, so each one is tested in a separate process.
+/// This must be the only test in the binary, because the allocations of the whole process are counted. A process can
+/// load only one UCX library, so each library is tested in a separate process.
 #[test]
 fn additional_operations_do_not_allocate() {
     if let Some(library) = env::var_os(LIBRARY) {
@@ -166,14 +167,15 @@ fn arms() -> [ArmAssignment; 2] {
 
 fn scenarios(iterations: u32) -> Vec<ScenarioAssignment> {
     let ping_pongs = [PingPongOperation::Send, PingPongOperation::WriteImmediate]
-        .map(|operation| ping_pong(operation, iterations));
-    let transfers = [Send, Write, Read, WriteImmediate].map(|operation| transfer(operation, iterations));
-    let open_loops = [Send, Write].map(|operation| open_loop(operation, iterations));
+        .map(|operation| ping_pong_scenario(operation, iterations));
+    let transfers =
+        [Send, Write, Read, WriteImmediate].map(|operation| transfer_scenario(operation, iterations));
+    let open_loops = [Send, Write].map(|operation| open_loop_scenario(operation, iterations));
     let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
     let all = all.chain([
         flushed_scenario(iterations),
-        with_pings(iterations),
-        read_back(iterations),
+        ping_scenario(iterations),
+        read_back_scenario(iterations),
     ]);
     all.collect()
 }
@@ -192,7 +194,7 @@ fn ucx(
     })
 }
 
-/// Checks UCX over shared memory and tcp, with both kinds of messages, and over tcp with both kinds of error handling.
+/// Checks UCX over shared memory and tcp, with both message APIs, and over tcp with both error handling modes.
 fn check_ucx(library: &Option<String>) {
     let (few, many) = (scenarios(200), scenarios(1200));
     for messages in [UcxMessages::Tag, UcxMessages::ActiveMessage] {

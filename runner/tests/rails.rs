@@ -223,8 +223,7 @@ fn threads_on_different_gpus_use_the_rails_of_their_gpu() {
         return;
     }
     let namespaces = Namespaces::with_rails(4, RATE);
-    // The choice of rails for each GPU does not depend on the memory, so the test uses host memory instead of GPU
-    // memory.
+    // Which rails a GPU uses does not depend on the memory, so the test uses host memory instead of GPU memory.
     let with_threads = |threads: u32| {
         let arms = vec![arm("nixl", StripingPolicy::Nixl)];
         let mut leg = leg(&namespaces, 2, 64 * KIB, Extent::Iterations(200), arms);

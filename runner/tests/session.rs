@@ -1,4 +1,4 @@
-//! Tests of complete attempts: worker processes of the runner binary on this machine, over real transports.
+//! Tests of complete attempts with runner processes on this machine, over real transports.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

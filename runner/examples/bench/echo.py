@@ -1,6 +1,6 @@
-"""Measures calls of PyIsolate: echoes a payload between a host and its extension, and prints the mean time in nanoseconds.
+"""Measures PyIsolate calls: echoes a payload between a host and its extension, and prints the mean time in nanoseconds.
 
-Usage: PYTHON echo.py BYTES CALLS. Needs the packages pyisolate, numpy and uv in the environment of PYTHON.
+Usage: PYTHON echo.py BYTES CALLS. PYTHON's environment must contain the pyisolate, numpy and uv packages.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pyisolate
 from pyisolate import ExtensionConfig, ExtensionManager, ExtensionManagerConfig
 from pyisolate.config import SandboxMode
 
-# Largest payload that is echoed. The extension returns the length of larger ones, as in the benchmark of PyIsolate.
+# Largest payload that is echoed. For larger payloads, the extension returns the length, like PyIsolate's benchmark.
 MAX_ECHOED = 1000
 WARM_UP = 5
 
@@ -55,7 +55,7 @@ def payload(length):
 
 
 async def measure(directory, length, calls):
-    """Mean time of a call in nanoseconds."""
+    """Returns the mean call time in nanoseconds."""
     (directory / "extension").mkdir()
     (directory / "extension" / "__init__.py").write_text(EXTENSION)
     (directory / "echo_wrapper.py").write_text(WRAPPER)

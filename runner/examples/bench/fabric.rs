@@ -1,4 +1,4 @@
-//! Libraries and transports that are measured.
+//! Libraries and transports to measure.
 
 use crds::v1alpha1::{
     Libfabric, LibfabricProvider, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx, UcxAllocation,
@@ -9,9 +9,9 @@ use crds::v1alpha1::{
 #[derive(Clone, Copy)]
 pub enum Fabric {
     Libfabric(LibfabricProvider),
-    /// UCX, with the calls that transfer messages.
+    /// UCX, with the API that transfers its messages.
     Ucx(UcxTransport, UcxMessages),
-    /// The UCX backend of NIXL over tcp.
+    /// NIXL's UCX backend over tcp.
     Nixl,
 }
 
@@ -30,12 +30,12 @@ const fn ucx(messages: UcxMessages) -> [Fabric; 2] {
 }
 
 impl Fabric {
-    /// Specification for the runner.
+    /// Transport specification for the runner.
     pub fn spec(self) -> TransportSpec {
         match self {
             Self::Libfabric(provider) => TransportSpec::Libfabric(Libfabric { provider, rails: 1 }),
             Self::Nixl => TransportSpec::Nixl(Nixl {
-                // The runner adds the interface of the rail.
+                // The runner adds the rail's interface.
                 parameters: vec![NixlParameter {
                     name: "engine_config".to_owned(),
                     value: "TLS=tcp".to_owned(),

@@ -1,23 +1,23 @@
-//! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and with
-//! fi_pingpong, fabtests, ucx_perftest, NIXL's Python interface and the Starway benchmark suite, over the same library and
-//! transport on this machine, and with transfer_engine_bench over tcp.
+//! Compares the runner with established tools: alternates repeated measurements with fabricbench-runner and
+//! fi_pingpong, fabtests, ucx_perftest, NIXL's Python interface and the Starway benchmark suite, over the same library
+//! and transport on this machine, and with transfer_engine_bench over tcp.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
-//! the same profile. A ratio is the value of the runner divided by the value of the tool from the same repetition.
+//! the same profile. A ratio is the runner's value divided by the tool's value from the same repetition.
 //!
-//! - Latency: the one-way latency of a ping-pong. The tools print means, so the mean of the runner is compared: half
-//!   the window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
+//! - Latency: the one-way latency of a ping-pong. The tools print means, so the runner's mean is compared: half the
+//!   window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
 //!   messages.
 //! - Throughput: writes with 64 transfers in flight, compared with fi_rma_bw. In both, a write is complete when its
-//!   data is in the memory of the target (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest
-//!   counts local completions of its puts, and flushes only at the end.
+//!   data is in the target's memory (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest counts
+//!   local completions of its puts, and flushes only at the end.
 //!
-//! For UCX, the last column states whether the row meets the [goal](table::Goal) at the worse end of the interval of its
-//! ratio.
+//! For UCX, the last column shows whether the row reaches the [goal](table::Goal) at the worse end of its ratio's
+//! interval.
 //!
-//! With UCX, UCX allocates the memory of both sides, which is the default in ucx_perftest.
+//! In UCX measurements, UCX allocates the memory on both sides, which is the ucx_perftest default.
 //!
-//! Calls: the mean time of a call with its reply over a UNIX socket, compared with PyIsolate, whose host and extension
+//! Calls: the mean time of a call and its reply over a UNIX socket, compared with PyIsolate, whose host and extension
 //! are also two processes on this machine.
 //!
 //! Each side is pinned to a separate CPU, except for calls. A tool that fails is reported and omitted.
@@ -51,23 +51,22 @@ use runner::Case;
 use table::{Goal, Row};
 use tools::{Fabtest, Tool};
 
-/// Compare the latency and the throughput of the runner with the values of fi_pingpong, fabtests, ucx_perftest, NIXL and
-/// Starway.
+/// Compare the runner's latency and throughput with those of fi_pingpong, fabtests, ucx_perftest, NIXL and Starway.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library. Can be given several times.
     #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
-    /// Directory with fi_rdm_tagged_pingpong and fi_rma_bw from the fabtests of a library. Can be given once for each
+    /// Directory with fi_rdm_tagged_pingpong and fi_rma_bw from a library's fabtests. Can be given once for each
     /// library, starting with the system's library.
     #[arg(long, value_name = "DIRECTORY")]
     fabtests: Vec<PathBuf>,
-    /// Directory with another libucp.so.0, measured after the system's library. Can be given several times. The tool
-    /// bin/ucx_perftest next to the directory is used.
+    /// Directory with another libucp.so.0, measured after the system's library. Can be given several times. Uses
+    /// bin/ucx_perftest next to the directory.
     #[arg(long = "ucx-library", value_name = "DIRECTORY")]
     ucx_libraries: Vec<PathBuf>,
-    /// Python interpreter of an environment with the packages pyisolate, numpy and uv. Its calls are compared with calls
-    /// over a UNIX socket.
+    /// Python interpreter of an environment with the pyisolate, numpy and uv packages. PyIsolate calls are compared
+    /// with calls over a UNIX socket.
     #[arg(long, value_name = "FILE")]
     pyisolate: Option<PathBuf>,
     /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
@@ -79,20 +78,20 @@ struct Arguments {
     /// Duration of each measurement with transfer_engine_bench, in seconds.
     #[arg(long, default_value_t = 2)]
     transfer_engine_seconds: u32,
-    /// Directory with the unpacked Python package nixl_cu12. Its transfers are measured with the interpreter given by
-    /// --pyisolate, which has numpy.
+    /// Directory with the unpacked nixl_cu12 Python package. NIXL transfers are measured with the --pyisolate
+    /// interpreter, which has numpy.
     #[arg(long, value_name = "DIRECTORY", requires = "pyisolate")]
     nixl: Option<PathBuf>,
-    /// Measure only libfabric, only UCX, only NIXL, only Starway, only segment transfers or only calls.
+    /// Measure only libfabric, UCX, NIXL, Starway, segment transfers or calls.
     #[arg(long)]
     only: Option<Library>,
-    /// Number of measurements of each size with each tool.
+    /// Number of measurements per size and tool.
     #[arg(long, default_value_t = 15)]
     repeats: usize,
-    /// Message sizes of the ping-pong, in bytes.
+    /// Ping-pong message sizes, in bytes.
     #[arg(long, value_delimiter = ',', default_values_t = (0..10).map(|step| 64 << (2 * step)))]
     sizes: Vec<u64>,
-    /// Sizes of the writes, in bytes.
+    /// Write sizes, in bytes.
     #[arg(long, value_delimiter = ',', default_values_t = [4 << 10, 64 << 10, 1 << 20])]
     write_sizes: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! Compares transfers of the runner with transfers of NIXL's Python interface, over the same library and backend.
+//! Compares the runner's transfers with those of NIXL's Python interface, over the same library and backend.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::fabric::Fabric;
 use crate::runner::{self, Case, WINDOW};
 use crate::table::{NIXL_HEADER, Row};
 
-/// Maximum duration of one execution, as an argument of `timeout`.
+/// Maximum duration of one run, as a `timeout` argument.
 const DEADLINE: &str = "120";
 
 /// Measures writes and reads of each size and prints a table. `python` is an interpreter that can import numpy, and
-/// `library` is the directory with the unpacked wheel of NIXL.
+/// `library` is the directory with the unpacked NIXL wheel.
 pub fn measure(python: &Path, library: &Path, sizes: &[u64], repeats: usize) {
     println!("\n{NIXL_HEADER}");
     let directory = library.to_path_buf();

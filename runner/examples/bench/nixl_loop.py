@@ -1,8 +1,8 @@
-"""Measures transfers of NIXL's Python interface between two processes, and prints the throughput in MB/s.
+"""Measures transfers between two processes over NIXL's Python interface, and prints the throughput in MB/s.
 
 Usage: PYTHON nixl_loop.py WRITE|READ SIZE WINDOW TRANSFERS. PYTHON must be able to import numpy and nixl_cu12. Requests are
 prepared once for each transfer in flight and posted again, as the runner does. Neither side has a progress thread: the target
-polls. Both sides use tcp on the loopback interface, and a CPU each.
+polls. Both sides use tcp on the loopback interface, and each side has its own CPU.
 """
 
 import base64
@@ -80,11 +80,11 @@ def measure(operation, size, window, transfers):
         name = agent.add_remote_agent(base64.b64decode(peer["metadata"]))
         agent.make_connection(name)
 
-        def places(address):
+        def descriptors(address):
             return [(address + index * size, size, 0) for index in range(window)]
 
-        local = agent.prep_xfer_dlist("NIXL_INIT_AGENT", places(memory.ctypes.data), "DRAM")
-        remote = agent.prep_xfer_dlist(name, places(peer["address"]), "DRAM")
+        local = agent.prep_xfer_dlist("NIXL_INIT_AGENT", descriptors(memory.ctypes.data), "DRAM")
+        remote = agent.prep_xfer_dlist(name, descriptors(peer["address"]), "DRAM")
         handles = [
             agent.make_prepped_xfer(operation, local, [index], remote, [index]) for index in range(window)
         ]
@@ -100,7 +100,7 @@ def main():
     else:
         operation, *numbers = sys.argv[1:]
         measure(operation, *map(int, numbers))
-    # A destructor of NIXL crashes when the process exits normally.
+    # A NIXL destructor crashes when the process exits normally.
     os._exit(0)
 
 

@@ -8,12 +8,12 @@ use crds::v1alpha1::RpcPayload;
 
 use crate::{runner, table};
 
-/// Numbers of calls in PyIsolate with small and with large payloads. A call with 8 MB takes seconds.
+/// PyIsolate call counts for small and large payloads. A call with 8 MB takes seconds.
 const CALLS: (u32, u32) = (200, 2);
 /// Largest small payload in bytes.
 const MAX_SMALL_BYTES: u64 = 64 * 1024;
 
-/// Payloads that are measured.
+/// Payloads to measure.
 const PAYLOADS: [RpcPayload; 3] = [
     RpcPayload::SmallInt,
     RpcPayload::SmallString,
@@ -34,7 +34,7 @@ pub fn measure(python: &Path, repeats: usize) {
             if repetition % 2 == 0 {
                 own.push(runner::measure_calls(bytes, calls));
             }
-            match pyisolate(python, bytes, calls_of_other) {
+            match mean_call_micros(python, bytes, calls_of_other) {
                 Ok(micros) => others.push(micros),
                 Err(error) => {
                     eprintln!("omitted: {error}");
@@ -52,8 +52,8 @@ pub fn measure(python: &Path, repeats: usize) {
     }
 }
 
-/// Mean time of a call in microseconds.
-fn pyisolate(python: &Path, bytes: u64, calls: u32) -> Result<f64, String> {
+/// Returns the mean PyIsolate call time in microseconds.
+fn mean_call_micros(python: &Path, bytes: u64, calls: u32) -> Result<f64, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/bench/echo.py");
     let output = Command::new(python)
         .arg(script)

@@ -1,4 +1,4 @@
-//! Runs a case with the runner, using two workers as in a campaign.
+//! Runs a case with the runner, using two workers, like a campaign.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::Setting;
 use crate::leg::{Leg, measurements};
 
 const ARM: &str = "arm";
-/// Inject limit of the runner. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
+/// The runner's inject limit. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
 /// this value, so both tools inject the same default sizes.
 const INJECT_MAX_BYTES: u64 = 2048;
 
@@ -29,23 +29,23 @@ pub const WINDOW: u32 = 64;
 /// Quantity to measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// Latency of a ping-pong.
+    /// Ping-pong latency.
     PingPong,
-    /// Throughput of writes.
+    /// Write throughput.
     Writes,
-    /// Throughput of reads.
+    /// Read throughput.
     Reads,
-    /// Throughput of messages.
+    /// Message throughput.
     Messages,
 }
 
-/// Result of one measurement of the runner.
+/// Result of one runner measurement.
 pub struct MeasuredValue {
     /// Mean one-way latency in microseconds, or throughput in MB/s.
     pub value: f64,
-    /// Version of the library.
+    /// Library version.
     pub version: String,
-    /// Name of the provider in this version of the library.
+    /// Provider name in this library version.
     pub provider: String,
 }
 
@@ -67,7 +67,7 @@ pub fn measure_transfer(setting: &Setting<'_>, workload: Workload) -> MeasuredVa
     })
 }
 
-/// Mean time of `calls` calls over a UNIX socket with a payload of `bytes` bytes, in microseconds.
+/// Returns the mean time of `calls` calls over a UNIX socket with a payload of `bytes` bytes, in microseconds.
 pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_911),

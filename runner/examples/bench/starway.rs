@@ -1,6 +1,6 @@
-//! Compares the role `loopback` of the runner with the Starway benchmark suite: small messages and the ping-pong of a
-//! flag, with the defaults of the suite, over the same UCX and transport. Starway runs both sides in one Python process;
-//! the runner uses two processes.
+//! Compares the runner's `loopback` role with the Starway benchmark suite: small messages and the flag ping-pong, with
+//! the suite's defaults, over the same UCX library and transport. Starway runs both sides in one Python process; the
+//! runner uses two processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::runner::runner_binary;
 use crate::table::{Row, STARWAY_HEADER};
 
-/// Transports, as both tools name them.
+/// Transport names, which are the same in both tools.
 const TRANSPORTS: [&str; 2] = ["tcp", "sm"];
-/// The scenarios and the value that is compared in each: its path in the output of the suite and of the runner.
+/// Compared scenarios. Each has one compared value, with its unit and its keys in the suite's and the runner's output.
 const VALUES: [(&str, &str, &str, &str); 2] = [
     (
         "small-messages",
@@ -27,13 +27,13 @@ const VALUES: [(&str, &str, &str, &str); 2] = [
         "meanRoundTripMicroseconds",
     ),
 ];
-/// Port of the first execution of the suite. Each execution uses a different port, because the suite cannot reuse a port
-/// until the connections of the previous execution have expired.
+/// Port of the first suite run. Each run uses a different port, because the suite cannot reuse a port until the
+/// connections of the previous run have expired.
 const PORT: u16 = 17_940;
-/// Maximum duration of one execution, as an argument of `timeout`.
+/// Maximum duration of one run, as a `timeout` argument.
 const DEADLINE: &str = "120";
 
-/// Measures both scenarios over each transport, with the UCX library in the directory `library`, and prints a table.
+/// Measures both scenarios over each transport, using the UCX library in the `library` directory, and prints a table.
 /// `python` is an interpreter that can import Starway 0.6.0.
 pub fn measure(python: &Path, library: &Path, repeats: usize) {
     println!("\n{STARWAY_HEADER}");

@@ -13,7 +13,7 @@ pub const THROUGHPUT_HEADER: &str = "| libfabric | provider | size | runner, MB/
 pub const CALLS_HEADER: &str = "| payload | size | runner, us | pyisolate, us | ratio |
 |---|---|---|---|---|";
 
-/// Formats a line with mean times of calls; index `i` of each list contains the result of repetition `i`.
+/// Formats a line with mean call times; index `i` of each list contains the result of repetition `i`.
 pub fn calls_line(payload: &str, size: &str, runner: &[f64], other: &[f64]) -> String {
     let ratios: Vec<f64> = runner
         .iter()
@@ -32,30 +32,30 @@ pub const STARWAY_HEADER: &str = "| transport | scenario | value | runner | Star
 |---|---|---|---|---|---|";
 pub const NIXL_HEADER: &str = "| operation | size | runner, MB/s | NIXL from Python, MB/s | ratio |
 |---|---|---|---|---|";
-/// Header of the table of segment transfers. The library and the provider are those that the runner used.
+/// Header of the segment transfer table. The library and provider columns show what the runner used.
 pub const TRANSFER_ENGINE_HEADER: &str =
     "| operation | batch | libfabric | provider | size | runner, MB/s | transfer_engine_bench, MB/s | ratio |
 |---|---|---|---|---|---|---|---|";
 
-/// Largest latency of the runner, relative to the latency of the tool.
+/// Maximum runner latency, relative to the tool's latency.
 const MAX_LATENCY_RATIO: f64 = 1.05;
-/// Smallest throughput of the runner, relative to the throughput of the tool.
+/// Minimum runner throughput, relative to the tool's throughput.
 const MIN_THROUGHPUT_RATIO: f64 = 0.95;
-/// Latency of the tool, in microseconds, below which a difference is allowed instead of a ratio.
+/// Tool latency, in microseconds, below which the goal limits the difference instead of the ratio.
 const SHORT_MICROSECONDS: f64 = 1.2;
-/// Largest difference between the latencies, in microseconds.
+/// Maximum difference between the latencies, in microseconds.
 const MAX_DIFFERENCE_MICROSECONDS: f64 = 0.06;
 
 /// Goal of a comparison, which the ratio must reach at the worse end of its interval.
 #[derive(Clone, Copy)]
 pub enum Goal {
-    /// At most 1.05 times the latency of the tool or, below 1.2 us, at most 60 ns more.
+    /// At most 1.05 times the tool's latency or, below 1.2 us, at most 60 ns more.
     Latency,
-    /// At least 0.95 times the throughput of the tool.
+    /// At least 0.95 times the tool's throughput.
     Throughput,
 }
 
-/// Header of a table that compares the runner with the test `test` of ucx_perftest.
+/// Header of a table that compares the runner with the ucx_perftest test named `test`.
 pub fn ucx_header(test: &str, goal: Goal) -> String {
     let unit = match goal {
         Goal::Latency => "us",
@@ -67,7 +67,7 @@ pub fn ucx_header(test: &str, goal: Goal) -> String {
     )
 }
 
-/// Whether a goal is reached, as a cell of a table.
+/// Table cell that shows whether a goal was reached.
 pub fn goal_text(is_reached: Option<bool>) -> &'static str {
     match is_reached {
         Some(true) => "reached",
@@ -79,7 +79,7 @@ pub fn goal_text(is_reached: Option<bool>) -> &'static str {
 /// Results for one size with one library and provider; index `i` of each list contains the result of repetition `i`.
 pub struct Row {
     version: String,
-    /// Name of the provider in this version of the library, known after the first measurement of the runner.
+    /// Provider name in this library version, known after the runner's first measurement.
     pub provider: String,
     runner: Vec<f64>,
     /// Values of each tool; `None` if the tool is not available or failed.
@@ -101,7 +101,7 @@ impl Row {
         (self.version, self.provider) = (measured.version, measured.provider);
     }
 
-    /// Adds the values of the runner and of the only tool from one repetition.
+    /// Adds the runner's and the only tool's values from one repetition.
     pub fn add(&mut self, runner: f64, tool: f64) {
         self.runner.push(runner);
         for values in &mut self.tools {
@@ -114,7 +114,8 @@ impl Row {
         format!("| {version} | {provider} | {size} |{}", self.values())
     }
 
-    /// Whether the ratio to the first tool reaches `goal` at the worse end of its interval. `None` without values.
+    /// Whether the ratio to the first tool reaches `goal` at the worse end of its interval. `None` if there are no
+    /// values.
     pub fn reaches(&self, goal: Goal) -> Option<bool> {
         let tool = self.tools.first()?;
         let ratios: Vec<f64> = self.ratios(tool);
@@ -137,7 +138,7 @@ impl Row {
             .collect()
     }
 
-    /// Cells of the table with the values of the runner, and with the values and the ratio of each tool.
+    /// Table cells with the runner's values, followed by each tool's values and ratio.
     pub fn values(&self) -> String {
         let mut line = format!(" {} |", median_with_interval(&self.runner));
         for tool in &self.tools {
@@ -165,7 +166,7 @@ fn interval_with_digits(values: &[f64], digits: usize) -> String {
     )
 }
 
-/// The median and the ends of its interval.
+/// Returns the median and the ends of its interval.
 fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -174,9 +175,9 @@ fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
     Some((*sorted.get(sorted.len() / 2)?, *low, *high))
 }
 
-/// Number of values at each end of `count` sorted values that lie outside the interval of the median: the largest
-/// number for which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if
-/// there is no such number; the interval is then the range.
+/// Number of values at each end of `count` sorted values that lie outside the median's interval: the largest number for
+/// which the interval has a confidence of at least 95 percent, according to the binomial distribution. 0 if there is no
+/// such number; the interval is then the range.
 fn excluded_ranks(count: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(count).unwrap());
     let (mut tail, mut excluded) = (probability, 0);

@@ -1,10 +1,10 @@
-//! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints the
-//! result.
+//! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints
+//! the result.
 //!
-//! Over tcp, both sides of ucx_perftest get `-e`, which selects the error handling mode `peer`, because the runner uses
-//! this mode there. In the mode `none`, the default of the tool, UCX 1.22 writes directly to sockets; in the mode `peer`,
-//! it emulates writes with active messages. UCX refuses a connection whose sides use different modes. Over shared
-//! memory, both the runner and the tool use the mode `none`.
+//! Over tcp, both sides of ucx_perftest get `-e`, which selects the `peer` error handling mode, because the runner uses
+//! this mode there. In `none` mode, the tool's default, UCX 1.22 writes directly to sockets; in `peer` mode, it
+//! emulates writes with active messages. UCX refuses a connection whose sides use different modes. Over shared memory,
+//! both the runner and the tool use `none` mode.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,18 @@ use crate::runner::{Case, WINDOW};
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A tool.
+/// A tool to compare with the runner.
 pub enum Tool<'a> {
     Fabtest(Fabtest<'a>),
-    /// A test of ucx_perftest.
+    /// A ucx_perftest test.
     UcxPerftest {
         test: &'static str,
     },
 }
 
 impl Tool<'_> {
-    /// Mean one-way latency in microseconds, or throughput in MB/s. `provider` is the name that the library uses.
+    /// Returns the mean one-way latency in microseconds, or the throughput in MB/s. `provider` is the name that the
+    /// library uses.
     ///
     /// # Errors
     /// Returns an error if the tool cannot be started, does not listen, or prints no result.
@@ -40,7 +41,7 @@ impl Tool<'_> {
     }
 }
 
-/// A tool of libfabric, with the directory that contains it if it belongs to the fabtests.
+/// A libfabric tool, with the directory that contains it if it belongs to fabtests.
 pub enum Fabtest<'a> {
     FiPingpong,
     TaggedPingpong(&'a Path),
@@ -57,7 +58,7 @@ impl Fabtest<'_> {
             Self::RmaBandwidth(directory) => (in_directory(directory, "fi_rma_bw"), "MB/sec"),
         };
         let side = |cpu: u32| {
-            let mut command = common(&binary, cpu, setting, case, provider);
+            let mut command = fabtest_command(&binary, cpu, setting, case, provider);
             match self {
                 Self::FiPingpong => {
                     command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }])
@@ -83,7 +84,8 @@ impl Fabtest<'_> {
     }
 }
 
-/// Runs `test` of ucx_perftest, from the directory next to the library if there is one.
+/// Runs the ucx_perftest test named `test`. If `setting` has a library directory, the binary in `bin` next to it is
+/// used.
 fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) -> Result<f64, String> {
     let next_to_library = |directory: &PathBuf| directory.with_file_name("bin").join("ucx_perftest");
     let binary = setting
@@ -113,7 +115,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
     let text = run(side(0), client);
     let value = text.and_then(|text| match case {
         Case::PingPong => field_of(&text, "overall_lat"),
-        // The bandwidth is printed in MiB/s.
+        // The tool prints the bandwidth in MiB/s, so the throughput in MB/s is calculated from the message rate.
         Case::Writes | Case::Reads | Case::Messages => {
             Ok(field_of(&text, "overall_mr")? * setting.size as f64 / 1e6)
         }
@@ -130,7 +132,7 @@ fn in_directory(directory: &Path, name: &str) -> String {
     directory.join(name).display().to_string()
 }
 
-fn common(binary: &str, cpu: u32, setting: &Setting<'_>, case: Case, provider: &str) -> Command {
+fn fabtest_command(binary: &str, cpu: u32, setting: &Setting<'_>, case: Case, provider: &str) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu.to_string(), binary]);
     command.args(["-p", provider]);
@@ -167,7 +169,7 @@ fn run(mut server: Command, client: Command) -> Result<String, String> {
     Ok(text.into_owned())
 }
 
-/// Value of the column `name` in the last line.
+/// Returns the value in the `name` column of the last line.
 fn column_of(text: &str, name: &str) -> Result<f64, String> {
     let header = text.lines().find(|line| line.contains(name));
     let index = header.and_then(|header| header.split_whitespace().position(|word| word == name));
@@ -179,7 +181,7 @@ fn column_of(text: &str, name: &str) -> Result<f64, String> {
     )
 }
 
-/// Value of the field `name` in the last line of comma-separated values.
+/// Returns the value of the `name` field in the last line of comma-separated values.
 fn field_of(text: &str, name: &str) -> Result<f64, String> {
     let header = text.lines().find(|line| line.contains(name));
     let index = header.and_then(|header| header.split(',').position(|word| word == name));
@@ -195,7 +197,7 @@ fn value(
     let found = index
         .zip(line)
         .and_then(|(index, line)| split(line).get(index)?.parse().ok());
-    found.ok_or_else(|| format!("the output has no value {name}"))
+    found.ok_or_else(|| format!("the output has no {name} value"))
 }
 
 struct Server(Child);
@@ -216,7 +218,7 @@ impl Server {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.0.try_wait() {
-                return Err(format!("the server ended ({status})"));
+                return Err(format!("the server exited ({status})"));
             }
             thread::sleep(Duration::from_millis(2));
         }

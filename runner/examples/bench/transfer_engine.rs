@@ -1,8 +1,8 @@
-//! Runs transfer_engine_bench of the Python package mooncake-transfer-engine-non-cuda over tcp, alternating with segment
-//! transfers of the runner over libfabric.
+//! Runs transfer_engine_bench from the mooncake-transfer-engine-non-cuda Python package over tcp, alternating with the
+//! runner's segment transfers over libfabric.
 //!
-//! Both have one thread, the same batches and sizes, heap memory, and one CPU for each side. The tool counts the batches
-//! that its thread has completed; the runner counts the requests of complete batches.
+//! Both have one thread, the same batches and sizes, heap memory, and one CPU for each side. The tool counts the
+//! batches that its thread has completed; the runner counts the requests of complete batches.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -20,15 +20,15 @@ use crate::fabric::Fabric;
 use crate::runner;
 use crate::table::{Row, TRANSFER_ENGINE_HEADER};
 
-/// Sizes of a request, in bytes.
+/// Request sizes, in bytes.
 const SIZES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
-/// Numbers of requests in a batch.
+/// Batch sizes, in requests.
 const BATCHES: [u32; 2] = [1, 16];
-/// Size of the buffer of the tool, in bytes: at least the largest batch.
+/// Size of the tool's buffer, in bytes: at least the largest batch.
 const BUFFER_BYTES: u64 = 512 << 20;
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Arguments of the tool that are the same on both sides.
+/// Tool arguments that are the same on both sides.
 const COMMON: [&str; 3] = [
     "--protocol=tcp",
     "--metadata_server=P2PHANDSHAKE",
@@ -37,7 +37,7 @@ const COMMON: [&str; 3] = [
 
 /// Measures reads and writes with every batch and size, and prints one line for each.
 pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
-    let knobs: Vec<String> = std::env::vars()
+    let variables: Vec<String> = std::env::vars()
         .filter(|(name, _)| name.starts_with("MC_"))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
@@ -45,7 +45,7 @@ pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
         "transfer_engine_bench: {} --threads=1 --buffer_size={BUFFER_BYTES} --duration={seconds} \
          MC_TCP_BIND_ADDRESS=127.0.0.1 {}\n\n{TRANSFER_ENGINE_HEADER}",
         COMMON.join(" "),
-        knobs.join(" ")
+        variables.join(" ")
     );
     for (workload, operation) in [(SegmentWorkload::Read, "read"), (SegmentWorkload::Write, "write")] {
         for (batch, size) in BATCHES
@@ -83,7 +83,7 @@ pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
     }
 }
 
-/// Throughput of one measurement of the tool in MB/s.
+/// Measures the tool once and returns its throughput in MB/s.
 fn run(binary: &Path, operation: &str, batch: u32, size: u64, seconds: u32) -> Result<f64, String> {
     let side = |cpu: u32| {
         let mut command = Command::new("taskset");
@@ -134,11 +134,11 @@ fn run(binary: &Path, operation: &str, batch: u32, size: u64, seconds: u32) -> R
     })
 }
 
-/// Running target process of the tool.
+/// The tool's running target process.
 struct Target(Child);
 
 impl Target {
-    /// Waits until the target prints the name of its segment. Its messages are read until it exits.
+    /// Waits until the target prints its segment name. Its messages are read until it exits.
     fn segment(&mut self) -> Result<String, String> {
         let stderr = self.0.stderr.take().ok_or("the target has no standard error")?;
         let (sender, names) = channel();
@@ -147,7 +147,7 @@ impl Target {
                 if let Some((_, name)) = line.split_once("P2P handshake, listening on ") {
                     let _ = sender.send(name.trim().to_owned());
                 }
-                // The target can be reached as soon as it has allocated its memory, which is the last message.
+                // The target is reachable once it has allocated its memory, which it reports in its last message.
                 if line.contains("numa node num") {
                     let _ = sender.send(String::new());
                 }
@@ -160,7 +160,7 @@ impl Target {
                 Ok(name) if name.is_empty() && !segment.is_empty() => return Ok(segment),
                 Ok(name) => segment = name,
                 Err(RecvTimeoutError::Timeout) => return Err("the target is not ready".to_owned()),
-                Err(RecvTimeoutError::Disconnected) => return Err("the target ended".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => return Err("the target exited".to_owned()),
             }
         }
     }

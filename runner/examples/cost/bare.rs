@@ -50,8 +50,8 @@ fn open_pair<T: Transport>(spec: &TransportSpec) -> [(T, T::Region); 2] {
     [first, second]
 }
 
-/// Median cost, in nanoseconds, of one write with immediate data over the built-in transport, from post to completion,
-/// including the work of both sides.
+/// Returns the median cost, in nanoseconds, of one write with immediate data over the built-in transport, from post to
+/// completion, including the work of both sides.
 pub fn median_nanos() -> f64 {
     let spec = TransportSpec::Loopback(LoopbackSpec { rails: 1 });
     let [(mut sender, region), (mut receiver, target_region)] = open_pair::<Loopback>(&spec);
@@ -110,11 +110,11 @@ struct Side<T: Transport> {
     region: T::Region,
     /// Whether messages are injected, if the library has such a call. An injected message has no completion.
     inject: bool,
-    /// Whether the completion of the last message is still to be read.
+    /// Whether the completion of the last message has not been read yet.
     in_flight: bool,
 }
 
-/// A ping-pong between two threads that makes only calls to the transport.
+/// A ping-pong between two threads that call only the transport.
 pub struct PingPong<T: Transport> {
     sides: [Side<T>; 2],
 }
@@ -134,7 +134,8 @@ impl<T: Transport> PingPong<T> {
         Self { sides }
     }
 
-    /// One-way latency in nanoseconds: half the duration of `round_trips` round trips, divided by their number.
+    /// Returns the one-way latency in nanoseconds: half the duration of `round_trips` round trips, divided by
+    /// `round_trips`.
     pub fn one_way_nanos(&mut self, round_trips: u32) -> f64 {
         let [first, second] = &mut self.sides;
         std::thread::scope(|scope| {
@@ -174,7 +175,7 @@ impl<T: Transport> Side<T> {
         self.in_flight = !self.inject;
     }
 
-    /// Waits for a message, and for the completion of the last one that was sent. Returns the token of the receive.
+    /// Waits for a message, and for the completion of the last message sent. Returns the token of the receive.
     fn receive(&mut self) -> u32 {
         let mut completions = [EMPTY; 1];
         let mut received = None;

@@ -1,15 +1,16 @@
 //! Measures the cost of one operation in complete cases between two workers in this process, over the built-in
 //! transport, a libfabric provider or UCX on this machine.
 //!
-//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm|ucx-tcp|ucx-sm]`. The cost of an operation
-//! is the measured window divided by the number of operations. It includes posting, polling, bookkeeping and clock
-//! readings. The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
+//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm|ucx-tcp|ucx-sm]`. The cost
+//! of an operation is the measured window divided by the number of operations. It includes posting, polling,
+//! bookkeeping and reading the clock. The initiator and the target each need a separate CPU; otherwise, the results
+//! measure the scheduler.
 //!
 //! The line "transport only" shows a ping-pong without the scenario code. It uses inject unless the library is UCX,
 //! which has no such call. The difference from the same ping-pong in a complete case is the cost of the scenario code.
 //! With `loopback`, the first line shows the cost of an operation if one thread serves both sides. The exit status is 1
-//! if this cost exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are
-//! measured with it.
+//! if this cost exceeds [`MAX_NANOS`], because the transport cost must be far less than the effects that are measured
+//! with it.
 
 #![allow(
     clippy::print_stdout,
@@ -35,7 +36,7 @@ use fabricbench_runner::transport::loopback::Loopback;
 use fabricbench_runner::transport::ucx::Ucx;
 use pair::{Pair, arm, scenario};
 
-/// Limit for the cost of an operation over the built-in transport without the scenario code, in nanoseconds.
+/// Maximum cost of an operation over the built-in transport without the scenario code, in nanoseconds.
 const MAX_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
 const REPETITIONS: usize = 7;

@@ -1,5 +1,5 @@
 //! The memory of an instrument process: one buffer per memory kind and thread. All arms share the buffers, so that the
-//! arms differ only in how they post. Allocates memory, but never during a measured window.
+//! arms differ only in how they post. This module allocates memory, but never during a measured window.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
     devices: Devices,
     threads: usize,
-    /// Allocated buffers, by the indexes of the memory kind and the thread.
+    /// Allocated buffers, by memory kind index and thread index.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 

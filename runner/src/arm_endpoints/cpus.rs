@@ -4,8 +4,8 @@ use crate::environment::cpu;
 use crate::topology::{self, Device, SystemRoots};
 
 /// Returns `cpus` in the order in which a thread prefers them: first those near `gpu`, the PCI address of the GPU whose
-/// memory the thread uses. A thread that uses only host memory prefers the CPUs near `nics`, the names of the NICs of
-/// its rails; names of other rail sources, such as IP addresses, have no effect.
+/// memory the thread uses. A thread that uses only host memory prefers the CPUs near `nics`, the names of its rails'
+/// NICs; names of other rail sources, such as IP addresses, have no effect.
 pub(super) fn nearest_first(
     cpus: &[u32],
     gpu: Option<&str>,
@@ -19,7 +19,7 @@ pub(super) fn nearest_first(
         .iter()
         .filter_map(|name| Device::named(name, roots))
         .collect();
-    topology::nearest_cpus(cpus, &nics, |node| cpu::of_numa_node(&roots.sys, node))
+    topology::nearest_cpus(cpus, &nics, |node| cpu::cpus_of_numa_node(&roots.sys, node))
 }
 
 /// CPUs of one NUMA node.
@@ -33,7 +33,7 @@ pub(super) struct NodeCpus {
 pub(super) fn by_node(cpus: &[u32], roots: &SystemRoots) -> Vec<NodeCpus> {
     let nodes = cpu::numa_nodes(&roots.sys).into_iter();
     let of_node = |node: u32| {
-        let own = cpu::of_numa_node(&roots.sys, node);
+        let own = cpu::cpus_of_numa_node(&roots.sys, node);
         let cpus: Vec<u32> = cpus.iter().copied().filter(|cpu| own.contains(cpu)).collect();
         (!cpus.is_empty()).then_some(NodeCpus { node, cpus })
     };
@@ -53,7 +53,7 @@ mod tests {
     use crate::topology::fixture::Tree;
 
     #[test]
-    fn prefers_the_gpu_of_the_memory_and_otherwise_the_named_nics() {
+    fn prefers_cpus_near_the_gpu_and_otherwise_near_the_named_nics() {
         let tree = Tree::new();
         let gpu = "pci0000:40/0000:53:00.0";
         tree.pci(gpu, 0);

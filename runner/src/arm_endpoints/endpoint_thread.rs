@@ -13,7 +13,7 @@ use crate::transport::{
     Completion, CompletionKind, Peer, PostError, Region, RemoteKey, Transport, TransportError,
 };
 
-/// Maximum number of completions read in one poll, the same as in NIXL's libfabric backend.
+/// Maximum number of completions read in one poll. NIXL's libfabric backend has the same limit.
 const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
@@ -34,18 +34,18 @@ pub struct EndpointThread<T: Transport> {
     /// the peer requested.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
     pub(crate) first_post: FirstPostTimer,
-    /// Reason why no further case can run on this thread; `None` if the endpoints are usable.
+    /// Failure after which no further cases can run on this thread; `None` if the endpoints are usable.
     pub(crate) broken: Option<String>,
     /// CPU to which the thread is pinned.
     pub(crate) cpu: Option<u32>,
 }
 
-/// Peer of an endpoint thread.
+/// A peer to which an endpoint thread is connected.
 #[derive(Clone, Debug)]
 pub struct ThreadPeer {
-    /// Rank of the peer.
+    /// Peer rank.
     pub(crate) rank: u32,
-    /// Handle of the peer in the transport.
+    /// The transport's handle for the peer.
     pub(crate) peer: Peer,
     /// Keys of the peer's memory of each kind, by rail, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints).
     pub(crate) regions: Vec<Option<Vec<RemoteKey>>>,
@@ -64,7 +64,7 @@ impl FirstPostTimer {
         self.posted.get_or_insert_with(clock::now);
     }
 
-    /// Records that a control message completed.
+    /// Records that a control message has completed.
     pub(crate) fn record_completion(&mut self) {
         if let (Some(posted), None) = (self.posted, self.nanos) {
             self.nanos = Some(clock::now().saturating_sub(posted));
@@ -78,7 +78,8 @@ impl FirstPostTimer {
 }
 
 impl<T: Transport> EndpointThread<T> {
-    /// Combines the transport of measuring thread `number` with its registered memory. Up to `depth` posts may be in flight on each rail.
+    /// Combines the transport of measuring thread `number` with its registered memory. Up to `depth` posts may be in
+    /// flight on each rail.
     pub(crate) fn new(
         number: usize,
         transport: T,

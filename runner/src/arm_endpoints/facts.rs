@@ -4,7 +4,7 @@
 use crds::record::{FabricFacts, InjectLimits, OffloadFacts};
 use crds::v1alpha1::Answer;
 
-/// Appends the rails of the next group to `facts`, and lowers each limit to the limit of the group if that is smaller.
+/// Appends the rails of the next group to `facts`, and lowers each limit to the group's limit if that is smaller.
 pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
     facts.rails.extend(group.rails);
     facts.inject_limits = InjectLimits {
@@ -29,7 +29,7 @@ pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
 }
 
 /// Adds facts that a library determines only when it connects, namely lanes and devices, from rail group `group` to the
-/// facts of the arm. The endpoints of several flows share the rails of a group.
+/// arm's facts. The endpoints of several flows share the rails of a group.
 pub(super) fn update_connected(facts: &mut FabricFacts, group: usize, connected: &FabricFacts) {
     let first = group * connected.rails.len();
     for (rail, connected) in facts.rails.iter_mut().skip(first).zip(&connected.rails) {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_order_of_the_groups_and_the_smallest_limit() {
+    fn keeps_the_group_order_and_the_smallest_limit() {
         let mut facts = group("a", 64, None);
         add_group(&mut facts, group("b", 32, None));
         let domains: Vec<&str> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();

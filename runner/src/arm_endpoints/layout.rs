@@ -14,13 +14,13 @@ pub use crds::assignment::memory::{
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
 
-/// Number of posts in flight on a rail that are allowed for control messages, in addition to those for transfers.
+/// Maximum number of control messages in flight on a rail, in addition to the posts for transfers.
 pub const CONTROL_TOKENS: usize = 16;
 
-/// Layout of the memory of one kind for one thread.
+/// Layout of one thread's memory of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Size of the source area in bytes, which is also the size of the landing area.
+    /// Size of the source area, and of the landing area, in bytes.
     pub area_bytes: u64,
 }
 

@@ -9,10 +9,10 @@ use crate::transport::{EndpointAddresses, RemoteRegion};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArmOffer {
-    /// Address at which other workers reach this one, such as the address of the rendezvous.
+    /// Address at which other workers reach this one, such as the rendezvous address.
     #[serde(default)]
     pub host: String,
-    /// Offer of each thread.
+    /// One offer per thread.
     pub threads: Vec<ThreadOffer>,
 }
 

@@ -18,7 +18,7 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// An opened endpoint thread and its setup costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Location near which the NICs were chosen.
+    /// Location whose nearest NICs were chosen.
     pub(super) near: Near,
     /// For each memory kind, in the order of [`Buffers::layouts`], the failure that makes it unusable; `None` if it is
     /// usable.
@@ -39,7 +39,7 @@ pub(super) struct Binding {
     pub(super) node: Option<u32>,
 }
 
-/// Location near which the NICs of a thread are chosen; `None` if no location is known.
+/// Location whose nearest NICs a thread uses; `None` if no location is known.
 #[derive(Clone, Debug)]
 pub(super) struct Near(Option<Location>);
 
@@ -66,7 +66,7 @@ impl KindFacts {
         }
     }
 
-    /// Kind of the memory.
+    /// Memory kind.
     pub(super) fn kind(&self) -> MemoryKind {
         self.kind
     }
@@ -80,7 +80,7 @@ impl KindFacts {
     }
 }
 
-/// Locations of the memory of a thread, by kind. GPU memory comes first, because NICs are chosen near it.
+/// Memory locations of a thread, by kind. GPU memory comes first, because NICs are chosen near it.
 pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
     let of_kinds = |gpu: bool| memory.iter().filter(move |facts| facts.gpu.is_some() == gpu);
     of_kinds(true)
@@ -90,8 +90,8 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
 }
 
 /// Opens the endpoints of measuring thread `number` on a new thread. The thread is pinned to its CPU before it opens
-/// them, so that the library and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near
-/// the thread's memory if `near` is `None`.
+/// them, so that the library and the kernel allocate memory close to this CPU. The thread uses the NICs nearest to
+/// `near`, or to its memory if `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -213,14 +213,14 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location near which the NICs are chosen: the location of the GPU memory if there is any, otherwise the location of the
-/// host memory.
+/// Location whose nearest NICs are chosen: the GPU memory's location if there is any GPU memory, otherwise the host
+/// memory's location.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
-    // Determining the node requires reading the memory map of the process, so this is done only if the node is used.
+    // Determining the node requires reading the process's memory map, so this is done only if the node is used.
     let node = || {
         pinned
             .then(|| memory.clone().find_map(|memory| memory.numa_node()))

@@ -1,4 +1,4 @@
-//! Positions of the NICs of an arm relative to the memory that they access. Reads sysfs.
+//! Positions of an arm's NICs relative to the memory that they access. Reads sysfs.
 
 use crds::record::{FailureReason, Locality, RailFacts};
 use crds::v1alpha1::{Alignment, Devices};
@@ -43,13 +43,13 @@ pub(super) fn complete(
 /// if that position is worse.
 pub(super) fn keep_worst(rails: &mut [RailFacts], other: Vec<RailFacts>) {
     for (rail, other) in rails.iter_mut().zip(other) {
-        if rank(other.locality) > rank(rail.locality) {
+        if distance(other.locality) > distance(rail.locality) {
             *rail = other;
         }
     }
 }
 
-fn rank(locality: Option<Locality>) -> u8 {
+fn distance(locality: Option<Locality>) -> u8 {
     match locality {
         None | Some(Locality::PciRoot) => 0,
         Some(Locality::NumaNode) => 1,
@@ -61,7 +61,7 @@ fn rank(locality: Option<Locality>) -> u8 {
 /// Describes the first RDMA device that the rails of more than one GPU use; `None` if there is no such device. `rails`
 /// contains the rails of each element of `devices.gpus`, in that order.
 ///
-/// Transfers of these GPUs would share the device's bandwidth. Network interfaces may be shared: providers such as tcp
+/// These GPUs' transfers would share the device's bandwidth. Network interfaces may be shared: providers such as tcp
 /// use one interface for any number of endpoints.
 pub(super) fn shared_device(rails: &[RailFacts], devices: &Devices, roots: &SystemRoots) -> Option<String> {
     let rails_per_gpu = rails.len().checked_div(devices.gpus.len())?.max(1);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_refers_to_the_first_kind_and_the_worst_thread() {
+    fn position_is_relative_to_the_first_memory_kind_of_the_worst_thread() {
         let tree = tree();
         let roots = tree.roots();
         let of_thread = |memory: Vec<_>| {

@@ -1,6 +1,5 @@
-//! The receive queue of one thread. A receive that a message consumes is posted again soon, but not before the reply to
-//! the message, so that the latency of a ping-pong does not include this post. Spare receives are available in the
-//! meantime.
+//! The receive queue of one thread. A consumed receive is reposted soon, but only after the reply to its message, so
+//! that ping-pong latency does not include the repost. Spare receives are available in the meantime.
 //!
 //! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. Therefore,
 //! if a case needs receives of a different size or in different memory, the queue is drained: the peer sends as many
@@ -23,7 +22,7 @@ pub enum ReceivePlan {
     Control,
     /// Control messages and payload, in the thread's memory region `region`.
     Data {
-        /// Index of the memory region.
+        /// Memory region index.
         region: usize,
         /// Offset of the landing area in the region.
         base: u64,
@@ -35,7 +34,7 @@ pub enum ReceivePlan {
 /// Location of a receive in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveLocation {
-    /// Index of the memory region; `None` for control memory.
+    /// Memory region index; `None` for control memory.
     pub region: Option<usize>,
     /// Offset in the region.
     pub offset: u64,
@@ -224,13 +223,13 @@ impl Receives {
         !self.deferred.is_empty()
     }
 
-    /// Whether so many receives are waiting that they must be posted before the next message is handled.
+    /// Whether too many receives are waiting, so that they must be posted before the next message is handled.
     #[inline]
     pub fn must_post(&self) -> bool {
         self.must_post
     }
 
-    /// Posts the waiting receives until the queue of the library is full.
+    /// Posts the waiting receives until the library's queue is full.
     ///
     /// # Errors
     /// Returns an error if the library rejects a receive.

@@ -22,8 +22,8 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
     let cpu = groups_with("cpu", roots)
         .into_iter()
         .filter_map(|(group, version)| match version {
-            Version::V1 => v1_cpu(&group),
-            Version::V2 => v2_cpu(&group),
+            Version::V1 => v1_cpu_limit_millis(&group),
+            Version::V2 => v2_cpu_limit_millis(&group),
         });
     Limits {
         memory_bytes: memory.min(),
@@ -42,7 +42,7 @@ fn memory_limit((group, version): (PathBuf, Version)) -> Option<u64> {
 }
 
 /// Memory in bytes that this process can use before its cgroup or an ancestor reaches its limit; `None` if there is no
-/// limit. Pages of files that the kernel would drop first count as available.
+/// limit. File pages that the kernel would reclaim first count as available.
 pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
     let number = |file: PathBuf| read_text(&file).and_then(parse_number);
     let groups = groups_with("memory", roots).into_iter();
@@ -59,8 +59,8 @@ pub(super) fn available_memory(roots: &SystemRoots) -> Option<u64> {
     available.min()
 }
 
-/// Number of processes in the cgroup of this process that the kernel has killed for lack of memory; `None` if the
-/// kernel does not count them.
+/// Number of processes in this process's cgroup that the kernel's OOM killer has killed; `None` if the kernel does not
+/// count them.
 pub(super) fn oom_kills(roots: &SystemRoots) -> Option<u64> {
     groups_with("memory", roots)
         .into_iter()
@@ -80,7 +80,7 @@ enum Version {
     V2,
 }
 
-/// The cgroups with this controller that contain this process, each before its ancestors.
+/// Cgroups with this controller that contain this process, each before its ancestors.
 fn groups_with(controller: &str, roots: &SystemRoots) -> Vec<(PathBuf, Version)> {
     let membership = read_text(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let mount = roots.sys.join("fs/cgroup");
@@ -101,7 +101,7 @@ fn groups_with(controller: &str, roots: &SystemRoots) -> Vec<(PathBuf, Version)>
     found
 }
 
-/// Value of the line `name` in a file with one counter on each line.
+/// Value of the `name` counter in a file with one counter per line.
 fn counter(file: &Path, name: &str) -> Option<u64> {
     let text = read_text(file)?;
     let value = text
@@ -124,19 +124,19 @@ fn parse_number(text: String) -> Option<u64> {
     text.parse().ok()
 }
 
-fn v2_cpu(group: &Path) -> Option<u64> {
+fn v2_cpu_limit_millis(group: &Path) -> Option<u64> {
     let text = read_text(&group.join("cpu.max"))?;
     let (quota, period) = text.split_once(' ')?;
-    millis(quota.parse().ok()?, period.parse().ok()?)
+    cpu_limit_millis(quota.parse().ok()?, period.parse().ok()?)
 }
 
-fn v1_cpu(group: &Path) -> Option<u64> {
+fn v1_cpu_limit_millis(group: &Path) -> Option<u64> {
     // A quota of -1 means no limit. It fails to parse, so the result is `None`.
     let quota = read_text(&group.join("cpu.cfs_quota_us")).and_then(parse_number)?;
     let period = read_text(&group.join("cpu.cfs_period_us")).and_then(parse_number)?;
-    millis(quota, period)
+    cpu_limit_millis(quota, period)
 }
 
-fn millis(quota: u64, period: u64) -> Option<u64> {
+fn cpu_limit_millis(quota: u64, period: u64) -> Option<u64> {
     quota.saturating_mul(1000).checked_div(period)
 }

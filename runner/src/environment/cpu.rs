@@ -28,20 +28,20 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
-/// The NUMA nodes that are online; empty if the kernel does not report them.
+/// Online NUMA nodes; empty if the kernel does not report them.
 pub fn numa_nodes(sys: &Path) -> Vec<u32> {
     let list = read_text(&sys.join("devices/system/node/online"));
     parse_list(&list.unwrap_or_default())
 }
 
-/// The CPUs of a NUMA node; empty if the node does not exist.
-pub fn of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
+/// CPUs of a NUMA node; empty if the node does not exist.
+pub fn cpus_of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     let list = read_text(&sys.join(format!("devices/system/node/node{node}/cpulist")));
     parse_list(&list.unwrap_or_default())
 }
 
 /// Reorders `cpus` so that those on the NUMA node of the PCI device at `address` come first. Returns `cpus` unchanged
-/// if the kernel does not report the NUMA node of the device.
+/// if the kernel does not report the device's NUMA node.
 pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     let list = read_text(&sys.join(format!("bus/pci/devices/{address}/local_cpulist")));
     let local: BTreeSet<u32> = parse_list(&list.unwrap_or_default()).into_iter().collect();
@@ -50,7 +50,7 @@ pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     nearest
 }
 
-/// Model of the first CPU. On Arm, where the kernel reports no `model name`, the implementer and part numbers.
+/// Model of the first CPU, or its implementer and part numbers on Arm, where the kernel reports no `model name`.
 pub(super) fn model(proc: &Path) -> String {
     let info = read_text(&proc.join("cpuinfo")).unwrap_or_default();
     let field = |name: &str| {
@@ -69,7 +69,7 @@ pub(super) fn model(proc: &Path) -> String {
     field("model name").or_else(arm).unwrap_or_default()
 }
 
-/// Frequency governors of `cpus`, without duplicates and separated by commas.
+/// Comma-separated frequency governors of `cpus`, without duplicates.
 pub(super) fn governor(sys: &Path, cpus: &[u32]) -> Option<String> {
     let governors: BTreeSet<_> = cpus
         .iter()

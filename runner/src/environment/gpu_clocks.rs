@@ -1,4 +1,4 @@
-//! Clocks of the GPUs, as reported by `nvidia-smi`. Starts a process; parsing performs no I/O.
+//! GPU clocks, as reported by `nvidia-smi`. Starts a process; parsing performs no I/O.
 //!
 //! The kernel driver does not expose clocks in `/proc`. The NVIDIA container runtime adds `nvidia-smi` to containers
 //! that request GPUs.
@@ -10,7 +10,7 @@ use crds::record::GpuClocks;
 
 use crate::process;
 
-/// Queried properties, in the order of the columns.
+/// Queried properties, in column order.
 const QUERY: &str =
     "--query-gpu=pci.bus_id,clocks.current.sm,clocks.current.memory,clocks.max.sm,clocks.max.memory";
 /// Timeout for the query, which takes a few seconds on a machine without the persistence daemon.

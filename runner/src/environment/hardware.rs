@@ -8,7 +8,7 @@ use crds::record::{HardwareFacts, NicFacts};
 use super::{rdma_core, read_text};
 use crate::topology::{Device, DeviceClass, SystemRoots};
 
-/// Vendor in the DMI table of an EC2 instance. Its DMI product name is the instance type.
+/// DMI vendor of an EC2 instance, whose DMI product name is the instance type.
 const EC2_VENDOR: &str = "Amazon EC2";
 
 /// Hardware of this machine. `libraries` are the directories to search for libibverbs, and `efa_packages` is the file
@@ -46,7 +46,7 @@ fn nic(device: &Device, roots: &SystemRoots) -> NicFacts {
     }
 }
 
-/// Models of the GPUs. The directory of each GPU is named after its PCI address.
+/// GPU models. The directory of each GPU is named after its PCI address.
 fn gpus(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut gpus: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -59,7 +59,7 @@ fn gpus(directory: &Path) -> Vec<String> {
     gpus.iter().filter_map(model).collect()
 }
 
-/// Version in the line `# EFA installer version: 1.42.0` of the list of installed packages.
+/// Version from the `# EFA installer version: 1.42.0` line in the list of installed packages.
 fn installer_version(text: &str) -> Option<String> {
     let mut lines = text.lines();
     let version = lines.find_map(|line| {

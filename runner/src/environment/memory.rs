@@ -5,17 +5,17 @@ use std::path::Path;
 use super::read_text;
 use crate::topology::SystemRoots;
 
-/// Total memory of the machine in bytes.
+/// The machine's total memory in bytes.
 pub(super) fn total(proc: &Path) -> u64 {
-    info(proc, "MemTotal:").unwrap_or_default()
+    meminfo_bytes(proc, "MemTotal:").unwrap_or_default()
 }
 
 /// Memory in bytes that new processes can use without swapping; `None` if the kernel does not report it.
 pub(super) fn available(proc: &Path) -> Option<u64> {
-    info(proc, "MemAvailable:")
+    meminfo_bytes(proc, "MemAvailable:")
 }
 
-fn info(proc: &Path, name: &str) -> Option<u64> {
+fn meminfo_bytes(proc: &Path, name: &str) -> Option<u64> {
     let info = read_text(&proc.join("meminfo"))?;
     let line = info.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
@@ -31,7 +31,7 @@ pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Numbers of total and free 2 MiB huge pages.
+/// Total and free 2 MiB huge page counts.
 pub(super) fn hugepages_2mi(roots: &SystemRoots) -> (u64, u64) {
     let directory = roots.sys.join("kernel/mm/hugepages/hugepages-2048kB");
     let count = |name: &str| {
@@ -42,7 +42,7 @@ pub(super) fn hugepages_2mi(roots: &SystemRoots) -> (u64, u64) {
     (count("nr_hugepages"), count("free_hugepages"))
 }
 
-/// Free bytes of the shared-memory file system; 0 if it does not exist.
+/// Free bytes in the shared-memory file system; 0 if it does not exist.
 pub(super) fn shared_free(shm: &Path) -> u64 {
     rustix::fs::statvfs(shm).map_or(0, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -8,7 +8,7 @@ use crds::record::RdmaCoreFacts;
 
 /// Text that precedes the version in the file name of a provider library and in a string in libibverbs.
 const MARK: &[u8] = b"-rdmav";
-/// Maximum size of a libibverbs file that is read, in bytes. The file that rdma-core builds is about 150 KB.
+/// Maximum size of a libibverbs file to read, in bytes. The file that rdma-core builds is about 150 KB.
 const MAX_LIBRARY_BYTES: u64 = 16 << 20;
 
 /// Facts about the libraries in `directory`; `None` if it does not contain libibverbs, or its version cannot be read.
@@ -34,7 +34,7 @@ pub(super) fn facts(directory: &Path) -> Option<RdmaCoreFacts> {
     })
 }
 
-/// The number NN of the first `-rdmavNN.so` in `bytes`.
+/// Returns the number NN from the first `-rdmavNN.so` in `bytes`.
 fn version_in(bytes: &[u8]) -> Option<u32> {
     let starts = bytes
         .windows(MARK.len())

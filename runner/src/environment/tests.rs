@@ -11,7 +11,7 @@ use super::*;
 pub(crate) struct Machine(TempDir);
 
 impl Machine {
-    /// Creates the files, each with a path and a text.
+    /// Creates the files, given as pairs of path and text.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let machine = Self(TempDir::new().unwrap());
         for (path, text) in files {
@@ -22,7 +22,7 @@ impl Machine {
         machine
     }
 
-    /// The roots of the directory trees that contain the files.
+    /// Roots of the directory trees that contain the files.
     pub(crate) fn roots(&self) -> SystemRoots {
         SystemRoots {
             proc: self.0.path().join("proc"),
@@ -166,7 +166,7 @@ fn available_memory_is_the_minimum_of_machine_and_version_2_cgroups() {
         ("proc/self/cgroup", "0::/pods/runner\n"),
         ("sys/fs/cgroup/pods/memory.max", "40000\n"),
         ("sys/fs/cgroup/pods/memory.current", "25000\n"),
-        // The kernel drops these pages of files before it kills a process.
+        // The kernel reclaims these file pages before it kills a process.
         ("sys/fs/cgroup/pods/memory.stat", "anon 1\ninactive_file 5000\n"),
         ("sys/fs/cgroup/pods/runner/memory.max", "max\n"),
         ("sys/fs/cgroup/pods/runner/memory.current", "20000\n"),
@@ -195,7 +195,7 @@ fn available_memory_is_limited_by_version_1_cgroups() {
         (&*stat, "inactive_file 1\ntotal_inactive_file 2000\n"),
     ];
     assert_eq!(available_memory_for(&files), Some((12_000, "the cgroup")));
-    // More than its limit is in use, because the limit was lowered.
+    // Usage exceeds the limit because the limit was lowered.
     let files = files.map(|(path, text)| (path, if path == usage { "45000\n" } else { text }));
     assert_eq!(available_memory_for(&files), Some((0, "the cgroup")));
 }

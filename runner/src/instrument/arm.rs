@@ -19,7 +19,7 @@ use crate::transport::Transport;
 pub struct CaseOutcome {
     /// Measurement or integrity report.
     pub side: SideResult,
-    /// Evidence lines of the optimizations.
+    /// Evidence of the optimizations, one line each.
     pub evidence: Vec<String>,
     /// Samples of a measured case, if they were requested.
     pub samples: Option<CaseSamples>,
@@ -48,9 +48,9 @@ pub trait Arm {
     /// Returns an error if the peer cannot be reached on every rail before `timeout` expires.
     fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure>;
 
-    /// Runs the flows of one case of `scenario` together with their peers, and returns the outcome of each on this side.
-    /// The outcomes contain the samples only if `keep_samples` is true. If the coordinator controls the flows, it does so
-    /// through `conductor`.
+    /// Runs the flows of one case of `scenario` together with their peers, and returns each flow's outcome on this
+    /// side. The outcomes contain the samples only if `keep_samples` is true. If the coordinator controls the flows, it
+    /// does so through `conductor`.
     fn run(
         &mut self,
         order: &CaseOrder,
@@ -68,18 +68,18 @@ pub trait Arm {
 }
 
 /// An arm opened over transport `T`.
-pub(super) struct Opened<T: Transport> {
+pub(super) struct OpenedArm<T: Transport> {
     pub(super) endpoints: ArmEndpoints<T>,
     pub(super) assigned: ArmAssignment,
     pub(super) rank: u32,
     pub(super) many_to_many: Option<ManyToMany>,
     /// Addresses at which the peers can be reached, by rank.
     pub(super) peer_hosts: BTreeMap<u32, String>,
-    /// Location of the commands of the arm, without the address of the peer.
+    /// Site of the arm's commands, without the peer address.
     pub(super) site: CommandSite,
 }
 
-impl<T: Transport + 'static> Arm for Opened<T> {
+impl<T: Transport + 'static> Arm for OpenedArm<T> {
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure> {
         let offer = ArmOffer {
             host: self.site.own_address.clone(),
@@ -144,7 +144,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             arm: &self.assigned,
             role: role(flow.initiator),
             peer_rank: flow.peer,
-            deadline: limit(&scenario.workload, self.assigned.channel, timeout),
+            deadline: case_timeout(&scenario.workload, self.assigned.channel, timeout),
             seed: flow.seed,
             keep_samples,
             site: CommandSite {
@@ -178,8 +178,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
 }
 
 /// Maximum duration of a case. For calls outside the fabric, the time limit applies to their processes instead, so that
-/// the report of the case contains the cause.
-fn limit(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
+/// the case report contains the cause.
+fn case_timeout(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
     match workload {
         Workload::Rpc(rpc) if channel.is_transport() => {
             timeout.min(Duration::from_secs(rpc.timeout_seconds.into()))

@@ -4,7 +4,7 @@ use crate::rendezvous::message::WorkerCpus;
 
 /// Number of CPUs available to the worker, limited by `limit_millis`, the cgroup limit in thousandths of a CPU.
 ///
-/// CPUs that several workers use are divided evenly. If there are more measuring threads than available CPUs, the
+/// CPUs that several workers share are divided evenly. If there are more measuring threads than available CPUs, the
 /// threads must not spin, because the results would then include scheduling delays.
 pub fn available_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
     let cpus_per_worker = worker.cpus.len() / worker.overlapping_workers.max(1) as usize;

@@ -4,7 +4,7 @@ use crds::record::{CaseFailure, FailureReason};
 
 use crate::transport::TransportError;
 
-/// Creates a failure caused by a defect in the runner.
+/// Creates a failure for a bug in the runner.
 pub(super) fn internal(message: &str) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,

@@ -1,5 +1,4 @@
-//! Opens the arms of one instrument process according to the assignment and the CPUs of the worker. Sets the CPU
-//! affinity.
+//! Opens the arms of one instrument process according to the assignment and the worker's CPUs. Sets the CPU affinity.
 
 use std::time::Duration;
 
@@ -98,8 +97,8 @@ impl Opener {
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
     }
 
-    /// Loads the library of this process's arms, which have the same environment. A failure is not reported here:
-    /// opening an arm fails for the same reason, and that failure is reported with the arm.
+    /// Loads the library of this process's arms, which have the same environment. Failures are not reported here:
+    /// opening an arm then fails for the same reason, and that failure is reported for the arm.
     pub(super) fn load(&self, selector: &dyn TransportSelector) {
         let mut arms = self.assignment.arms.iter();
         let Some(arm) = arms.find(|arm| arm.process == self.process) else {
@@ -117,14 +116,14 @@ impl Opener {
     /// Opens the endpoints and memory of `arm`.
     ///
     /// # Errors
-    /// Returns an error if the transport of the arm cannot be opened as configured.
+    /// Returns an error if the arm's transport cannot be opened as configured.
     pub(super) fn open(
         &mut self,
         selector: &dyn TransportSelector,
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let config = OpenConfig {
-            // No result is measured in round 0, so counting may make posts slower.
+            // Nothing is measured in round 0, so counting may make posts slower.
             counts_protocols: self.round == 0,
             ..open_config(arm, &self.assignment, self.rank)
         };
@@ -161,7 +160,7 @@ fn no_cpu_on(node: u32) -> CaseFailure {
         reason: FailureReason::NoDevice,
         message: format!(
             "NUMA node {node} (spec.devices.numaNode) does not exist or has no CPU that this worker may use; choose another \
-             NUMA node, or Kubernetes nodes whose CPU manager policy allows the use of this one"
+             NUMA node, or Kubernetes nodes whose CPU manager policy allows this one"
         ),
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crds::assignment::{ArmAssignment, Assignment};
 use crds::v1alpha1::Polling;
 
-use super::arm::{Arm, Opened};
+use super::arm::{Arm, OpenedArm};
 use crate::arm_endpoints::{ArmEndpoints, Buffers};
 use crate::scenario::CommandSite;
 use crate::transport::{OpenConfig, Transport, TransportError};
 
-/// Everything that is needed to open an arm, in addition to the transport type.
+/// Everything needed to open an arm, except for the transport type.
 pub(super) struct OpenArm<'a> {
     pub(super) config: OpenConfig,
     pub(super) polling: Polling,
@@ -22,7 +22,7 @@ pub(super) struct OpenArm<'a> {
     pub(super) buffers: &'a mut Buffers,
 }
 
-/// Opens the arm of `opening` with transport `T`.
+/// Opens the arm described by `opening` with transport `T`.
 ///
 /// # Errors
 /// Returns an error if the transport cannot be opened as configured.
@@ -36,7 +36,7 @@ pub(super) fn open_arm<T: Transport + 'static>(opening: OpenArm<'_>) -> Result<B
         opening.buffers,
     )?;
     let assigned = opening.arm.clone();
-    Ok(Box::new(Opened {
+    Ok(Box::new(OpenedArm {
         endpoints,
         assigned,
         rank: opening.rank,

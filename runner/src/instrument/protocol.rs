@@ -22,19 +22,18 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// Initialize the instrument and load the library of its arms. This is the first request. The reply is
-    /// [`Reply::Begun`].
+    /// Initialize the instrument and load its arms' library. This is the first request. The reply is [`Reply::Begun`].
     Begin(Box<Begin>),
     /// Open the endpoints of an arm. The reply is [`Reply::Opened`].
     Open {
-        /// Index of the arm.
+        /// Arm index.
         arm: u32,
     },
     /// Connect an arm to the endpoints of a peer. The reply is [`Reply::Connected`].
     Connect {
-        /// Index of the arm.
+        /// Arm index.
         arm: u32,
-        /// Rank of the peer.
+        /// Peer rank.
         peer: u32,
         /// Offer from the peer's instrument.
         offer: Box<RawValue>,
@@ -43,7 +42,7 @@ pub enum Request {
     Probe(PeerCase),
     /// Run a case. The reply is [`Reply::Done`].
     Run(CaseOrder),
-    /// Command for the flows of the running case. It has no reply, and is ignored if the case has ended.
+    /// Command for the flows of the running case. It has no reply, and is ignored if the case has already finished.
     Flows(FlowCommand),
     /// Report the setup costs of the arms. The reply is [`Reply::Cold`].
     Cold {
@@ -62,13 +61,13 @@ pub enum Request {
 pub struct Begin {
     /// The assignment, without its rounds.
     pub assignment: Assignment,
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
-    /// Index of the process in the assignment.
+    /// Process index in the assignment.
     pub process: u32,
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
-    /// CPUs of the worker.
+    /// The worker's CPUs.
     pub cpus: WorkerCpus,
     /// Address at which other workers reach this one.
     pub host: String,
@@ -88,9 +87,9 @@ pub enum Reply {
     Reached(FlowPhase),
     /// Result of a case or probe on this side.
     Done {
-        /// Result of each flow on this side, in the order of the flows. A probe has one result.
+        /// Result of each flow on this side, in flow order. A probe has one result.
         results: Vec<Result<SideResult, CaseFailure>>,
-        /// Evidence lines of the optimizations.
+        /// Evidence of the optimizations, one line each.
         evidence: Vec<String>,
     },
     /// Setup costs of the arms.

@@ -1,4 +1,4 @@
-//! A file that contains the samples of one side of a case. Performs I/O.
+//! A file that contains the samples from one side of a case. Performs I/O.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::CaseSamples;
 
-/// Samples of one side of a case, and the case that they belong to.
+/// Samples from one side of a case, with the fields that identify the case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SamplesFile {
-    /// Name of the scenario.
+    /// Scenario name.
     pub scenario: String,
     /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
-    /// Number of the case.
+    /// Case number.
     pub case: u32,
     /// The samples.
     pub samples: CaseSamples,

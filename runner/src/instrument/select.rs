@@ -19,15 +19,15 @@ use crate::transport::{OpenConfig, Transport, TransportError};
 /// One arm on one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArmRank<'a> {
-    /// Name of the arm.
+    /// Arm name.
     pub arm: &'a str,
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
 }
 
 /// The functions of an instrument that depend on the transport type. A selector returns functions instead of taking a
-/// generic visitor, so that the scenarios are compiled once for each built-in transport, in this crate, and not again in
-/// each binary.
+/// generic visitor, so that the scenarios are compiled only once for each built-in transport, in this crate, rather
+/// than in each binary.
 #[derive(Clone, Copy)]
 pub struct TransportFunctions {
     pub(super) load: fn(&OpenConfig) -> Result<(), TransportError>,
@@ -37,8 +37,8 @@ pub struct TransportFunctions {
 }
 
 impl TransportFunctions {
-    /// The functions of transport `T`.
-    pub fn of<T: Transport + 'static>() -> Self {
+    /// Returns the functions of transport `T`.
+    pub fn for_transport<T: Transport + 'static>() -> Self {
         Self {
             load: T::load,
             open: open_arm::<T>,
@@ -49,7 +49,7 @@ impl TransportFunctions {
 
 /// Set of transports from which an instrument selects the transport for an arm.
 pub trait TransportSelector {
-    /// The functions of the transport that `spec` specifies for `arm`.
+    /// Returns the functions of the transport that `spec` specifies for `arm`.
     ///
     /// # Errors
     /// Returns `TransportNotCompiled` if the transport is not compiled into this binary.
@@ -63,10 +63,10 @@ pub struct BuiltInTransports;
 impl TransportSelector for BuiltInTransports {
     fn select(&self, _arm: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError> {
         match spec {
-            TransportSpec::Loopback(_) => Ok(TransportFunctions::of::<Loopback>()),
-            TransportSpec::Libfabric(_) => Ok(TransportFunctions::of::<Libfabric>()),
-            TransportSpec::Ucx(_) => Ok(TransportFunctions::of::<Ucx>()),
-            TransportSpec::Nixl(_) => Ok(TransportFunctions::of::<Nixl>()),
+            TransportSpec::Loopback(_) => Ok(TransportFunctions::for_transport::<Loopback>()),
+            TransportSpec::Libfabric(_) => Ok(TransportFunctions::for_transport::<Libfabric>()),
+            TransportSpec::Ucx(_) => Ok(TransportFunctions::for_transport::<Ucx>()),
+            TransportSpec::Nixl(_) => Ok(TransportFunctions::for_transport::<Nixl>()),
             TransportSpec::Verbs(_) => Err(not_compiled(spec)),
         }
     }

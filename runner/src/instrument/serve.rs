@@ -130,8 +130,8 @@ impl<'c> Server<'c> {
         }
     }
 
-    /// Runs the flows of a case, and writes their samples to files if the environment requests it. Returns the outcome of
-    /// each flow.
+    /// Runs the flows of a case, and writes their samples to files if an environment variable requests it. Returns the
+    /// outcome of each flow.
     fn run(&mut self, order: &CaseOrder) -> Result<Vec<Result<CaseOutcome, CaseFailure>>, CaseFailure> {
         let opener = self
             .opener

@@ -1,4 +1,4 @@
-//! Selects which environment variables of fabric libraries are recorded. Performs no I/O.
+//! Selects the fabric library environment variables to record. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,26 +11,26 @@ use crate::output::bounded;
 
 /// Maximum number of recorded variables.
 const MAX_VARIABLES: usize = 48;
-/// Maximum length of a recorded value, in bytes. 48 names and values of maximum length occupy less than half of a
-/// record line.
+/// Maximum length of a recorded value, in bytes. 48 variables of maximum length take up less than half of a record
+/// line.
 const MAX_VALUE_BYTES: usize = 128;
 /// Maximum length of a recorded name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
 /// Substrings of a name that indicate a secret.
 const SECRET_PARTS: [&str; 4] = ["SECRET", "TOKEN", "PASSWORD", "KEY"];
 
-/// Returns the variables that are valid UTF-8. Fabric libraries use only such variables.
+/// Returns the variables that are valid UTF-8. Fabric libraries use no others.
 pub fn utf8_variables(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (String, String)> {
     variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Variables of fabric libraries. Secrets are masked.
+/// Fabric library variables, with secrets masked.
 pub struct FabricVariables(BTreeMap<String, String>);
 
 impl FabricVariables {
-    /// Selects the variables of fabric libraries from `variables`.
+    /// Selects the fabric library variables from `variables`.
     pub fn new(variables: impl Iterator<Item = (String, String)>) -> Self {
         let is_recorded = |name: &str| {
             RECORDED_ENV_PREFIXES
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_number_and_length_of_variables() {
+    fn limits_the_number_and_length_of_variables() {
         let many: Vec<_> = (0..100)
             .map(|number| (format!("FI_X{number:03}"), "v".repeat(5000)))
             .collect();

@@ -28,7 +28,7 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
     })
 }
 
-/// Name that images declare for the tuning of `arm`; `mixed` if no image is built for this tuning.
+/// Variant name that images declare for the tuning of `arm`; `mixed` if no image is built for this tuning.
 fn tuning_name(arm: &ArmAssignment) -> &'static str {
     let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
     match (

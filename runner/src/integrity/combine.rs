@@ -36,7 +36,7 @@ pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityRepo
     }
 }
 
-/// Combines the reports of both sides of a command, without repetitions.
+/// Combines the reports of both sides of a command, omitting duplicates.
 fn combine_logs(mut first: CommandLog, second: CommandLog) -> CommandLog {
     let add = |lines: &mut Vec<String>, more: Vec<String>| {
         for line in more {

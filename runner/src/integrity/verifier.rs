@@ -60,7 +60,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Checks the bytes of transfer `transfer`, from its first to its last.
+    /// Checks all bytes of transfer `transfer`.
     pub fn check_bytes(&mut self, bytes: &[u8], transfer: u64) {
         let mut torn = false;
         let mut done = 0;
@@ -74,7 +74,7 @@ impl Verifier {
     }
 
     /// Compares the first `count` bytes of `found` with the bytes at `position` in transfer `transfer`. Returns whether
-    /// some bytes were not written.
+    /// any bytes were not written.
     fn compare(&mut self, count: usize, transfer: u64, position: u64) -> bool {
         let (expected, found) = (&mut self.expected[..count], &self.found[..count]);
         pattern::fill(self.seed, transfer, position, expected);
@@ -101,7 +101,7 @@ impl Verifier {
         self.report.duplicated_chunks += 1;
     }
 
-    /// Report on all checks so far, covering `transfers` transfers.
+    /// Returns the report on all checks so far, which cover `transfers` transfers.
     pub fn report(&self, transfers: u64) -> IntegrityReport {
         IntegrityReport {
             transfers,
@@ -153,8 +153,8 @@ fn write(
     Ok(())
 }
 
-/// Checks each message on arrival, because its receive is posted again afterwards, and the next message may overwrite
-/// the memory.
+/// Checks each message on arrival, because its receive is reposted afterwards, and the next message may overwrite the
+/// memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 

@@ -2,14 +2,14 @@
 //!
 //! cgroup v2 reports throttled time in microseconds (`throttled_usec`), cgroup v1 in nanoseconds (`throttled_time`).
 //! Inside a container, the container's own cgroup is often mounted as the root, regardless of the path in
-//! `/proc/self/cgroup`. If there are no counters at that path, the root is therefore tried as well.
+//! `/proc/self/cgroup`. If there are no counters at that path, the root is therefore tried next.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::topology::SystemRoots;
 
-/// The `cpu.stat` file of this process's cgroup; `None` if no file reports throttling.
+/// Path of the `cpu.stat` file of this process's cgroup; `None` if no file reports throttling.
 pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
     let groups = fs::read_to_string(roots.proc.join("self/cgroup")).ok()?;
     let mount = roots.sys.join("fs/cgroup");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn falls_back_to_the_root_of_the_mount() {
+    fn falls_back_to_the_mount_root() {
         let root = machine("1:cpu:/kubepods/x\n", "cpu/cpu.stat", "throttled_time 5\n");
         assert_eq!(throttled_time_at(root.path()), Some(5));
     }

@@ -1,8 +1,8 @@
-//! The clock used for all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the
-//! name of the kernel's clock source.
+//! The clock used for all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and the name of the
+//! kernel's clock source.
 //!
 //! NTP does not slew the raw clock, so a second has the same length in all windows measured on one machine. If the
-//! clock source is a CPU counter, a reading takes a few tens of nanoseconds and needs no system call.
+//! clock source is a CPU counter, reading the clock takes a few tens of nanoseconds and needs no system call.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::topology::SystemRoots;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Number of readings per batch.
 const BATCH: u64 = 100;
-/// Number of batches over which the median overhead is computed. All batches together take about 5 ms.
+/// Number of batches from which the median overhead is computed. All batches together take about 5 ms.
 const BATCHES: usize = 1001;
 
 /// Nanoseconds since a fixed but unspecified point before the start of this process.

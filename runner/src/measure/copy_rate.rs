@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use super::clock;
 
-/// Size of each buffer in bytes. Both buffers together fit in the L2 cache of current server CPUs. Copies between
-/// larger buffers are slower, so their rate would not be an upper bound.
+/// Size of each buffer in bytes. Both buffers together fit in the L2 cache of current server CPUs. Larger buffers are
+/// copied more slowly, so their rate would not be an upper bound.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Number of copies in a batch.
 const COPIES: u32 = 16;

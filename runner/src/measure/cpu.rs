@@ -9,7 +9,7 @@ use snafu::Snafu;
 
 use crate::topology::SystemRoots;
 
-/// Reason why a thread cannot be pinned to a CPU.
+/// Failure to pin a thread to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
     "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the cgroup of this process allows"
@@ -33,7 +33,7 @@ pub fn pin(cpu: u32) -> Result<(), PinError> {
     sched_setaffinity(None, &only).map_err(|source| PinError { cpu, source })
 }
 
-/// CPU on which the calling thread runs.
+/// Returns the CPU that the calling thread is running on.
 pub fn current() -> u32 {
     sched_getcpu() as u32
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn error_contains_the_missing_cpu() {
+    fn error_names_the_missing_cpu() {
         for cpu in [1023, 5_000_000] {
             let error = pin(cpu).unwrap_err().to_string();
             assert!(error.contains(&format!("CPU {cpu}")), "{error}");

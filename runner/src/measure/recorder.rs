@@ -1,6 +1,6 @@
-//! Latency samples of one thread: stored individually if their number is fixed in advance and at most `MAX_SAMPLES`,
-//! otherwise counted in a histogram. Recording does not allocate: all memory is allocated, and its pages touched,
-//! before the window.
+//! Latency samples of one thread. They are stored individually if their number is known in advance and at most
+//! `MAX_SAMPLES`; otherwise, they are counted in a histogram. Recording does not allocate: all memory is allocated, and
+//! its pages touched, before the window.
 
 use crds::assignment::Extent;
 use crds::histogram::Histogram;
@@ -32,14 +32,14 @@ pub enum Recorder {
     Distribution(Box<Distribution>),
 }
 
-/// Every sample of a window.
+/// All samples of a window.
 #[derive(Clone, Debug)]
 pub struct Samples {
     values: Vec<u64>,
     count: usize,
 }
 
-/// The distribution of the samples of a window.
+/// Distribution of a window's samples.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     histogram: Histogram,
@@ -48,7 +48,7 @@ pub struct Distribution {
 }
 
 impl Recorder {
-    /// Allocates memory for the samples of one thread in a window of this extent.
+    /// Allocates memory for one thread's samples in a window of this extent.
     pub fn new(measured: Extent) -> Self {
         match measured {
             // The memory is written once here, so that no page fault occurs in the timed region.
@@ -90,7 +90,7 @@ impl Recorder {
         }
     }
 
-    /// The samples so far, in the order in which they were recorded; empty if only their distribution is stored.
+    /// Samples recorded so far, in order; empty if only their distribution is stored.
     pub fn samples(&self) -> &[u64] {
         match self {
             Self::Samples(samples) => &samples.values[..samples.count],
@@ -98,8 +98,8 @@ impl Recorder {
         }
     }
 
-    /// Mean of the stored samples, and their standard deviation with the divisor n - 1 if there are several. `None` if there
-    /// are no samples, or if only their distribution is stored.
+    /// Mean of the stored samples, and their sample standard deviation (divisor n - 1) if there is more than one.
+    /// `None` if there are no samples, or if only their distribution is stored.
     pub fn moments(&self) -> Option<(f64, Option<f64>)> {
         let samples = self.samples();
         let count = samples.len() as f64;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_deviation_refer_to_a_sample() {
+    fn computes_the_mean_and_the_sample_standard_deviation() {
         let moments = |values: &[u64]| {
             let extent = Extent::Iterations(values.len() as u32);
             recorder_with(extent, values.iter().copied()).moments()

@@ -1,5 +1,5 @@
-//! Resource usage of one side over the measured window: CPU time, context switches, throttling and governors. Reads the
-//! kernel's counters immediately before and after the window, never inside it.
+//! Resource usage of one side during the measured window: CPU time, context switches, throttling and governors. Reads
+//! the kernel's counters immediately before and after the window, never inside it.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::cpu::{self, Switches};
 use super::{cgroup, clock};
 use crate::topology::SystemRoots;
 
-/// Sources of the usage counters of this process.
+/// Sources of this process's usage counters.
 #[derive(Clone, Debug)]
 pub struct UsageCounters {
     cpu_stat: Option<PathBuf>,
@@ -27,8 +27,8 @@ pub struct Window {
 }
 
 impl UsageCounters {
-    /// Locates the usage counters of this process, and the frequency governors of `cpus`, on which its measuring
-    /// threads run.
+    /// Locates this process's usage counters, and the frequency governors of `cpus`, on which its measuring threads
+    /// run.
     pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),

@@ -1,7 +1,7 @@
 //! Checks that the machine and the cgroup have enough available memory.
 //!
-//! The kernel's OOM killer would kill a process that touches more pages than are available. With this check, the runner
-//! reports an error instead.
+//! The kernel's OOM killer would kill a process that touches more pages than are available. This check lets the runner
+//! report an error instead.
 
 use crds::v1alpha1::MemoryKind;
 
@@ -37,14 +37,14 @@ mod tests {
     use super::*;
     use crate::environment::tests::Machine;
 
-    fn refusal(files: &[(&str, &str)], bytes: usize) -> Option<String> {
+    fn error_for(files: &[(&str, &str)], bytes: usize) -> Option<String> {
         let machine = Machine::new(files);
         let checked = check_on(&machine.roots(), MemoryKind::Heap, bytes);
         checked.err().map(|error| error.to_string())
     }
 
     #[test]
-    fn limit_of_either_cgroup_version_applies() {
+    fn applies_the_limit_of_either_cgroup_version() {
         let plenty = ("proc/meminfo", "MemAvailable:   8 kB\n");
         let v1 = [
             plenty,
@@ -59,19 +59,19 @@ mod tests {
             ("sys/fs/cgroup/pod/memory.current", "2000\n"),
         ];
         for files in [v1, v2] {
-            assert_eq!(refusal(&files, 4000), None);
-            let refused = refusal(&files, 4001).unwrap();
+            assert_eq!(error_for(&files, 4000), None);
+            let error = error_for(&files, 4001).unwrap();
             assert!(
-                refused.contains("the cgroup has only 4000 bytes available"),
-                "{refused}"
+                error.contains("the cgroup has only 4000 bytes available"),
+                "{error}"
             );
         }
-        let refused = refusal(&[plenty], 8193).unwrap();
+        let error = error_for(&[plenty], 8193).unwrap();
         assert!(
-            refused.contains("the machine has only 8192 bytes available"),
-            "{refused}"
+            error.contains("the machine has only 8192 bytes available"),
+            "{error}"
         );
-        assert_eq!(refusal(&[], 1 << 40), None);
+        assert_eq!(error_for(&[], 1 << 40), None);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crds::v1alpha1::MemoryKind;
 use super::MemoryError;
 use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
 
-/// Allocates memory on the GPU with CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines how physical GPUs are
-/// numbered.
+/// Allocates memory on the GPU with CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines how the physical GPUs
+/// are numbered.
 ///
 /// # Errors
 /// Returns `Unavailable` if there is no driver, the device does not exist, or the device has too little memory.
@@ -18,9 +18,9 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
     };
     if !driver_present() {
         return Err(unavailable(
-            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the resources of the \
-             run"
-            .to_owned(),
+            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the run's \
+             resources"
+                .to_owned(),
         ));
     }
     // A number that does not fit in an `i32` becomes `i32::MAX`, which the driver rejects.
@@ -29,14 +29,14 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
         .map_err(|failure| unavailable(format!("device {gpu}: {}", describe(&failure))))
 }
 
-/// Makes the context of the memory current on the calling thread.
+/// Makes the memory's context current on the calling thread.
 ///
 /// # Errors
 /// Returns `Copy` if the driver fails.
 pub(super) fn make_current(memory: &DeviceMemory) -> Result<(), MemoryError> {
     memory
         .make_current()
-        .map_err(|failure| copy_error("selection of the context", &failure))
+        .map_err(|failure| copy_error("select the context", &failure))
 }
 
 /// Sets every byte.
@@ -44,7 +44,9 @@ pub(super) fn make_current(memory: &DeviceMemory) -> Result<(), MemoryError> {
 /// # Errors
 /// Returns `Copy` if the driver fails.
 pub(super) fn fill(memory: &DeviceMemory, value: u8) -> Result<(), MemoryError> {
-    memory.fill(value).map_err(|failure| copy_error("fill", &failure))
+    memory
+        .fill(value)
+        .map_err(|failure| copy_error("fill the memory", &failure))
 }
 
 /// Copies `bytes` to `offset`.

@@ -4,7 +4,7 @@ use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::MemoryKind;
 use snafu::Snafu;
 
-/// Reason why memory cannot be allocated or accessed.
+/// Failure to allocate or access memory.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(visibility(pub(super)))]
 pub enum MemoryError {
@@ -21,7 +21,7 @@ pub enum MemoryError {
         kind: MemoryKind,
         /// Requested size in bytes.
         bytes: usize,
-        /// Cause and remedy.
+        /// Cause and fix.
         message: String,
     },
     /// The requested range extends beyond the memory.
@@ -31,7 +31,7 @@ pub enum MemoryError {
         offset: usize,
         /// Number of requested bytes.
         count: usize,
-        /// Length of the memory in bytes.
+        /// Memory length in bytes.
         length: usize,
     },
     /// The GPU driver failed to copy or fill memory.

@@ -1,7 +1,7 @@
-//! Huge pages of 2 MiB. Calls the kernel and reads `/proc` and `/sys`.
+//! 2 MiB huge pages. Calls the kernel and reads `/proc` and `/sys`.
 //!
 //! The pages come from the machine's reserved pool; a pod must request `hugepages-2Mi`. The page size is verified in
-//! the kernel's map of this process, because libraries and kernels can silently fall back to ordinary pages.
+//! the kernel's memory map of this process, because libraries and kernels can silently fall back to ordinary pages.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     match maps::page_bytes(mapping.range()) {
         Some(size) if size == HUGE_PAGE_BYTES as u64 => Ok(mapping),
         Some(size) => Err(unavailable(format!(
-            "the kernel backs the mapping with pages of {size} bytes instead of {HUGE_PAGE_BYTES}"
+            "the kernel backs the mapping with {size}-byte pages instead of {HUGE_PAGE_BYTES}-byte pages"
         ))),
         None => Err(unavailable(
             "/proc/self/smaps does not show the page size, so huge pages cannot be verified".to_owned(),
@@ -39,7 +39,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     }
 }
 
-/// State of the kernel's huge-page pool. The fields are `None` if the kernel has no pool for this page size.
+/// State of the kernel's huge page pool. The fields are `None` if the kernel has no pool for this page size.
 struct Pool {
     total: Option<u64>,
     free: Option<u64>,
@@ -60,18 +60,18 @@ impl Pool {
 fn unavailable_message(bytes: usize, error: &std::io::Error, pool: &Pool) -> String {
     let needed = bytes.div_ceil(HUGE_PAGE_BYTES);
     let Some((total, free)) = pool.total.zip(pool.free) else {
-        return format!("the kernel does not support huge pages of 2 MiB ({error})");
+        return format!("the kernel does not support 2 MiB huge pages ({error})");
     };
     let free = free.saturating_sub(pool.reserved.unwrap_or(0));
     if free >= needed as u64 {
         return format!(
-            "{needed} huge pages of 2 MiB are needed and {free} of {total} are free, but this process may not use them \
-             ({error}): request `hugepages-2Mi` in the resources of the run"
+            "{needed} huge pages (2 MiB each) are needed and {free} of {total} are free, but this process may not use them \
+             ({error}): request `hugepages-2Mi` in the run's resources"
         );
     }
     format!(
-        "{needed} huge pages of 2 MiB are needed and {free} of {total} are free: reserve them on the machine \
-         (`sysctl vm.nr_hugepages={}`) and request `hugepages-2Mi` in the resources of the run",
+        "{needed} huge pages (2 MiB each) are needed and {free} of {total} are free: reserve them on the machine \
+         (`sysctl vm.nr_hugepages={}`) and request `hugepages-2Mi` in the run's resources",
         total + needed as u64 - free
     )
 }
@@ -96,7 +96,7 @@ mod tests {
     fn message_contains_the_number_of_pages_to_reserve() {
         let text = message_for(5 * HUGE_PAGE_BYTES + 1, &pool(8, 4, 2));
         assert!(
-            text.contains("6 huge pages of 2 MiB are needed and 2 of 8 are free"),
+            text.contains("6 huge pages (2 MiB each) are needed and 2 of 8 are free"),
             "{text}"
         );
         assert!(text.contains("vm.nr_hugepages=12"), "{text}");
@@ -111,7 +111,7 @@ mod tests {
     fn reports_a_kernel_without_a_pool() {
         let directory = tempfile::tempdir().unwrap();
         let text = message_for(1, &Pool::read(directory.path()));
-        assert!(text.contains("does not support huge pages of 2 MiB"), "{text}");
+        assert!(text.contains("does not support 2 MiB huge pages"), "{text}");
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         }
         let text = message_for(3 * HUGE_PAGE_BYTES, &Pool::read(directory.path()));
         assert!(
-            text.contains("3 huge pages of 2 MiB are needed and 2 of 7 are free"),
+            text.contains("3 huge pages (2 MiB each) are needed and 2 of 7 are free"),
             "{text}"
         );
     }

@@ -1,12 +1,12 @@
-//! NUMA node and page size of a range of pages, from the kernel's maps of this process. Reads `/proc/self`; parsing
-//! performs no I/O.
+//! NUMA nodes and page size of a range of pages, from the kernel's memory maps of this process. Reads `/proc/self`;
+//! parsing performs no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 
-/// NUMA nodes that hold the present pages of `range`, from `/proc/self/numa_maps`; empty if the kernel does not report
-/// them.
+/// NUMA nodes that hold the pages of `range` that are present, from `/proc/self/numa_maps`; empty if the kernel does
+/// not report them.
 ///
 /// In most pods, the equivalent system calls (`move_pages`, `get_mempolicy`) are blocked, but this file is readable.
 pub(super) fn numa_nodes(range: Range<u64>) -> BTreeSet<u32> {
@@ -14,12 +14,12 @@ pub(super) fn numa_nodes(range: Range<u64>) -> BTreeSet<u32> {
     pages_by_node(&text, range).into_keys().collect()
 }
 
-/// Size in bytes of the smallest page that backs `range`, from `/proc/self/smaps`.
+/// Size of the smallest page that backs `range`, in bytes, from `/proc/self/smaps`.
 pub(super) fn page_bytes(range: Range<u64>) -> Option<u64> {
     smallest_page(&fs::read_to_string("/proc/self/smaps").ok()?, range)
 }
 
-/// Number of pages on each node.
+/// Returns the number of pages on each node.
 ///
 /// Sums the lines of `numa_maps` whose address is in `range`, such as `7f00 default anon=5 N0=4 N1=1 …`.
 fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {

@@ -1,7 +1,7 @@
 //! Ordinary pages, private and shared. Calls the kernel.
 //!
-//! Transparent huge pages are disabled for both kinds, because whether the kernel uses them depends on the address of
-//! the range. That address differs between processes, so measurements in different processes would not be comparable.
+//! Transparent huge pages are disabled for both kinds, because the kernel's decision to use them depends on the address
+//! of the range, which differs between processes, so measurements in different processes would not be comparable.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -58,8 +58,8 @@ pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
     Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populate)
 }
 
-/// Maps a file of another process without populating it. An access beyond the end of a file would raise SIGBUS, so the
-/// length of the file is checked. A file of [`allocate_shared`] cannot shrink afterwards.
+/// Maps another process's file without populating it. Accessing bytes beyond the end of a file would raise SIGBUS, so
+/// the file length is checked. A file created by [`allocate_shared`] cannot shrink afterwards.
 pub(super) fn map_existing(file: &File, bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::SharedMemory;
     let mapped = || {

@@ -74,7 +74,7 @@ fn shared_memory_can_be_opened_by_its_path() {
     memory.write_from(4_090, b"crosses a page").unwrap();
     let seen = std::fs::read(&path).unwrap();
     assert_eq!(&seen[4_090..4_104], b"crosses a page");
-    // No peer can truncate the file and thereby cause a fault in the owner.
+    // The file is sealed, so a peer cannot truncate it and cause a fault in the owner.
     let file = File::options().read(true).write(true).open(&path).unwrap();
     assert!(file.set_len(1).is_err());
 }
@@ -86,12 +86,12 @@ fn private_memory_has_no_path() {
 }
 
 #[test]
-fn huge_pages_are_verified_or_rejected_with_a_remedy() {
+fn huge_pages_are_verified_or_the_error_suggests_a_fix() {
     let allocated = Memory::allocate(MemoryKind::HugePages, 3_000_000);
-    if let Some(obstacle) = machine::huge_page_obstacle(2) {
+    if let Some(expected) = machine::expected_huge_page_error(2) {
         let error = allocated.unwrap_err();
         assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
-        assert!(error.to_string().contains(obstacle), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
         return;
     }
     let memory = allocated.unwrap();
@@ -116,12 +116,12 @@ fn ordinary_pages_are_not_huge() {
 }
 
 #[test]
-fn gpu_memory_works_or_reports_the_missing_part() {
+fn gpu_memory_works_or_the_error_names_the_missing_part() {
     let allocated = Memory::allocate(MemoryKind::Cuda, 100_000);
-    if let Some(obstacle) = machine::gpu_obstacle() {
+    if let Some(expected) = machine::expected_gpu_error() {
         let error = allocated.unwrap_err();
         assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
-        assert!(error.to_string().contains(obstacle), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
         return;
     }
     let memory = allocated.unwrap();

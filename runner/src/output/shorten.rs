@@ -12,14 +12,14 @@ const MARK_BYTES: usize = 40;
 /// Maximum length of a rail's domain name in an oversized record, in bytes.
 const MAX_DOMAIN_BYTES: usize = 64;
 
-/// Maximum number of protocols in a record: those with the largest counts.
+/// Maximum number of protocols in a record. Those with the largest counts are retained.
 const MAX_PROTOCOLS: usize = 24;
-/// Maximum length of a text that describes a protocol, in bytes. 24 protocols of maximum length occupy less than a
-/// record line.
+/// Maximum length of each text that describes a protocol, in bytes. 24 protocols of maximum length fit in a record
+/// line.
 const MAX_PROTOCOL_TEXT_BYTES: usize = 160;
 
 /// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces, because
-/// each would occupy six bytes in JSON.
+/// each of them would take six bytes in JSON.
 ///
 /// A shortened string ends with the number of omitted bytes.
 pub fn bounded(text: &str, max: usize) -> String {
@@ -80,7 +80,10 @@ fn shorten_message(failure: &mut CaseFailure) {
 ///
 /// # Errors
 /// Returns an error if the record cannot be shortened to the line limit or cannot be serialized.
-pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
+pub(super) fn encode_within_limit(
+    chain: &mut ChainWriter,
+    mut record: Record,
+) -> Result<(String, Vec<String>), LineError> {
     let mut reductions = Vec::new();
     let mut line = chain.line(&record);
     for step in case::STEPS {
@@ -98,8 +101,8 @@ pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String
     Ok((line?, reductions))
 }
 
-/// Replaces a record whose line is `length` bytes long with a record of the same case or arm that does not exceed
-/// the line limit. Records of other kinds never exceed the limit and are returned unchanged.
+/// Replaces a record whose line is `length` bytes long with a record of the same case or arm that fits within the line
+/// limit. Records of other kinds never exceed the limit and are returned unchanged.
 fn replace_oversized(mut record: Record, length: usize) -> Record {
     match &mut record {
         Record::Case(case) => {
@@ -117,7 +120,7 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
                 fabric.variables.clear();
                 let note = format!("{count} variables omitted because the record was {length} bytes long");
                 fabric.variables.insert("[omitted]".into(), note);
-                // The hash of the configuration covers the settings.
+                // The configuration hash covers the settings.
                 if !fabric.settings.is_empty() {
                     let note = format!("{} settings omitted", fabric.settings.len());
                     fabric.settings = [("[omitted]".into(), note)].into();
@@ -181,7 +184,7 @@ mod tests {
             }),
             failure: None,
         }));
-        let (line, _) = fit(&mut ChainWriter::default(), record).unwrap();
+        let (line, _) = encode_within_limit(&mut ChainWriter::default(), record).unwrap();
         let Record::Endpoints(endpoints) = Chain::default().read(line.trim_end()).unwrap() else {
             panic!("{line}");
         };

@@ -1,7 +1,7 @@
 //! Plans the posts of one burst, in order, and marks the last post on each rail. Performs no I/O.
 //!
-//! The whole burst is planned before the first post, because the last post on each rail must ring the doorbell, and
-//! that post is known only once the plan is complete.
+//! The whole burst is planned before the first post, because the last post on each rail must ring the doorbell and is
+//! not known until the plan is complete.
 
 use crds::striping::Stripes;
 
@@ -51,7 +51,8 @@ impl Burst {
         }
     }
 
-    /// Plans a burst of `transfers` transfers, each divided into `stripes`. Transfers beyond the maximum are ignored.
+    /// Plans a burst of `transfers` transfers, each divided into `stripes`. Transfers in excess of the maximum are
+    /// ignored.
     #[inline]
     pub fn plan(&mut self, transfers: u32, stripes: Stripes, rotation: &mut RailRotation) {
         self.posts.clear();
@@ -88,7 +89,7 @@ impl Burst {
         });
     }
 
-    /// Number of posts planned.
+    /// Number of planned posts.
     #[inline]
     pub fn len(&self) -> usize {
         self.posts.len()

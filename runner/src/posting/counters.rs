@@ -1,4 +1,4 @@
-//! Posting counters, in the format of the records. Performs no I/O.
+//! Posting counters in the record format. Performs no I/O.
 
 use crds::record::PostingCounters;
 
@@ -28,7 +28,7 @@ pub fn clear(counters: &mut PostingCounters) {
     };
 }
 
-/// Counters of a thread that uses the rails of group `group`. Zeros are inserted for the rails of the preceding groups,
+/// Counters of a thread that uses the rails of group `group`. Zeros are inserted for the rails of preceding groups,
 /// which the thread does not use.
 pub fn in_group(counters: PostingCounters, group: usize) -> PostingCounters {
     let after_others = |values: Vec<u64>| {

@@ -3,12 +3,12 @@
 //! Invariants:
 //!
 //! - the last post of a burst on each rail, which the burst planner marks, never carries FI_MORE;
-//! - therefore no post is left waiting for a doorbell when a window is full, a warm-up or an iteration ends, or a side
+//! - therefore, no post is left waiting for a doorbell when a window is full, a warm-up or an iteration ends, or a side
 //!   sleeps: each of these events occurs only after the end of a burst, and a thread polls but never sleeps within a
 //!   burst;
 //! - exactly one thread owns each endpoint, because threads that shared an endpoint could not know which post is the
 //!   last;
-//! - reads never carry FI_MORE: the read path of the `efa` fabric silently ignores flags, and NIXL removed FI_MORE from
+//! - reads never carry FI_MORE: the `efa` fabric's read path silently ignores flags, and NIXL removed FI_MORE from
 //!   reads because it reduced their performance by 15% to 20%;
 //! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is
 //!   the number of doorbells that the application requests, not the number that the provider rings.
@@ -20,7 +20,7 @@ use crds::v1alpha1::TransferOperation;
 
 use crate::transport::Rail;
 
-/// Doorbell state of the rails of one arm.
+/// Doorbell state of one arm's rails.
 #[derive(Clone, Debug)]
 pub struct Doorbell {
     max_batch: u32,
@@ -30,7 +30,7 @@ pub struct Doorbell {
 impl Doorbell {
     /// Creates the state for `rails` rails.
     ///
-    /// At most `max_batch` posts share a doorbell; with `None`, every post rings the doorbell.
+    /// At most `max_batch` posts share a doorbell; if `max_batch` is `None`, every post rings the doorbell.
     pub fn new(max_batch: Option<u32>, rails: usize) -> Self {
         Self {
             max_batch: max_batch.unwrap_or(1),
@@ -44,7 +44,7 @@ impl Doorbell {
         !last_on_rail && self.awaiting_doorbell[rail] + 1 < self.max_batch
     }
 
-    /// Records that a post on `rail` was accepted.
+    /// Records that a post on `rail` has been accepted.
     #[inline]
     pub fn record_post(&mut self, rail: Rail, more: bool) {
         self.awaiting_doorbell[rail] = if more { self.awaiting_doorbell[rail] + 1 } else { 0 };

@@ -1,5 +1,5 @@
-//! Evidence lines, worded exactly as the test procedures specify. Performs no I/O. The lines are derived from the
-//! counters after the window has ended, so a line shows that the optimization took effect, not only that it was
+//! Evidence lines, with the exact wording that the test procedures specify. Performs no I/O. The lines are derived from
+//! the counters after the window has ended, so a line shows that the optimization took effect, not only that it was
 //! requested.
 
 use crds::record::PostingCounters;
@@ -8,8 +8,8 @@ use crds::v1alpha1::TransferOperation;
 
 use crate::transport::CallNames;
 
-/// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open
-/// rails.
+/// Evidence lines for one case that transfers `size` bytes at a time with `operation`, striped by `rule` over `rails`
+/// open rails.
 ///
 /// The procedures specify no wording for injected writes, or for sends and reads with FI_MORE. The lines for these
 /// posts follow the same pattern and name the call or operation.

@@ -1,8 +1,9 @@
 //! Decides which posts use the library's inject call. Performs no I/O.
 //!
-//! The buffer of an injected post is reusable on return, and no completion follows (libfabric's `fi_msg(3)`,
-//! `fi_rma(3)`), so a post can be injected only up to a limit: the smaller of the arm's limit and the provider's limit
-//! for the operation. Device memory is never injected, because providers copy the payload with the CPU.
+//! The caller may reuse the buffer of an injected post as soon as the call returns, and no completion follows
+//! (libfabric's `fi_msg(3)`, `fi_rma(3)`), so a post can be injected only up to a limit: the smaller of the arm's limit
+//! and the provider's limit for the operation. Device memory is never injected, because providers copy the payload with
+//! the CPU.
 
 /// Call to use for a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum InjectChoice {
     Inject,
 }
 
-/// The inject policy of an arm for one operation.
+/// An arm's inject policy for one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct InjectPolicy {
     limit: Option<u64>,
@@ -56,8 +57,8 @@ impl InjectPolicy {
         self.rejected = true;
     }
 
-    /// Allows inject calls again. Called at the start of the measured window, so that a rejection is counted in that
-    /// window.
+    /// Allows inject calls again. Callers do this at the start of the measured window, so that a rejection is counted
+    /// in it.
     pub fn clear_rejection(&mut self) {
         self.rejected = false;
     }

@@ -1,5 +1,5 @@
-//! Posts one chunk according to the arm's policy, with or without inject and FI_MORE, and counts the post. Waiting for
-//! queue space is left to the caller.
+//! Posts one chunk according to the arm's policy, with or without inject and FI_MORE, and counts the post. The caller
+//! must wait for queue space.
 
 use crds::record::PostingCounters;
 
@@ -10,14 +10,14 @@ use crate::transport::{Post, PostError, Transport};
 
 /// Call that accepted a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    /// The ordinary call. A completion with the token of the post follows.
+pub enum PostPath {
+    /// The ordinary call. A completion with the post's token follows.
     Ordinary,
     /// The inject call. The memory is reusable, and no completion follows.
     Injected,
 }
 
-/// The posting policy of an arm in one case, with its counters.
+/// An arm's posting policy in one case, with its counters.
 #[derive(Debug)]
 pub struct Posting {
     inject: InjectPolicy,
@@ -28,7 +28,7 @@ pub struct Posting {
 impl Posting {
     /// Creates the policy of one case that uses `rails` rails.
     ///
-    /// The striping rule of the case uses `rails_planned` rails per transfer.
+    /// The case's striping rule uses `rails_planned` rails per transfer.
     pub fn new(inject: InjectPolicy, doorbell: Doorbell, rails: usize, rails_planned: u64) -> Self {
         let counters = PostingCounters {
             inject_limit_bytes: inject.limit(),
@@ -72,8 +72,8 @@ impl Posting {
 
     /// Sets `post.inject` and `post.more`, and tries to post once.
     ///
-    /// With `must_ring`, the post does not carry FI_MORE. The caller must set `must_ring` for the last post of a burst
-    /// on its rail and for a post that is retried after EAGAIN.
+    /// If `must_ring` is true, the post does not carry FI_MORE. The caller must set `must_ring` for the last post of a
+    /// burst on its rail and for a post that is retried after EAGAIN.
     ///
     /// # Errors
     /// See [`PostError`]. After `Again`, the caller retries the same post with `must_ring`.
@@ -83,7 +83,7 @@ impl Posting {
         transport: &mut T,
         mut post: Post<'_, T::Region>,
         must_ring: bool,
-    ) -> Result<Accepted, PostError> {
+    ) -> Result<PostPath, PostError> {
         let choice = self.inject.choose(post.length);
         if choice == InjectChoice::Inject {
             // An inject call takes no flags, so it always rings the doorbell.
@@ -93,7 +93,7 @@ impl Posting {
                 Ok(()) => {
                     self.counters.injected += 1;
                     self.count_accepted(&post);
-                    return Ok(Accepted::Injected);
+                    return Ok(PostPath::Injected);
                 }
                 Err(PostError::Refused(_)) => {
                     self.counters.refused += 1;
@@ -109,7 +109,7 @@ impl Posting {
             self.counters.over_limit += 1;
         }
         self.count_accepted(&post);
-        Ok(Accepted::Ordinary)
+        Ok(PostPath::Ordinary)
     }
 
     #[inline]

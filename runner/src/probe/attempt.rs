@@ -13,10 +13,10 @@ use crate::transport::OpenConfig;
 /// Number of bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Tries `target`, and describes the transport or memory that it provides.
+/// Tries `target`, and returns a description of the transport or memory that it provides.
 ///
 /// # Errors
-/// Returns an error if the target is unavailable. The failure contains the reason and a remedy.
+/// Returns an error if the target is unavailable. The failure message gives the reason and a fix.
 pub fn attempt(selector: &dyn TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
         Target::Transport(spec) => open_transport(selector, spec, None),

@@ -1,4 +1,4 @@
-//! Lists the RDMA devices, and the devices that each GPU would use. Performs no I/O.
+//! Lists the RDMA devices, and the devices to use for each GPU. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::topology::{Device, Location, Machine, locality, nearest};
 /// Maximum number of devices listed for each GPU.
 const SHOWN: usize = 8;
 
-/// One finding for each RDMA device and each GPU. Even in a container, sysfs lists the devices of the whole machine.
+/// Returns one finding for each RDMA device and each GPU. Even in a container, sysfs lists the devices of the whole
+/// machine.
 pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
     if machine.devices.is_empty() {
         return vec![Finding {
@@ -47,7 +48,7 @@ fn device(device: &Device) -> Finding {
     }
 }
 
-/// Describes the devices that rails use for the memory of `gpu`, in the order of the rails.
+/// Describes the devices that rails use for the memory of `gpu`, in rail order.
 fn nearest_devices(machine: &Machine, gpu: &str) -> String {
     let drivers: BTreeSet<&str> = machine
         .devices

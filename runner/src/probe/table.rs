@@ -13,7 +13,7 @@ pub fn format_table(findings: &[Finding]) -> String {
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["", "name", "available", "description, or reason and remedy"]);
+        .set_header(["", "name", "available", "description, or reason and fix"]);
     if !table.is_tty() {
         table.set_width(PLAIN_WIDTH);
     }

@@ -27,7 +27,7 @@ impl Admission {
     /// Checks that the sender of `hello` belongs to this attempt. Does not check whether the rank has already joined.
     ///
     /// # Errors
-    /// Returns the reason for rejecting the sender.
+    /// Returns the reason for the rejection.
     pub fn check(&self, hello: &Envelope<WorkerHello>) -> Result<(), Rejection> {
         let theirs = &hello.identity;
         let ours = &self.identity;
@@ -46,7 +46,7 @@ impl Admission {
         }
     }
 
-    /// Records a rejected connection by reason.
+    /// Counts a rejected connection by reason.
     pub fn record_rejection(&mut self, rejection: Rejection) {
         let count = self.rejected.entry(rejection).or_default();
         *count = count.saturating_add(1);

@@ -28,7 +28,7 @@ const MAX_PENDING: usize = 128;
 /// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Reason why the rendezvous failed.
+/// Rendezvous failure on the coordinator's side.
 #[derive(Debug, Snafu)]
 pub enum RendezvousError {
     /// The coordinator cannot listen on the address.
@@ -36,7 +36,7 @@ pub enum RendezvousError {
     Listen {
         /// Address and port.
         address: String,
-        /// Error of the system call.
+        /// Error returned by the system call.
         source: io::Error,
     },
     /// Not all ranks joined in time.
@@ -54,9 +54,9 @@ pub enum RendezvousError {
         joined: usize,
         /// Number of workers in the attempt.
         workers: u32,
-        /// Numbers of rejected connections by reason, formatted for the message.
+        /// Rejected connection counts by reason, formatted for the message.
         rejected: String,
-        /// Port of the coordinator.
+        /// Coordinator port.
         port: u16,
     },
     /// The coordinator received SIGTERM or SIGINT.
@@ -82,7 +82,7 @@ impl RendezvousError {
 /// A worker that was admitted.
 #[derive(Debug)]
 pub struct JoinedPeer {
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
     /// First message from the worker.
     pub hello: WorkerHello,
@@ -93,7 +93,7 @@ pub struct JoinedPeer {
 /// Result of a successful rendezvous.
 #[derive(Debug)]
 pub struct AdmittedPeers {
-    /// All ranks except the coordinator, in order.
+    /// All ranks except the coordinator, in rank order.
     pub peers: Vec<JoinedPeer>,
     /// Number of rejected connections, by reason.
     pub rejected: BTreeMap<Rejection, u32>,
@@ -116,7 +116,7 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     open().context(ListenSnafu { address })
 }
 
-/// Waits on `listener` until ranks 1 to `workers - 1` have joined, the timeout of `rendezvous` expires, or `stopped`
+/// Waits on `listener` until ranks 1 to `workers - 1` have joined, the `rendezvous` timeout expires, or `stopped`
 /// returns true.
 ///
 /// # Errors
@@ -159,7 +159,7 @@ pub fn wait_for_peers(
 /// Admits the only peer of an attempt with two workers over `reader`, a connection that is already open.
 ///
 /// # Errors
-/// Returns the failure of the attempt if the peer is rejected. The peer is notified.
+/// Returns the attempt's failure if the peer is rejected. The peer is notified.
 pub(crate) fn admit_connected(
     mut reader: FrameReader<TcpStream>,
     identity: &AttemptIdentity,
@@ -196,7 +196,7 @@ pub fn welcome(admitted: &AdmittedPeers, identity: &AttemptIdentity, cpus: &[Wor
     for peer in &admitted.peers {
         let peer_cpus = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
         if let Err(error) = send_response(peer.reader.stream(), identity, HelloResponse::Welcome(peer_cpus)) {
-            // The thread that reads from the connection handles the loss.
+            // The thread that reads from the connection handles the disconnection.
             tracing::warn!(rank = peer.rank, %error, "a worker disconnected just after all workers had joined");
         }
     }
@@ -244,7 +244,7 @@ impl Acceptor {
         let read = move || {
             let mut reader = FrameReader::new(stream);
             let hello = read_first_message(&mut reader);
-            // The send fails if the acceptor has finished.
+            // Sending fails if the acceptor has finished.
             let _ = sender.send(Arrival { reader, hello });
             pending.fetch_sub(1, Ordering::Relaxed);
         };
@@ -328,7 +328,7 @@ impl Acceptor {
     }
 }
 
-/// Formats the numbers of rejected connections by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
+/// Formats rejected connection counts by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
 pub fn format_rejections(rejected: &BTreeMap<Rejection, u32>) -> String {
     if rejected.is_empty() {
         return "none".into();

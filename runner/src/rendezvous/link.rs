@@ -13,19 +13,19 @@ use crate::frame::{self, FrameError, FrameReader};
 
 /// Interval between two heartbeats from one side.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
-/// Time without a message after which the other side is considered lost: ten heartbeat intervals, because a loaded
-/// machine may delay heartbeats.
+/// Time without a message after which the other side is considered lost. It is ten heartbeat intervals, because a
+/// loaded machine may delay heartbeats.
 pub const SILENCE: Duration = Duration::from_secs(20);
 /// Timeout for sending one message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reason why a connection can no longer be used.
+/// Error that makes a connection unusable.
 #[derive(Debug, Snafu)]
 pub enum LinkError {
     /// The stream failed.
     #[snafu(display("{source}"))]
     Frame {
-        /// Failure of the stream.
+        /// Stream error.
         source: FrameError,
     },
     /// The message belongs to another attempt or rank.

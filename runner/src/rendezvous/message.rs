@@ -25,9 +25,9 @@ pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 pub struct Envelope<M> {
     /// Run, plan, leg and attempt.
     pub identity: AttemptIdentity,
-    /// Rank of the sender.
+    /// Sender rank.
     pub rank: u32,
-    /// Content of the message.
+    /// Message content.
     pub message: M,
 }
 
@@ -35,13 +35,13 @@ pub struct Envelope<M> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkerHello {
-    /// [`PROTOCOL_VERSION`] of the worker.
+    /// The worker's [`PROTOCOL_VERSION`].
     pub protocol: u32,
-    /// Version of the runner.
+    /// Runner version.
     pub runner_version: String,
-    /// Properties of the machine, and resource limits of the worker.
+    /// Machine properties, and the worker's resource limits.
     pub environment: HostEnvironment,
-    /// Boot ID of the running kernel: the same for workers on the same machine, even in different containers.
+    /// Boot ID of the running kernel, which is the same for all workers on a machine, even in different containers.
     pub boot_id: String,
     /// CPUs that the worker may use.
     pub cpus: Vec<u32>,
@@ -70,11 +70,11 @@ pub enum HelloResponse {
 pub struct WorkerCpus {
     /// CPU numbers; empty if the kernel does not report them.
     pub cpus: Vec<u32>,
-    /// Number of workers whose CPUs overlap with the CPUs of this worker, including this worker.
+    /// Number of workers whose CPUs overlap with this worker's CPUs, including this worker.
     pub overlapping_workers: u32,
 }
 
-/// Reason why the rendezvous rejects a connection.
+/// Reason for rejecting a connection to the rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rejection {
     /// The protocol version differs.
@@ -85,7 +85,7 @@ pub enum Rejection {
     OtherPlan,
     /// The sender belongs to another leg or attempt.
     OtherAttempt,
-    /// The rank does not exist in this leg, or is the rank of the coordinator.
+    /// The rank does not exist in this leg, or is the coordinator's rank.
     RankOutOfRange,
     /// A worker with this rank has already joined.
     RankTaken,
@@ -108,14 +108,14 @@ pub enum Command {
     /// Start the instruments of a round and open its arms. The worker sends [`Report::Opened`] for each arm, then
     /// [`Report::RoundOpened`].
     OpenRound {
-        /// Index of the round in the assignment.
+        /// Round index in the assignment.
         index: u32,
     },
     /// Connect an arm to the endpoints of a peer. The result is reported after [`Command::ConnectDone`].
     Connect {
-        /// Index of the arm.
+        /// Arm index.
         arm: u32,
-        /// Rank of the peer.
+        /// Peer rank.
         peer: u32,
         /// Offer from the peer's [`Opened`] report, as created by its instrument.
         offer: Box<RawValue>,
@@ -128,8 +128,8 @@ pub enum Command {
     Prepare(CaseOrder),
     /// Run the prepared case. The worker sends [`Report::Done`].
     Go,
-    /// Command for the flows of a running case that the coordinator controls. A worker that runs no such case ignores
-    /// the command.
+    /// Command for the flows of a running case that the coordinator controls. A worker that is not running such a case
+    /// ignores the command.
     Flows(FlowCommand),
     /// Stop the instruments. The worker sends [`Report::RoundEnded`].
     CloseRound,
@@ -137,23 +137,23 @@ pub enum Command {
     Leave(EndRecord),
 }
 
-/// The arm, the peer and the role of one worker in a case.
+/// One worker's arm, peer and role in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PeerCase {
-    /// Index of the arm.
+    /// Arm index.
     pub arm: u32,
-    /// Rank of the peer.
+    /// Peer rank.
     pub peer: u32,
     /// Whether this worker posts first.
     pub initiator: bool,
 }
 
-/// Peer, role and seed of one worker in one flow of a case. A case between two workers has a single flow.
+/// One worker's peer, role and seed in one flow of a case. A case between two workers has a single flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FlowOrder {
-    /// Rank of the peer.
+    /// Peer rank.
     pub peer: u32,
     /// Whether this worker posts first.
     pub initiator: bool,
@@ -165,25 +165,25 @@ pub struct FlowOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FlowCommand {
-    /// Start to post transfers. The worker sends [`FlowPhase::Active`] when transfers of every flow have completed.
+    /// Start posting transfers. The worker sends [`FlowPhase::Active`] when transfers of every flow have completed.
     Start,
     /// Open the windows of the flows. The worker sends [`FlowPhase::Measured`] when all of them have closed.
     Measure,
-    /// Post no more transfers, and finish the case.
+    /// Stop posting transfers, and finish the case.
     Finish,
     /// Abandon the case, because a flow has failed.
     Abandon,
 }
 
-/// Phase that all flows of a worker have reached. The variants are in the order of the phases.
+/// Phase that all flows of a worker have reached. The variants are in phase order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FlowPhase {
-    /// The warm-up of every flow is complete, and both sides have read their counters. The flows do not post.
+    /// The warm-up of every flow is complete, and both sides have read their counters. The flows are not posting.
     Ready,
-    /// Transfers of every flow have completed, and the flows continue to post.
+    /// Transfers of every flow have completed, and the flows are still posting.
     Active,
-    /// The windows of all flows have closed, and the flows continue to post.
+    /// The windows of all flows have closed, and the flows are still posting.
     Measured,
     /// A flow has failed.
     Failed,
@@ -196,16 +196,16 @@ pub struct CaseOrder {
     /// Case number. Only cases that run concurrently on different pairs have the same number. The number prevents late
     /// messages from a failed case from being attributed to this case.
     pub number: u32,
-    /// Index of the arm.
+    /// Arm index.
     pub arm: u32,
-    /// Flows of the worker, which run concurrently. With the many-to-many pattern, a flow has the same index in every
+    /// The worker's flows, which run concurrently. In the many-to-many pattern, a flow has the same index in every
     /// case.
     pub flows: Vec<FlowOrder>,
     /// Whether the coordinator opens and closes the windows of the flows with [`FlowCommand`]s.
     pub is_simultaneous: bool,
-    /// Index of the scenario.
+    /// Scenario index.
     pub scenario: u32,
-    /// Whether the case checks bytes, belongs to the pilot, or measures time.
+    /// Purpose of the case: to check bytes, to run the pilot, or to measure time.
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
@@ -221,7 +221,7 @@ pub enum Report {
     Heartbeat,
     /// Result of opening one arm.
     Opened {
-        /// Index of the arm.
+        /// Arm index.
         arm: u32,
         /// Endpoints of the arm if they could be opened.
         result: Result<Box<Opened>, CaseFailure>,
@@ -241,10 +241,10 @@ pub enum Report {
     Reached(FlowPhase),
     /// Result of a case or probe on this side.
     Done {
-        /// Result of each flow on this side, in the order of the flows. A probe has one result. If the instrument
-        /// failed, there is a single result for all flows.
+        /// Result of each flow on this side, in flow order. A probe has one result. If the instrument failed, there is
+        /// a single result for all flows.
         results: Vec<Result<SideResult, CaseFailure>>,
-        /// Evidence lines of the optimizations.
+        /// Evidence of the optimizations, one line each.
         evidence: Vec<String>,
     },
     /// The instruments have exited.
@@ -279,21 +279,21 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectedFacts {
-    /// Index of the arm.
+    /// Arm index.
     pub arm: u32,
     /// Facts reported by the library.
     pub facts: FabricFacts,
 }
 
-/// A peer that an arm could not be connected to.
+/// A peer to which an arm could not be connected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotConnected {
-    /// Index of the arm.
+    /// Arm index.
     pub arm: u32,
-    /// Rank of the peer.
+    /// Peer rank.
     pub peer: u32,
-    /// Failure of the connection.
+    /// Connection failure.
     pub failure: CaseFailure,
 }
 
@@ -305,6 +305,6 @@ pub enum SideResult {
     Reached,
     /// The side measured time.
     Measured(Box<SideReport>),
-    /// The side verified the bytes that arrived.
+    /// The side verified the bytes that it received.
     Checked(IntegrityReport),
 }

@@ -16,10 +16,10 @@ use crate::frame::{self, FrameError, FrameReader};
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Timeout for one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Additional time, after the rendezvous timeout, to wait for the coordinator's message that the rendezvous failed.
+/// Additional time to wait, after the rendezvous timeout, for the coordinator's message that the rendezvous failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Reason why a worker could not join.
+/// Failure to join the rendezvous.
 #[derive(Debug, Snafu)]
 pub enum JoinError {
     /// No connection to the coordinator could be established.
@@ -28,7 +28,7 @@ pub enum JoinError {
          running, that its name resolves and that the port is open"
     ))]
     Unreachable {
-        /// Address of the coordinator.
+        /// Coordinator address.
         address: String,
         /// Rendezvous timeout in seconds.
         seconds: u32,
@@ -38,15 +38,15 @@ pub enum JoinError {
     /// The connection failed, or the other side does not follow the protocol.
     #[snafu(display("connection to the coordinator at {address} failed: {source}"))]
     Broken {
-        /// Address of the coordinator.
+        /// Coordinator address.
         address: String,
-        /// Failure of the connection.
+        /// Connection failure.
         source: FrameError,
     },
     /// The coordinator belongs to another attempt.
     #[snafu(display("the coordinator at {address} belongs to another run, plan, leg or attempt"))]
     OtherCoordinator {
-        /// Address of the coordinator.
+        /// Coordinator address.
         address: String,
     },
     /// The coordinator rejected this worker.
@@ -60,7 +60,7 @@ pub enum JoinError {
     /// The coordinator reported that the rendezvous failed.
     #[snafu(display("{}", failure.message))]
     Cancelled {
-        /// Failure of the rendezvous.
+        /// Rendezvous failure.
         failure: CaseFailure,
     },
     /// The worker received SIGTERM or SIGINT.
@@ -123,11 +123,11 @@ pub fn join(
 /// Connection to the coordinator before the rendezvous.
 #[derive(Debug)]
 pub struct Connection {
-    /// The stream, and the data that was already read from it.
+    /// The stream, and the data that has already been read from it.
     pub reader: FrameReader<TcpStream>,
-    /// Address of the coordinator, for error messages.
+    /// Coordinator address, for error messages.
     pub address: String,
-    /// Time until which to wait for the coordinator's response.
+    /// Deadline for the coordinator's response.
     pub deadline: Instant,
 }
 

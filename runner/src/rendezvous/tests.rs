@@ -227,7 +227,7 @@ fn rejects_a_taken_rank_and_replaces_a_disconnected_peer() {
             "{error}"
         );
         drop((first, reader));
-        // The rank is available as soon as the coordinator detects that the first connection has closed.
+        // The rank becomes available as soon as the coordinator detects that the first connection has closed.
         coordinator.join_until_welcome(1)
     };
     let third = coordinator.join(identity(), 2);

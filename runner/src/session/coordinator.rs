@@ -26,7 +26,7 @@ pub struct Coordinator<'a, W> {
     assignment: &'a Assignment,
     gang: Gang,
     stream: RecordWriter<W>,
-    /// Pairs that run each arm, divided into steps. The pairs of a step run concurrently.
+    /// Pairs that run each arm, divided into steps. The pairs in a step run concurrently.
     steps: Vec<Vec<Pair>>,
     /// The same pairs, divided into steps of disjoint pairs.
     disjoint_steps: Vec<Vec<Pair>>,
@@ -34,7 +34,7 @@ pub struct Coordinator<'a, W> {
     unreachable: UnreachablePairs,
     blocks: u32,
     operation_counts: OperationCounts,
-    /// Number of the current case; pairs that run concurrently have the same number.
+    /// Current case number; pairs that run concurrently have the same number.
     cases: u32,
 }
 
@@ -141,13 +141,13 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// Time within which a worker must finish a case. It is longer than the worker's own timeout, so that the worker
-    /// can still report that it timed out.
+    /// Timeout for a worker to finish a case. It is longer than the worker's own timeout, so that the worker can still
+    /// report that it timed out.
     fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
     }
 
-    /// Time within which a worker must open, connect or close `steps` arms or instruments.
+    /// Timeout for a worker to open, connect or close `steps` arms or instruments.
     fn setup_timeout(&self, steps: usize) -> Duration {
         self.case_timeout().max(SETUP_TIMEOUT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
     }

@@ -20,14 +20,14 @@ pub const MIN_WORKERS: usize = 2;
 pub enum GangEvent {
     /// Report from a worker.
     Report {
-        /// Rank of the worker.
+        /// Worker rank.
         rank: u32,
         /// The report.
         report: Report,
     },
     /// The connection to a worker was lost.
     Lost {
-        /// Rank of the worker.
+        /// Worker rank.
         rank: u32,
         /// Connection error.
         cause: String,
@@ -54,7 +54,7 @@ struct Member {
 /// Warning from a worker, to be written to the records.
 #[derive(Debug)]
 pub struct GangWarning {
-    /// Rank of the worker.
+    /// Worker rank.
     pub rank: u32,
     /// Reason for the warning.
     pub reason: WarningReason,
@@ -69,16 +69,16 @@ pub struct Gang {
     events: Receiver<GangEvent>,
     warnings: Vec<GangWarning>,
     next_heartbeat: Instant,
-    /// Number of workers without which the attempt cannot continue.
+    /// Minimum number of workers that the attempt needs to continue.
     required: usize,
 }
 
 /// Result of examining a report.
 #[derive(Debug)]
-pub enum Picked<T> {
-    /// The report is the response of the worker.
+pub enum PickResult<T> {
+    /// The report is the worker's response.
     Response(T),
-    /// The report is not the response of the worker.
+    /// The report is not the worker's response.
     Ignored,
     /// No more responses are needed.
     Stop,
@@ -112,7 +112,7 @@ impl Gang {
         self.members.get(rank as usize)?.lost.as_ref()
     }
 
-    /// Takes the warnings received since the last call.
+    /// Removes and returns the warnings received since the last call.
     pub fn take_warnings(&mut self) -> Vec<GangWarning> {
         std::mem::take(&mut self.warnings)
     }
@@ -163,12 +163,12 @@ impl Gang {
         mut pick: impl FnMut(u32, Report) -> Option<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         self.gather_until(from, task, timeout, |rank, report| {
-            pick(rank, report).map_or(Picked::Ignored, Picked::Response)
+            pick(rank, report).map_or(PickResult::Ignored, PickResult::Response)
         })
     }
 
-    /// Like [`Gang::gather`], but stops without the other responses as soon as `pick` returns [`Picked::Stop`], which it
-    /// may also do for a worker that has already responded.
+    /// Like [`Gang::gather`], but stops waiting for the other responses as soon as `pick` returns [`PickResult::Stop`].
+    /// `pick` may return it even for a worker that has already responded.
     ///
     /// # Errors
     /// Returns an error if a signal stops this process, or fewer workers are left than the attempt requires.
@@ -177,7 +177,7 @@ impl Gang {
         from: &[u32],
         task: &str,
         timeout: Duration,
-        mut pick: impl FnMut(u32, Report) -> Picked<T>,
+        mut pick: impl FnMut(u32, Report) -> PickResult<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         let deadline = Instant::now() + timeout;
         let mut responses = BTreeMap::new();
@@ -197,13 +197,13 @@ impl Gang {
                 Some((rank, report)) => {
                     let unexpected = (!waiting.contains(&rank)).then(|| format!("{report:?}"));
                     match (pick(rank, report), unexpected) {
-                        (Picked::Stop, _) => return Ok(responses),
-                        (Picked::Response(response), None) => {
+                        (PickResult::Stop, _) => return Ok(responses),
+                        (PickResult::Response(response), None) => {
                             waiting.remove(&rank);
                             responses.insert(rank, Ok(response));
                         }
-                        (Picked::Ignored, None) => {}
-                        (Picked::Response(_) | Picked::Ignored, Some(report)) => {
+                        (PickResult::Ignored, None) => {}
+                        (PickResult::Response(_) | PickResult::Ignored, Some(report)) => {
                             tracing::warn!(rank, report, "ignored an unexpected report");
                         }
                     }

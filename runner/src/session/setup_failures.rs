@@ -56,7 +56,7 @@ impl UnreachablePairs {
         self.0.get(&(process, pair))
     }
 
-    /// First failure, in the order of processes and pairs.
+    /// First failure, ordered by process and pair.
     pub fn first(&self) -> Option<&CaseFailure> {
         self.0.values().next()
     }

@@ -1,14 +1,14 @@
-//! Schedules of pairs in steps of disjoint pairs: a round-robin tournament using the circle method, and the flows of the
-//! many-to-many pattern. Performs no I/O.
+//! Schedules of pairs in steps of disjoint pairs: a round-robin tournament using the circle method, and the flows of
+//! the many-to-many pattern. Performs no I/O.
 
 use crds::assignment::ManyToMany;
 
 /// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// Rank of the initiator.
+    /// Initiator rank.
     pub initiator: u32,
-    /// Rank of the target.
+    /// Target rank.
     pub target: u32,
 }
 
@@ -26,7 +26,7 @@ impl Pair {
         self.initiator == rank || self.target == rank
     }
 
-    /// Both sides, each with its rank, the rank of its peer, and whether it is the initiator.
+    /// Both sides, each with its own rank, its peer's rank, and whether it is the initiator.
     pub fn sides(self) -> [(u32, u32, bool); 2] {
         [
             (self.initiator, self.target, true),
@@ -42,8 +42,8 @@ impl Pair {
 
 /// Returns the steps of a tournament between `workers` workers.
 ///
-/// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. With an
-/// odd number of workers, one worker is idle in every step.
+/// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. If the
+/// number of workers is odd, one worker is idle in every step.
 ///
 /// Uses the circle method (T. P. Kirkman, 1847): one player keeps its position, the others rotate by one position per
 /// step, and players at opposite positions form a pair.
@@ -64,14 +64,14 @@ pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
             };
             (0..positions / 2)
                 .map(|position| Pair::new(player_at(position), player_at(rotating - position)))
-                // With an odd number of workers, the last position is empty.
+                // If the number of workers is odd, the last position is empty.
                 .filter(|pair| pair.target < workers)
                 .collect()
         })
         .collect()
 }
 
-/// Returns the flows of `pattern`, in the order of their senders and receivers.
+/// Returns the flows of `pattern`, ordered by sender and receiver.
 pub fn flows(pattern: ManyToMany) -> Vec<Pair> {
     let flows = pattern.flows();
     flows

@@ -13,7 +13,7 @@ pub fn interface_with(ip: IpAddr) -> Option<String> {
     matching_interface(ip, &known)
 }
 
-/// Address of the interface `name`, preferably an IPv4 address; `None` if it does not exist or has no address.
+/// Address of interface `name`, preferably an IPv4 address; `None` if it does not exist or has no address.
 pub fn address_of(name: &str) -> Option<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().ok()?;
     let addresses = interfaces.iter().filter(|interface| interface.name == name);
@@ -29,7 +29,7 @@ fn matching_interface(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> 
             .iter()
             .find(|(_, own)| ip.is_ipv4() && ip.is_loopback() && own.is_ipv4() && own.is_loopback())
     });
-    // In an address label such as `eth0:1`, the part before the colon is the name of the interface.
+    // In an address label such as `eth0:1`, the part before the colon is the interface name.
     found.map(|(name, _)| name.split(':').next().unwrap_or(name).to_owned())
 }
 

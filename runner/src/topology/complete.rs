@@ -7,8 +7,8 @@ use super::{Device, DeviceClass, Location, Machine, PciPath, SystemRoots, addres
 
 /// Sets the interface, PCI address, line rate and position of every rail that uses a device.
 ///
-/// Values set by the transport are kept, and rails without a device (shared memory) are not changed. `location` is the
-/// location of the memory that the rails transfer; `None` if it is unknown.
+/// Values set by the transport are preserved, and rails without a device (shared memory) are not changed. `location` is
+/// the location of the memory that the rails access; `None` if it is unknown.
 pub fn complete_rail_facts(rails: &mut [RailFacts], location: Option<&Location>, roots: &SystemRoots) {
     let machine = match location {
         Some(Location::Gpu(_)) => Machine::read(roots),
@@ -42,7 +42,7 @@ pub fn complete_rail_facts(rails: &mut [RailFacts], location: Option<&Location>,
 }
 
 /// Device of a rail: the interface in its facts, otherwise the RDMA device or interface after which its domain is named
-/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has the address of the rail.
+/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has the rail's address.
 fn find_device(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
     let named = |name: &str| Device::named(name, roots);
     if let Some(interface) = &rail.interface {

@@ -1,9 +1,9 @@
-//! Byte counters of interfaces and RDMA ports. [`Reading::take`] reads `/proc` and sysfs; computing differences
+//! Byte counters of interfaces and RDMA ports. [`CounterReading::take`] reads `/proc` and sysfs; computing differences
 //! performs no I/O.
 //!
 //! Readings are taken outside the measured window, before and after it. The kernel refreshes the hardware counters of
-//! RDMA devices at most once per interval, so a reading is certain to include all earlier traffic only after a wait of
-//! [`refresh_interval`].
+//! RDMA devices at most once per interval, so a reading is guaranteed to include all earlier traffic only if it is
+//! taken after waiting for [`refresh_interval`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl TrafficBytes {
 }
 
 impl CounterReading {
-    /// Reads the counters of the interfaces of `rails`. Reads each interface only once, even if several rails use it.
+    /// Reads the interface counters of `rails`. Reads each interface only once, even when several rails use it.
     pub fn take(rails: &[RailFacts], roots: &SystemRoots) -> Self {
         let started = Instant::now();
         let mut interfaces = BTreeMap::new();
@@ -83,12 +83,12 @@ impl CounterReading {
 const DEFAULT_LIFESPAN_MILLIS: u64 = 10;
 const MAX_LIFESPAN_MILLIS: u64 = 10_000;
 
-/// Maximum time by which the kernel exceeds the interval. The kernel rounds the interval up to whole timer ticks and
+/// Maximum delay of a refresh after the end of the interval. The kernel rounds the interval up to whole timer ticks and
 /// waits one additional tick. A tick is at most 10 ms long.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// Time to wait before the counters of `rails` are read, so that the reading includes all traffic that preceded the
-/// wait.
+/// Returns the time to wait before reading the counters of `rails`, so that the reading includes all traffic that
+/// preceded the wait.
 ///
 /// Zero if the kernel caches none of the counters.
 pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
@@ -273,7 +273,7 @@ fn read_number(path: &Path) -> Option<u64> {
     read_text(path)?.parse().ok()
 }
 
-/// Parses the line of an interface in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
+/// Parses an interface's line in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
 fn parse_interface_line(text: &str, name: &str) -> Option<TrafficBytes> {
     let columns = text
         .lines()

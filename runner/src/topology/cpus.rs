@@ -33,7 +33,7 @@ mod tests {
     use super::super::fixture::machines::{machine, node_cpus};
     use super::*;
 
-    /// First CPUs for rails that use `nics` of a p4d.24xlarge, if all of its CPUs are allowed.
+    /// Returns the first `count` CPUs for rails that use `nics` on a p4d.24xlarge if all of its CPUs are allowed.
     fn first_cpus(nics: &[&str], count: usize) -> Vec<u32> {
         let machine = machine("p4d.24xlarge");
         let find = |name: &&str| machine.devices.iter().find(|device| device.name == *name);

@@ -10,7 +10,7 @@ use super::{PciPath, SystemRoots, rate, read_numa_node, read_text};
 pub enum DeviceClass {
     /// A network interface (`/sys/class/net`).
     Interface,
-    /// An RDMA device (`/sys/class/infiniband`). Only its port 1 is used.
+    /// An RDMA device (`/sys/class/infiniband`). Only port 1 is used.
     Rdma,
 }
 
@@ -43,7 +43,7 @@ impl DeviceClass {
 impl Device {
     /// Finds the device with this name; `None` if it does not exist.
     pub fn find(class: DeviceClass, name: &str, roots: &SystemRoots) -> Option<Self> {
-        // A name must be a single path component; anything else could escape the directory of the class.
+        // A name must be a single path component; anything else could escape the class directory.
         if name.is_empty() || name.starts_with('.') || name.contains('/') {
             return None;
         }
@@ -66,7 +66,7 @@ impl Device {
                 DeviceClass::Interface => read_text(&directory.join("speed"))
                     .as_deref()
                     .and_then(rate::parse_interface_speed),
-                // A software device has no hardware below it, and reports a rate that does not limit it.
+                // A software device has no hardware below it, and the rate that it reports does not limit it.
                 DeviceClass::Rdma if hardware.is_none() => None,
                 DeviceClass::Rdma => read_text(&directory.join("ports/1/rate"))
                     .as_deref()

@@ -39,11 +39,14 @@ fn compare_nodes(memory: Option<u32>, nic: Option<u32>) -> Locality {
     }
 }
 
-/// Describes the first rail that does not meet `align`, and the remedy; `None` if all rails meet it.
+/// Describes the first rail that does not meet `align`, and how to fix it; `None` if all rails meet it.
 ///
 /// A rail without a PCI device, or with a device in an unknown position, meets only `Alignment::None`.
 pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String> {
-    let (number, rail) = rails.iter().enumerate().find(|(_, rail)| !meets(rail, align))?;
+    let (number, rail) = rails
+        .iter()
+        .enumerate()
+        .find(|(_, rail)| !meets_alignment(rail, align))?;
     let nic = rail.interface.as_deref().unwrap_or(&rail.domain);
     let memory = match &rail.gpu {
         Some(gpu) => format!("GPU {gpu}"),
@@ -71,7 +74,7 @@ pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String
     ))
 }
 
-fn meets(rail: &RailFacts, align: Alignment) -> bool {
+fn meets_alignment(rail: &RailFacts, align: Alignment) -> bool {
     match align {
         Alignment::None => true,
         Alignment::NumaNode => matches!(rail.locality, Some(Locality::PciRoot | Locality::NumaNode)),
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn different_nodes_prevail_over_a_common_root_complex() {
+    fn different_numa_nodes_override_a_common_root_complex() {
         let path = |path: &str| PciPath::from_directory(std::path::Path::new(path)).unwrap();
         let machine = Machine {
             gpus: vec![Gpu {
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_rail_and_the_remedy() {
+    fn names_the_rail_and_the_fix() {
         let rails = [
             rail(Some("0000:53:00.0"), Some(Locality::PciRoot)),
             rail(Some("0000:53:00.0"), Some(Locality::Remote)),

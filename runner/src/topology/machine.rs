@@ -13,7 +13,7 @@ const DISPLAY_CONTROLLER: &str = "0x03";
 /// The GPUs and RDMA devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The GPUs, in ascending order of their PCI addresses.
+    /// GPUs, in ascending PCI address order.
     pub gpus: Vec<Gpu>,
     /// The RDMA devices.
     pub devices: Vec<Device>,
@@ -29,13 +29,13 @@ pub struct Gpu {
 }
 
 impl Machine {
-    /// The GPU at the PCI address `address`.
+    /// Returns the GPU at PCI address `address`.
     pub fn gpu(&self, address: &str) -> Option<&Gpu> {
         self.gpus.iter().find(|gpu| gpu.pci.address() == address)
     }
 
-    /// Reads the devices of this machine. In a container, sysfs lists all of them, even those that the container cannot
-    /// open.
+    /// Reads the devices of this machine. In a container, sysfs still lists all of them, including those that the
+    /// container cannot open.
     pub fn read(roots: &SystemRoots) -> Self {
         let entries = fs::read_dir(roots.sys.join("bus/pci/devices"));
         let mut gpus: Vec<Gpu> = entries
@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// The PCI device at `link` if it is a GPU.
+/// Returns the PCI device at `link` if it is a GPU.
 fn gpu(link: &Path) -> Option<Gpu> {
     let has =
         |file: &str, prefix: &str| read_text(&link.join(file)).is_some_and(|text| text.starts_with(prefix));

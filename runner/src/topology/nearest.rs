@@ -1,15 +1,15 @@
 //! Order in which the RDMA devices of a machine are used for transfers to and from memory at a given location. Performs
 //! no I/O.
 //!
-//! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and
-//! among these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, either because they
-//! are behind one switch or because a virtual machine does not expose its switches. The devices are then divided among
-//! these GPUs in the order of the PCI addresses, and each GPU starts with its own share. GPUs that are used
-//! concurrently therefore start with different devices if there are enough devices.
+//! For GPU memory, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and among
+//! these, those on the GPU's NUMA node. Several GPUs may be equally near to the same devices, either because they are
+//! behind one switch or because a virtual machine does not expose its switches. The devices are then divided among
+//! these GPUs in PCI address order, and each GPU starts with its own share. GPUs that are used concurrently therefore
+//! start with different devices if there are enough devices.
 
 use super::{Device, Gpu, Machine, PciPath};
 
-/// Location of memory.
+/// Memory location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// Memory of the GPU at this PCI address, such as `0000:53:00.0`.
@@ -18,10 +18,10 @@ pub enum Location {
     NumaNode(u32),
 }
 
-/// The devices of `machine` that use one of the kernel drivers in `drivers` (such as `efa`), nearest to `location`
-/// first.
+/// Returns the devices of `machine` that use one of the kernel drivers in `drivers` (such as `efa`), starting with
+/// those nearest to `location`.
 ///
-/// Devices that are equally near are in the order of their PCI addresses. Devices without a PCI path come last.
+/// Equally near devices are ordered by PCI address. Devices without a PCI path come last.
 pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) -> Vec<&'a Device> {
     let mut devices: Vec<&Device> = machine
         .devices

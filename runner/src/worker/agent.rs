@@ -1,8 +1,8 @@
-//! Executes the coordinator's commands with the instruments of one worker. Starts and kills processes.
+//! Executes the coordinator's commands with one worker's instruments. Starts and kills processes.
 //!
-//! The agent executes one command at a time. Signals, the loss of the coordinator and the exit of an instrument are
-//! handled immediately, because all of them arrive as a [`WorkerEvent`] on the same channel as the commands. Every wait
-//! has a timeout.
+//! The agent executes one command at a time. Signals, a lost coordinator connection and instrument exits are handled
+//! immediately, because all of them arrive as a [`WorkerEvent`] on the same channel as the commands. Every wait has a
+//! timeout.
 
 mod case;
 mod round;
@@ -26,7 +26,7 @@ use crate::worker_event::WorkerEvent;
 /// Capacity of the event channel; senders block when it is full.
 pub const EVENT_CAPACITY: usize = 256;
 
-/// Reason why a worker leaves the attempt.
+/// Reason for leaving the attempt.
 #[derive(Debug)]
 pub enum Departure {
     /// The coordinator ended the attempt.
@@ -48,19 +48,20 @@ pub struct Agent<'a> {
     backlog: VecDeque<Command>,
     next_heartbeat: Instant,
     next_serial: u64,
-    /// Running instruments, by index of the process.
+    /// Running instruments, by process index.
     instruments: BTreeMap<u32, Instrument>,
-    /// Replies of running instruments that arrived while the agent was waiting for another instrument, by serial number.
+    /// Replies from running instruments that arrived while the agent was waiting for another instrument, by serial
+    /// number.
     early_replies: BTreeMap<u64, Reply>,
-    /// Failures of instruments that stopped in this round, by index of the process.
+    /// Failures of instruments that stopped in this round, by process index.
     broken: BTreeMap<u32, CaseFailure>,
-    /// Failures of posts in this round, by index of the arm. Later cases of the arm cannot use its endpoints.
+    /// Post failures in this round, by arm index. Later cases of the arm cannot use its endpoints.
     broken_arms: BTreeMap<u32, CaseFailure>,
     not_connected: Vec<NotConnected>,
-    /// Facts of the arms that were connected to a peer, by index of the arm.
+    /// Facts of the arms that were connected to a peer, by arm index.
     connected: BTreeMap<u32, FabricFacts>,
     prepared: Option<CaseOrder>,
-    /// Number of the current round.
+    /// Current round number.
     round: u32,
 }
 
@@ -95,12 +96,12 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Executes commands until the attempt ends. When this function returns, no instrument is running.
+    /// Executes commands until the attempt ends. When this function returns, no instruments are running.
     pub fn run(mut self) -> Departure {
         loop {
             if let Err(departure) = self.execute_command() {
                 if let Departure::Failed(failure) = &departure {
-                    // The send fails if the connection to the coordinator is lost.
+                    // Sending fails if the connection to the coordinator is lost.
                     let _ = self.coordinator.send(&Report::Leaving(failure.clone()));
                 }
                 return departure;
@@ -123,7 +124,7 @@ impl<'a> Agent<'a> {
             }
             Command::Probe(peer_case) => self.probe(peer_case),
             Command::Prepare(order) => self.prepare(order),
-            Command::Go => self.go(),
+            Command::Go => self.run_prepared_case(),
             // The case has already ended on this worker.
             Command::Flows(_) => Ok(()),
             Command::CloseRound => self.close_round(),
@@ -146,7 +147,7 @@ impl<'a> Agent<'a> {
     }
 
     /// Address at which other workers reach this one: the local address of its connection to the coordinator. Other
-    /// workers reach the coordinator at the address of the rendezvous.
+    /// workers reach the coordinator at the rendezvous address.
     fn host(&self) -> String {
         let own = self.coordinator.local_address();
         own.map_or_else(

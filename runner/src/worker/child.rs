@@ -36,27 +36,27 @@ pub struct Instrument {
     child: Child,
     socket: UnixStream,
     tail: Option<Tail>,
-    /// Whether the process group has been killed. After that, its ID may be reused.
+    /// Whether the process group has been killed. Once it has, its ID may be reused.
     killed: bool,
     /// This field is declared last, so that the directory is removed after the process has exited.
     _directory: WorkingDirectory,
 }
 
-/// Exit of an instrument.
+/// Exit status and output of an instrument.
 #[derive(Debug)]
 pub struct InstrumentExit {
     /// Whether the process exited on its own with status 0.
     pub success: bool,
-    /// Description of the exit, such as `exited with status 1` or `was killed by signal 11`.
+    /// Description of the exit status, such as `exited with status 1` or `was killed by signal 11`.
     pub status: String,
-    /// Last part of the output.
+    /// End of the output.
     pub output: String,
 }
 
 impl Instrument {
     /// Starts this binary as an instrument, with the environment of `process` and in an empty working directory. Its
-    /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches in this directory. A
-    /// configuration file that UCX finds there is part of the recorded configuration.
+    /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches there. If UCX finds a
+    /// configuration file there, the file is part of the recorded configuration.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be created, or the process or a thread cannot be started.
@@ -137,7 +137,7 @@ impl Instrument {
             let _ = kill_process_group(group, Signal::KILL);
         }
         // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not
-        // exit even if it is killed. An error is ignored, because nothing more can be done.
+        // exit even when it is killed. An error is ignored, because nothing more can be done.
         let _ = process::wait_until(&mut self.child, Instant::now() + EXIT_TIMEOUT);
         shared_memory::remove_endpoints(self.child.id());
     }

@@ -69,7 +69,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     pub(crate) fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
         let started_at = facts::now_rfc3339();
         let stream = RecordWriter::new(out);
-        // For each worker, the channel has the capacity of a command channel, so that the coordinator and a worker
+        // For each worker, the channel has as much capacity as a command channel, so that the coordinator and a worker
         // cannot deadlock while each sends to the other.
         let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
         let notify = sender.clone();

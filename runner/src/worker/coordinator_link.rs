@@ -19,7 +19,7 @@ pub enum CoordinatorLink {
     Local(SyncSender<GangEvent>),
 }
 
-/// Reason why a report cannot be delivered.
+/// Failure to deliver a report.
 #[derive(Debug, Snafu)]
 pub enum ReportError {
     /// The connection failed.

@@ -1,9 +1,9 @@
 //! Environment variables of the instrument processes, padded to the same size. Performs no I/O.
 //!
-//! The kernel places the environment at the start of the stack, so its size determines the alignment of the stack,
-//! which can change the speed of a program by several percent (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing Wrong
-//! Data Without Doing Anything Obviously Wrong!, ASPLOS 2009). Without padding, arms with different variables would
-//! also differ in the alignment of their stacks.
+//! The kernel places the environment at the start of the stack, so its size determines the stack alignment, which can
+//! change a program's speed by several percent (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing Wrong Data Without
+//! Doing Anything Obviously Wrong!, ASPLOS 2009). Without padding, arms with different variables would also have
+//! different stack alignments.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use crate::transport::environment::required_environment;
 /// Environments are padded to a multiple of this size, in bytes. If the images of two legs define slightly different
 /// environments, the padded environments then usually have the same size.
 const STEP: usize = 4096;
-/// Variable with the directories in which the dynamic loader searches first, separated by colons.
+/// Variable that contains the colon-separated directories that the dynamic loader searches first.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// Values of environment variables, by name.

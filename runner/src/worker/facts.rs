@@ -26,7 +26,7 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     let allowed = || cpu::parse_list(&environment.cpus_allowed);
     let mut cpus = bound.filter(|cpus| !cpus.is_empty()).unwrap_or_else(allowed);
     if let Some(node) = assignment.devices.numa_node {
-        let on_node = cpu::of_numa_node(&roots.sys, node);
+        let on_node = cpu::cpus_of_numa_node(&roots.sys, node);
         cpus.retain(|cpu| on_node.contains(cpu));
     }
     WorkerHello {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_divide_cpus_that_are_too_few_or_unequal() {
+    fn does_not_divide_cpu_sets_that_are_too_small_or_differ() {
         assert_eq!(
             assign(&[worker("a", &[0]), worker("a", &[0])]),
             [(vec![0], 2), (vec![0], 2)]

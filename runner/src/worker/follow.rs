@@ -9,7 +9,7 @@ use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
 use crate::worker_event::WorkerEvent;
 
-/// Forwards the commands from the coordinator, and the loss of the connection, to `events`.
+/// Forwards the coordinator's commands to `events`, and reports a lost connection there.
 ///
 /// # Errors
 /// Returns an error if the thread cannot be started.
@@ -31,7 +31,7 @@ pub fn follow_coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEve
         .map(drop)
 }
 
-/// Forwards the reports from a worker, and the loss of the connection, to `events`.
+/// Forwards a worker's reports to `events`, and reports a lost connection there.
 ///
 /// # Errors
 /// Returns an error if the thread cannot be started.

@@ -6,8 +6,8 @@ use std::path::Path;
 /// Directory in which the provider creates its endpoints.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Removes the endpoints of `process`, which has exited. Otherwise, the 16 MiB of shared memory of each endpoint would
-/// never be freed. Like the provider, this function assumes that no other program uses these names.
+/// Removes the endpoints of `process`, which has exited. Otherwise, each endpoint's 16 MiB of shared memory would never
+/// be freed. Like the provider, this function assumes that no other program uses these names.
 pub(super) fn remove_endpoints(process: u32) {
     remove_from(Path::new(SHARED_MEMORY), process);
 }

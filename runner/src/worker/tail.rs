@@ -1,4 +1,4 @@
-//! Stores the last bytes of the output of a child process. One thread per stream reads until the stream ends.
+//! Stores the last bytes of a child process's output. One thread per stream reads until the stream ends.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -61,7 +61,7 @@ impl Tail {
     }
 
     /// Returns the last output of the process, which must have exited. If earlier output was omitted, the first line
-    /// states its size. The result is empty if the process printed nothing.
+    /// shows its size. The result is empty if the process printed nothing.
     pub fn finish(mut self) -> String {
         // No message is ever sent: the channel closes when the last reader thread drops its sender.
         self.sender = None;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// Directory that is empty when an instrument starts in it. UCX reads `ucx.conf` from the working directory, so this
 /// directory must not be the one in which the user started the runner.
 ///
-/// When this value is dropped, the directory is removed unless the libraries of the instrument have written files to
-/// it, such as logs with a relative path. In that case, the directory and the files are kept.
+/// When this value is dropped, the directory is removed unless the instrument's libraries have written files to it,
+/// such as logs with a relative path. In that case, the directory and the files are left in place.
 #[derive(Debug)]
 pub(super) struct WorkingDirectory(PathBuf);
 
 impl WorkingDirectory {
-    /// Creates the directory in the directory for temporary files.
+    /// Creates the directory in the system's temporary directory.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be created.
@@ -34,7 +34,7 @@ impl Drop for WorkingDirectory {
             tracing::warn!(
                 directory = %self.0.display(),
                 %error,
-                "the working directory of an instrument is not removed"
+                "an instrument's working directory was not removed"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! A small leg with two workers, which are processes of the runner binary.
+//! A small leg whose two workers are runner processes.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -50,8 +50,8 @@ pub fn scenario(workload: Workload) -> ScenarioAssignment {
 }
 
 impl<T: Transport> Pair<T> {
-    /// Opens and connects two workers for `scenarios`. A transport that uses the network uses 127.0.0.1. `library` is
-    /// the directory of the library; if it is `None`, the system's library is used.
+    /// Opens and connects two workers for `scenarios`. Network transports use 127.0.0.1. `library` is the library
+    /// directory; if it is `None`, the system's library is used.
     pub fn new(
         arm: ArmAssignment,
         scenarios: Vec<ScenarioAssignment>,
@@ -112,7 +112,7 @@ impl<T: Transport> Pair<T> {
         }
     }
 
-    /// Measures a case and returns the report of the initiator.
+    /// Measures a case and returns the initiator's report.
     pub fn measure(&mut self, scenario: &ScenarioAssignment, size_bytes: u64) -> SideReport {
         match self.run(scenario, size_bytes, Pass::Measure).0 {
             SideOutcome::Measured(side) => *side,

@@ -111,7 +111,7 @@ fn open_resources() -> (usize, BTreeSet<String>) {
 /// Opens, uses and closes a pair of transports several times.
 ///
 /// # Panics
-/// If a post allocates, or closed transports leave a file descriptor or a file in `/dev/shm` behind.
+/// Panics if a post allocates, or closed transports leave a file descriptor or a file in `/dev/shm` behind.
 pub fn check<T: Transport>(config: &OpenConfig) {
     let spec = &config.spec;
     let mut before = None;

@@ -45,7 +45,7 @@ impl Namespaces {
         &self.sides[side]
     }
 
-    /// The command that starts the runner in the namespace of `side`.
+    /// Returns a command that starts the runner in the namespace of `side`.
     pub fn runner(&self, side: usize) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.name(side)]);
@@ -63,7 +63,7 @@ impl Namespaces {
         format!("rail{rail}")
     }
 
-    /// Address of the rendezvous in the namespace of `side`.
+    /// Rendezvous address in the namespace of `side`.
     pub fn rendezvous_address(&self, side: usize) -> String {
         self.rail_address(side, self.rails)
     }
@@ -102,7 +102,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for side in &self.sides {
-            // The status is ignored, because the creation of the namespace may have failed.
+            // The status is ignored, because creating the namespace may have failed.
             let _ = Command::new("ip").args(["netns", "delete", side]).status();
         }
     }
@@ -114,7 +114,7 @@ fn unique_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Waits until the kernel reports the interface as running, which it does up to a second after both ends are up. UCX
+/// Waits until the kernel reports the interface as running, which may take up to a second after both ends are up. UCX
 /// ignores interfaces that are not running.
 fn wait_until_up(namespace: &str, interface: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -95,8 +95,8 @@ fn completes_with_two_workers_over_loopback() {
     assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
 }
 
-/// All arms, pairs and rounds use the same number of operations: the number that the fastest pilot case needs to fill
-/// the window.
+/// All arms, pairs and rounds use the same operation count, which is the count that the fastest pilot case needs to
+/// fill the window.
 #[test]
 fn pilot_determines_the_operation_count_of_all_cases() {
     let mut assignment = assignment(3, loopback(), 2);
@@ -106,8 +106,8 @@ fn pilot_determines_the_operation_count_of_all_cases() {
             min_window_nanos: 5_000_000,
         });
     }
-    // Only the first scenario has a pilot here. For the second scenario, the assignment contains the number of
-    // operations that the pilot of an earlier attempt determined.
+    // Only the first scenario has a pilot here. For the second scenario, the assignment contains the operation count
+    // that an earlier attempt's pilot determined.
     assignment.rounds[0].blocks.truncate(1);
     assignment.rounds[0].blocks[0].pass = Pass::Pilot;
     assignment.operation_counts = vec![OperationCount {
@@ -197,7 +197,7 @@ fn runs_arms_with_different_environments_in_separate_processes() {
     }
 }
 
-/// The output of a library is not copied to the stream. Instead, a warning contains its last lines.
+/// Library output is not copied to the stream. Instead, a warning contains its last lines.
 #[test]
 fn records_library_output_as_warnings() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Shm), 1);

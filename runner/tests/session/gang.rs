@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Timeout for each wait in a test.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Name of the assignment file.
+/// Assignment file name.
 const ASSIGNMENT: &str = "assignment.json";
 
 /// Workers of one attempt.
@@ -98,7 +98,7 @@ impl Gang {
         panic!("the stream ended: {:?}", self.records.read.last());
     }
 
-    /// Waits until the worker with rank `rank` has started an instrument, and returns the process ID of the instrument.
+    /// Waits until the worker with rank `rank` has started an instrument, and returns the instrument's process ID.
     pub fn instrument(&mut self, rank: u32) -> Pid {
         let worker = self.pid(rank);
         let children = format!("/proc/{0}/task", worker.as_raw_nonzero());
@@ -116,7 +116,7 @@ impl Gang {
         instrument
     }
 
-    /// Process ID of a worker.
+    /// Returns a worker's process ID.
     pub fn pid(&self, rank: u32) -> Pid {
         let child = self.workers[rank as usize].as_ref().unwrap();
         Pid::from_child(child)
@@ -194,7 +194,7 @@ impl Records {
     }
 }
 
-/// Finished attempt.
+/// Records and worker exits of a finished attempt.
 pub struct FinishedAttempt {
     pub records: Vec<Record>,
     pub ended: Vec<(u32, WorkerExit)>,

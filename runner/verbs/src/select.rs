@@ -12,7 +12,7 @@ pub struct WithVerbs;
 impl TransportSelector for WithVerbs {
     fn select(&self, arm: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError> {
         match spec {
-            TransportSpec::Verbs(_) => Ok(TransportFunctions::of::<Verbs>()),
+            TransportSpec::Verbs(_) => Ok(TransportFunctions::for_transport::<Verbs>()),
             other => BuiltInTransports.select(arm, other),
         }
     }

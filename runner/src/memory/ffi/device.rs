@@ -14,13 +14,13 @@ const GPU_PAGE_BYTES: usize = 64 * 1024;
 /// A failed call to the driver.
 #[derive(Debug)]
 pub(crate) struct DriverFailure {
-    /// Name of the driver's function.
+    /// Name of the driver function.
     pub(crate) call: &'static str,
     /// Error returned by the driver.
     pub(crate) error: DriverError,
 }
 
-/// Adds the name of the call to a driver error.
+/// Adds the call name to a driver error.
 fn name_call<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DriverFailure> {
     result.map_err(|error| DriverFailure { call, error })
 }
@@ -54,7 +54,7 @@ struct PrimaryContext {
 // SAFETY: The driver allows any thread to use a context and its allocations after making the context current, which
 // every function in this module does first. The driver synchronizes concurrent calls.
 unsafe impl Send for PrimaryContext {}
-// SAFETY: The argument for `Send` also covers concurrent use.
+// SAFETY: The reasoning for `Send` also covers concurrent use.
 unsafe impl Sync for PrimaryContext {}
 
 impl PrimaryContext {
@@ -130,17 +130,17 @@ impl DeviceMemory {
         std::ptr::without_provenance_mut(self.start as usize)
     }
 
-    /// PCI address of the GPU, in lowercase.
+    /// The GPU's PCI address, in lowercase.
     pub(crate) fn pci(&self) -> &str {
         &self.pci
     }
 
-    /// CUDA device number of the GPU.
+    /// The GPU's CUDA device number.
     pub(crate) fn ordinal(&self) -> i32 {
         self.ordinal
     }
 
-    /// Makes the context of the memory current on the calling thread.
+    /// Makes the memory's context current on the calling thread.
     pub(crate) fn make_current(&self) -> Result<(), DriverFailure> {
         self.context.make_current()
     }
@@ -200,8 +200,8 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.context.make_current().is_ok() {
             // SAFETY: This value owns the allocation and frees it exactly once. Every registration holds a reference to
-            // the memory, so no NIC can access the memory any longer. An error means that the process is exiting and
-            // the driver has already freed the allocation.
+            // the memory, so no NIC can still access the memory. An error means that the process is exiting and the
+            // driver has already freed the allocation.
             let _ignored = unsafe { result::free_sync(self.allocation) };
         }
     }

@@ -20,16 +20,17 @@ pub(crate) struct LibraryMemory {
 }
 
 // SAFETY: The memory belongs to the process, not to a thread, and the owner may be used and dropped by any thread.
-// `LibraryMemory` returns no references to bytes, only `Span`, whose documentation states the effect of a race on copies.
+// `LibraryMemory` returns no references to bytes, only `Span`, whose documentation describes the effect of a race on
+// copies.
 unsafe impl Send for LibraryMemory {}
-// SAFETY: As for `Send`, and no method modifies the struct.
+// SAFETY: The reasoning for `Send` applies, and no method modifies the struct.
 unsafe impl Sync for LibraryMemory {}
 
 impl LibraryMemory {
     /// # Safety
     ///
-    /// Until `owner` is dropped, the `length` bytes at `address` must be mapped, readable and writable, and no reference
-    /// to them may exist.
+    /// Until `owner` is dropped, the `length` bytes at `address` must be mapped, readable and writable, and no
+    /// reference to them may exist.
     pub(crate) unsafe fn new(address: NonNull<u8>, length: usize, owner: Arc<dyn Send + Sync>) -> Self {
         Self {
             address,
@@ -54,9 +55,10 @@ impl LibraryMemory {
         start..start + self.length as u64
     }
 
-    /// Span of `length` bytes at `offset`; `None` if the memory is too short.
+    /// Returns a span of `length` bytes at `offset`; `None` if the memory is too short.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
-        // SAFETY: `new` requires that the bytes stay valid until the owner is dropped, and `&self` keeps the owner.
+        // SAFETY: `new` requires that the bytes stay valid until the owner is dropped, and `&self` keeps the owner
+        // alive.
         let whole = unsafe { Span::new(self.address, self.length) };
         whole.part(offset as u64, length as u64)
     }

@@ -1,4 +1,4 @@
-//! Pages mapped by the kernel, and copies to and from these pages. Maps and unmaps pages; performs no other I/O.
+//! Pages mapped by the kernel, and copies to and from these pages. Maps and unmaps pages, but performs no other I/O.
 #![allow(
     unsafe_code,
     reason = "mmap, and memory that other processes and devices write to, have no safe interface"
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Size in bytes of a huge page. No other size is used.
+/// Size of a huge page, in bytes. No other size is used.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Kind of pages to map.
@@ -42,15 +42,16 @@ pub(crate) struct Mapping {
 }
 
 // SAFETY: The mapping belongs to the process, not to a thread, so any thread may use and unmap it. `Mapping` returns no
-// references to plain bytes, only atomics and `Span`, whose documentation states the effect of a race on copies.
+// references to plain bytes, only atomics and `Span`, whose documentation describes the effect of a race on copies.
 unsafe impl Send for Mapping {}
-// SAFETY: As for `Send`, `&Mapping` provides only atomics and copies, and no method modifies the struct.
+// SAFETY: The reasoning for `Send` applies: `&Mapping` provides only atomics and copies, and no method modifies the
+// struct.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps at least `bytes` bytes, rounded up to whole pages.
     ///
-    /// The pages contain zeros or the content of the file, and are not populated yet.
+    /// The pages contain zeros or the file's content, and are not populated yet.
     pub(crate) fn new(pages: &Pages<'_>, bytes: usize) -> io::Result<Self> {
         let page = match pages {
             Pages::Huge => HUGE_PAGE_BYTES,
@@ -75,8 +76,8 @@ impl Mapping {
                 if matches!(pages, Pages::Huge) {
                     flags |= MapFlags::HUGETLB | MapFlags::HUGE_2MB;
                 }
-                // SAFETY: The target range is inside the reserved range, which this function has just mapped and not
-                // shared, so MAP_FIXED replaces no page in use.
+                // SAFETY: The target range is inside the reserved range, which this function has just mapped and has
+                // not shared, so MAP_FIXED replaces no page that is in use.
                 unsafe { mmap_anonymous(target.cast(), length, access, flags) }
             }
             Pages::File(file) => {
@@ -117,7 +118,7 @@ impl Mapping {
                     // SAFETY: `byte` is mapped and readable, and a volatile access makes no assumptions about other
                     // writers.
                     let value = unsafe { byte.read_volatile() };
-                    // SAFETY: As above. Only the creator uses the mapping at this point, so no other write is lost.
+                    // SAFETY: As above. Only the creator uses the mapping at this point, so no other writes are lost.
                     unsafe { byte.write_volatile(value) };
                 }
                 Ok(())
@@ -137,7 +138,7 @@ impl Mapping {
         start..start + self.length as u64
     }
 
-    /// Span of `length` bytes at `offset`; `None` if the mapping is too short.
+    /// Returns a span of `length` bytes at `offset`; `None` if the mapping is too short.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
         // SAFETY: The mapping has `length` readable and writable bytes, and `&self` keeps it mapped.
         let whole = unsafe { Span::new(self.address, self.length) };
@@ -163,7 +164,7 @@ impl Mapping {
             return None;
         }
         let span = self.span(offset, size_of::<AtomicU32>())?;
-        // SAFETY: As in `words`, with an offset that is a multiple of 4.
+        // SAFETY: The reasoning in `words` applies, with an offset that is a multiple of 4.
         Some(unsafe { span.start.cast().as_ref() })
     }
 
@@ -205,8 +206,8 @@ impl ReservedRange {
         let reserved = ManuallyDrop::new(self);
         let end = offset + length;
         for (start, length) in [(0, offset), (end, reserved.length - end)] {
-            // SAFETY: The range is inside the reserved one and outside the bytes that were to be replaced, so it is
-            // still the unchanged reservation. `reserved` is not dropped, so the range is unmapped once.
+            // SAFETY: The range is inside the reserved range and outside the bytes that were to be replaced, so it is
+            // still reserved and unchanged. `reserved` is not dropped, so the range is unmapped once.
             let _unmapped = unsafe { munmap(reserved.start.as_ptr().wrapping_add(start).cast(), length) };
             debug_assert!(_unmapped.is_ok(), "the reserved range cannot be unmapped");
         }
@@ -248,7 +249,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Span of `length` bytes at `offset` in this span; `None` if this span is too short.
+    /// Returns a span of `length` bytes at `offset` in this span; `None` if this span is too short.
     #[inline]
     pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
@@ -283,7 +284,7 @@ impl<'a> Span<'a> {
     /// Copies bytes from this span to `bytes`, up to the shorter length.
     pub(crate) fn read_into(self, bytes: &mut [u8]) {
         let length = self.length.min(bytes.len());
-        // SAFETY: As in `write_from`, with source and destination swapped.
+        // SAFETY: The reasoning in `write_from` applies, with source and destination swapped.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), bytes.as_mut_ptr(), length) }
     }
 

@@ -1,7 +1,8 @@
-// A CUDA driver for the tests of GPU memory on machines without a GPU. It has two devices. Their memory is reserved at the
-// addresses that the caller gets, but only the driver can access it, through a second mapping: code that reads or writes it
-// without the driver crashes, as it would with a GPU. Calls without a current context fail, as those of the real driver do.
-// An exit with allocated memory or retained contexts ends the process with a distinct status.
+// A simulated CUDA driver for GPU memory tests on machines without a GPU. It has two devices. Their memory is reserved
+// at the addresses that the caller gets, but only the driver can access it, through a second mapping: code that reads
+// or writes it without the driver crashes, as it would with a GPU. Calls without a current context fail, as in the real
+// driver. If memory is still allocated or contexts are still retained on exit, the process exits with a distinct
+// status.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -84,7 +85,7 @@ int cuMemFree_v2(uint64_t address) {
     pthread_mutex_unlock(&lock);
     return result;
 }
-// Memory that a NIC accesses must be synchronous before it is used.
+// Memory that a NIC accesses must be made synchronous before it is used.
 static char *accessible(uint64_t address, size_t bytes) {
     struct allocation *found = current ? find(address, bytes) : NULL;
     return found && found->is_synchronous ? found->accessible + (address - (uint64_t)found->visible) : NULL;

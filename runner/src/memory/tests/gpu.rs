@@ -1,6 +1,6 @@
-//! Tests of GPU memory with the simulated CUDA driver in `driver.c`, which is compiled for these tests. They are
-//! ignored by default and run in a separate process, because the dynamic linker reads its search path only when a
-//! process starts.
+//! GPU memory tests with the simulated CUDA driver in `driver.c`, which is compiled for these tests. They are ignored
+//! by default and run in a separate process, because the dynamic linker reads its search path only when a process
+//! starts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +9,10 @@ use crds::record::FailureReason;
 
 use crate::memory::Memory;
 
-/// Number of a device that does not exist in the driver.
+/// Number of a device that the driver does not have.
 const MISSING: u32 = 2;
 
-/// Runs the ignored tests of this module with the driver.
+/// Runs this module's ignored tests with the simulated driver.
 #[test]
 fn gpu_memory_is_accessed_only_through_the_driver() {
     let directory = tempfile::tempdir().unwrap();
@@ -97,7 +97,7 @@ fn every_thread_can_use_the_memory() {
 
 #[test]
 #[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
-fn missing_devices_and_too_little_memory_are_explained() {
+fn errors_explain_missing_devices_and_insufficient_memory() {
     let error = |bytes, gpu| Memory::allocate_on_gpu(gpu, bytes).unwrap_err();
     for (error, text) in [
         (error(4096, MISSING), "device 2: cuDeviceGet failed"),
@@ -108,7 +108,7 @@ fn missing_devices_and_too_little_memory_are_explained() {
     }
 }
 
-/// A thread that only posts transfers makes no copies.
+/// Threads that only post transfers make no copies.
 #[test]
 #[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
 fn the_context_becomes_current_on_a_thread_that_makes_no_copies() {

@@ -10,11 +10,11 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Expected error text for an allocation of `pages` huge pages of 2 MiB; `None` if this process can allocate them.
-pub(super) fn huge_page_obstacle(pages: u64) -> Option<&'static str> {
+/// Expected error text for an allocation of `pages` 2 MiB huge pages; `None` if this process can allocate them.
+pub(super) fn expected_huge_page_error(pages: u64) -> Option<&'static str> {
     let pool = |name| number(&format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{name}"));
     let Some(unused) = pool("free_hugepages") else {
-        return Some("the kernel does not support huge pages of 2 MiB");
+        return Some("the kernel does not support 2 MiB huge pages");
     };
     let count = |name| pool(name).unwrap();
     let free = unused - count("resv_hugepages");
@@ -33,7 +33,7 @@ pub(super) fn huge_page_obstacle(pages: u64) -> Option<&'static str> {
 }
 
 /// Expected error text for an allocation of GPU memory; `None` if this process can allocate it.
-pub(super) fn gpu_obstacle() -> Option<&'static str> {
+pub(super) fn expected_gpu_error() -> Option<&'static str> {
     if !linker_finds("libcuda.so") {
         Some("no CUDA driver (libcuda.so.1)")
     } else if !has_gpu() {

@@ -1,12 +1,12 @@
-//! Shortens the record of a measured case to the line limit. Performs no I/O.
+//! Shortens a measured case's record to the line limit. Performs no I/O.
 //!
-//! The counters of neighboring interfaces are summed, and the precision of histograms is reduced. Values that verdicts
-//! depend on remain exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting
+//! The counters of neighboring interfaces are summed, and the precision of histograms is reduced. Values on which
+//! verdicts depend remain exact: minimum and maximum latency, the percentiles recorded outside the histogram, posting
 //! counters and byte totals.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
-/// One reduction of the record of a measured case.
+/// One reduction of a measured case's record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Sums the counters of neighboring interfaces, so that each side has at most this number of groups.
@@ -17,9 +17,9 @@ pub(super) enum Step {
 
 /// Reductions in the order in which they are applied.
 ///
-/// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of per-rail
-/// counters, 2.4 KB of interfaces, 5 KB of histograms (including those of pings or reads) and 2 KB of other values. Therefore, no
-/// case exceeds the line limit.
+/// After the last reduction, the reports of two sides that post over 64 rails take up at most 5.4 KB of per-rail
+/// counters, 2.4 KB of interfaces, 5 KB of histograms (including those of pings or reads) and 2 KB of other values.
+/// Therefore, no case exceeds the line limit.
 pub(super) const STEPS: [Step; 5] = [
     Step::Interfaces(16),
     Step::Digits(2),
@@ -100,7 +100,7 @@ fn merge_group(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
         rails: group.iter().flat_map(|delta| delta.rails.clone()).collect(),
         tx_bytes: sum(|delta| delta.tx_bytes),
         rx_bytes: sum(|delta| delta.rx_bytes),
-        // The packets of several devices cannot be compared with the counters of a group of interfaces.
+        // Packet counts of several devices cannot be compared with a group's interface counters.
         software: None,
         retransmits: group.iter().map(|delta| delta.retransmits).sum(),
         interval_nanos: group

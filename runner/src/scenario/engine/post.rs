@@ -7,7 +7,7 @@ use super::{Engine, failure};
 use crate::arm_endpoints::tokens::PostOwner;
 use crate::immediate::{Immediate, Message};
 use crate::measure::clock;
-use crate::posting::{Accepted, PlannedPost};
+use crate::posting::{PlannedPost, PostPath};
 use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport, failed_post_reason};
 
@@ -227,8 +227,8 @@ impl<T: Transport> Engine<'_, T> {
                     token,
                 };
                 match self.posting.attempt(&mut thread.transport, post, must_ring) {
-                    Ok(Accepted::Ordinary) => return Ok(()),
-                    Ok(Accepted::Injected) => {
+                    Ok(PostPath::Ordinary) => return Ok(()),
+                    Ok(PostPath::Injected) => {
                         thread.tokens[rail].release(token);
                         // An injected post has no completion. The peer's credit or echo confirms the arrival of the
                         // chunk.

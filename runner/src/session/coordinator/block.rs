@@ -14,8 +14,8 @@ use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
-/// One arm of a block, to be run in one step of the tournament.
-struct Turn<'a> {
+/// An arm to run in one step of the tournament, with its block and round.
+struct ArmTurn<'a> {
     round: &'a RoundAssignment,
     block: &'a BlockAssignment,
     position: usize,
@@ -24,7 +24,7 @@ struct Turn<'a> {
 
 impl<'a, W: Write> Coordinator<'a, W> {
     /// Runs a block. In each step of the tournament, disjoint pairs run the same arm concurrently, so that every pair
-    /// is exposed to the same background load. With the many-to-many pattern, all flows run the same arm concurrently.
+    /// is exposed to the same background load. In the many-to-many pattern, all flows run the same arm concurrently.
     pub(super) fn run_block(
         &mut self,
         round: &RoundAssignment,
@@ -34,7 +34,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         let mut cases = 0;
         for pairs in self.steps.clone() {
             for (position, arm) in block.order.iter().copied().enumerate() {
-                let turn = Turn {
+                let turn = ArmTurn {
                     round,
                     block,
                     position,
@@ -51,7 +51,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
 
     fn run_turn(
         &mut self,
-        turn: &Turn<'_>,
+        turn: &ArmTurn<'_>,
         pairs: &[Pair],
         setup_failures: &SetupFailures,
     ) -> Result<u32, Halt> {
@@ -82,8 +82,8 @@ impl<'a, W: Write> Coordinator<'a, W> {
         Ok(cases)
     }
 
-    /// Returns the pairs that can run: those without a failure or, with the many-to-many pattern, all or none. Adds the
-    /// failures of the other pairs.
+    /// Returns the pairs that can run: those without a failure or, in the many-to-many pattern, all or none. Adds the
+    /// failures of the other pairs to `failures`.
     fn runnable_pairs(&self, pairs: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure>) -> Vec<Pair> {
         if self.assignment.many_to_many.is_some() {
             flows::fail_all(pairs, failures);
@@ -93,7 +93,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Whether the windows of all pairs are open simultaneously.
-    fn is_simultaneous(&self, turn: &Turn<'_>) -> bool {
+    fn is_simultaneous(&self, turn: &ArmTurn<'_>) -> bool {
         self.assignment.many_to_many.is_some() && turn.block.pass == Pass::Measure
     }
 
@@ -105,7 +105,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Prepares both sides of every pair and returns the failures by pair.
-    fn prepare(&mut self, turn: &Turn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
+    fn prepare(&mut self, turn: &ArmTurn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
         self.cases = self.cases.wrapping_add(1);
         let workload = self.workload(turn.block.scenario);
         let measured = workload.map_or(Extent::Iterations(0), |workload| {
@@ -158,7 +158,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Runs the prepared cases of `pairs` concurrently. Returns their results and, if their windows are open
-    /// simultaneously, the time within which all of them were open.
+    /// simultaneously, the duration from opening the windows to closing the last one.
     fn run_cases(
         &mut self,
         pairs: &[Pair],
@@ -183,7 +183,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
                 self.warn(*rank, WarningReason::Evidence, &line)?;
             }
         }
-        // The results of a worker are in the order of its flows, which is also the order of the pairs.
+        // A worker's results are in flow order, which is also the order of the pairs.
         let mut side = |rank: u32| -> (u32, SideOrFailure) {
             let result = match done.get_mut(&rank) {
                 Some(Ok(finished)) => finished.next_result().unwrap_or_else(|| Err(missing_response())),
@@ -220,7 +220,8 @@ impl<'a, W: Write> Coordinator<'a, W> {
         Ok(())
     }
 
-    /// Workload of the scenario with index `scenario`. An assignment with an unknown index is rejected when it is read.
+    /// Workload of the scenario with index `scenario`. Assignments with unknown indexes are rejected when they are
+    /// read.
     fn workload(&self, scenario: u32) -> Option<&'a Workload> {
         let scenario = self.assignment.scenarios.get(scenario as usize);
         scenario.map(|scenario| &scenario.workload)
@@ -228,7 +229,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
 
     fn case_record(
         &self,
-        turn: &Turn<'_>,
+        turn: &ArmTurn<'_>,
         pair: Pair,
         (started_nanos, span_nanos): (u64, Option<u64>),
         result: CaseResult,
@@ -251,7 +252,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 }
 
-/// Failure for a rank without a response. This case cannot occur, because
+/// Failure for a rank without a response. This cannot happen, because
 /// [`Gang::gather`](crate::session::gang::Gang::gather) returns a response or a failure for every rank.
 fn missing_response() -> CaseFailure {
     CaseFailure {
@@ -260,8 +261,8 @@ fn missing_response() -> CaseFailure {
     }
 }
 
-/// Seed for the byte pattern of a case: the same on both sides and in every attempt, and different for every block and
-/// pair. One step of SplitMix64 (Steele, Lea, Flood 2014) decorrelates the seeds of consecutive blocks.
+/// Seed for the byte pattern of a case. It is the same on both sides and in every attempt, but differs between blocks
+/// and between pairs. One step of SplitMix64 (Steele, Lea, Flood 2014) decorrelates the seeds of consecutive blocks.
 fn seed(block: u32, pair: Pair) -> u64 {
     let number = u64::from(block) << 32 | u64::from(pair.initiator) << 16 | u64::from(pair.target);
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

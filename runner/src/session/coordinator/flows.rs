@@ -1,4 +1,4 @@
-//! Opens the windows of all flows of the many-to-many pattern simultaneously, and keeps all flows active until the last
+//! Opens the windows of all flows in the many-to-many pattern simultaneously, and keeps all flows active until the last
 //! window has closed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use crds::record::{CaseFailure, CaseResult, FailureReason};
 use super::Coordinator;
 use crate::rendezvous::message::{Command, FlowCommand, FlowPhase, Report, SideResult};
 use crate::session::Halt;
-use crate::session::gang::Picked;
+use crate::session::gang::PickResult;
 use crate::session::merge::SideOrFailure;
 use crate::session::tournament::Pair;
 
@@ -20,11 +20,11 @@ pub(super) type PairResults = Vec<(Pair, CaseResult)>;
 /// Results of workers, by rank. A failure means that the worker was lost.
 pub(super) type ResultsByRank = BTreeMap<u32, Result<WorkerResults, CaseFailure>>;
 
-/// Results of the flows of one worker.
+/// Results of one worker's flows.
 #[derive(Debug)]
 pub(super) struct WorkerResults {
     results: VecDeque<Result<SideResult, CaseFailure>>,
-    /// Evidence lines of the optimizations.
+    /// Evidence of the optimizations, one line each.
     pub(super) evidence: Vec<String>,
 }
 
@@ -47,9 +47,9 @@ impl WorkerResults {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Controls the running flows of the workers in `ranks`. Returns the time from the command that opened the windows to
-    /// the report that the last one had closed, in nanoseconds; `None` if a flow failed, in which case all of them are
-    /// abandoned. Results that arrive before then are added to `done`.
+    /// Controls the running flows of the workers in `ranks`. Returns the time in nanoseconds from the command that
+    /// opened the windows to the report that the last one had closed. If a flow fails, all flows are abandoned, and
+    /// `None` is returned. Results that arrive in the meantime are added to `done`.
     pub(super) fn control_flows(
         &mut self,
         ranks: &[u32],
@@ -104,16 +104,16 @@ impl<W: Write> Coordinator<'_, W> {
         let pick = |rank, report| match report {
             Report::Reached(FlowPhase::Failed) => {
                 failed = true;
-                Picked::Stop
+                PickResult::Stop
             }
-            Report::Reached(reached) if reached >= phase => Picked::Response(()),
+            Report::Reached(reached) if reached >= phase => PickResult::Response(()),
             // A worker finishes before this phase only if it failed.
             Report::Done { results, evidence } => {
                 done.insert(rank, Ok(WorkerResults::new(results, evidence)));
                 failed = true;
-                Picked::Stop
+                PickResult::Stop
             }
-            _ => Picked::Ignored,
+            _ => PickResult::Ignored,
         };
         let reached = self.gang.gather_until(ranks, task, timeout, pick)?;
         Ok(!failed && reached.values().all(Result::is_ok))
@@ -125,10 +125,10 @@ pub(super) fn fail_all(flows: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure
     let first = failures
         .iter()
         .next()
-        .map(|(flow, failure)| consequence(*flow, failure));
-    if let Some(consequence) = first {
+        .map(|(flow, failure)| dependent_failure(*flow, failure));
+    if let Some(dependent_failure) = first {
         for flow in flows {
-            failures.entry(*flow).or_insert_with(|| consequence.clone());
+            failures.entry(*flow).or_insert_with(|| dependent_failure.clone());
         }
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn fail_all(flows: &[Pair], failures: &mut BTreeMap<Pair, CaseFailure
 pub(super) fn name_cause(results: &mut [(Pair, CaseResult)]) {
     let cause = results.iter().find_map(|(flow, result)| match result {
         CaseResult::Failed(failure) if failure.reason != FailureReason::Interrupted => {
-            Some(consequence(*flow, failure))
+            Some(dependent_failure(*flow, failure))
         }
         _ => None,
     });
@@ -151,8 +151,8 @@ pub(super) fn name_cause(results: &mut [(Pair, CaseResult)]) {
     }
 }
 
-/// Failure of the flows that cannot be measured because `flow` failed.
-fn consequence(flow: Pair, failure: &CaseFailure) -> CaseFailure {
+/// Failure recorded for the flows that cannot be measured because `flow` failed.
+fn dependent_failure(flow: Pair, failure: &CaseFailure) -> CaseFailure {
     CaseFailure {
         reason: failure.reason,
         message: format!(

@@ -15,7 +15,7 @@ use crate::session::Halt;
 use crate::session::endpoints::Change;
 use crate::session::setup_failures::SetupFailures;
 
-/// Reports of the instruments of one worker when they stopped.
+/// Reports that one worker's instruments sent when they stopped.
 struct InstrumentReports {
     cold: Vec<ColdRecord>,
     protocols: Vec<ProtocolsRecord>,
@@ -58,7 +58,7 @@ impl<W: Write> Coordinator<'_, W> {
                 }
             }
         }
-        // The facts are recorded after connecting, because some libraries choose their lanes only then.
+        // The facts are recorded after connecting, because some libraries do not choose their lanes until they connect.
         facts.extend(self.connect(&offers, &mut setup_failures)?);
         for (arm_rank, fabric) in facts {
             self.record_endpoints(round.round, arm_rank, Some(fabric), None)?;
@@ -160,7 +160,7 @@ impl<W: Write> Coordinator<'_, W> {
         self.open(index, round)
     }
 
-    /// Stops the instruments of the round, and writes the setup costs and the protocols of its arms.
+    /// Stops the instruments of the round, and writes its arms' setup costs and protocols.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
         for (rank, stopped) in self.stop_instruments()? {
             let Ok(InstrumentReports { cold, protocols }) = stopped else {

@@ -17,7 +17,7 @@ fn rail(interface: Option<&str>, line: Option<u64>) -> RailFacts {
     }
 }
 
-/// Difference between a reading with the files of `first` and a later reading with the files of `second`.
+/// Returns the difference between a reading of the files in `first` and a later reading of the files in `second`.
 fn counter_difference(
     rails: &[RailFacts],
     first: &[(&str, &str)],
@@ -76,7 +76,7 @@ fn falls_back_to_sysfs_without_proc() {
 }
 
 #[test]
-fn takes_the_larger_of_wire_and_operation_counters_of_efa() {
+fn uses_the_larger_of_the_efa_wire_and_operation_counters() {
     let at = |name: &str| format!("sys/class/infiniband/rdmap0s6/ports/1/hw_counters/{name}");
     let files = |values: [(&str, &'static str); 9]| values.map(|(name, value)| (at(name), value));
     let names = [
@@ -192,7 +192,7 @@ fn counts_traffic_over_the_loopback_interface() {
     assert!(deltas[0].interval_nanos > 0);
 }
 
-/// Files of a soft-RoCE device on the interface veth0 that has sent and received `packets`.
+/// Files of a soft-RoCE device on interface `veth0`. `packets` contains its numbers of sent and received packets.
 fn soft_roce(packets: (u64, u64)) -> Vec<(String, String)> {
     let counter = |name: &str| format!("sys/class/infiniband/rxe0/ports/1/hw_counters/{name}");
     vec![

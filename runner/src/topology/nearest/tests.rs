@@ -1,4 +1,4 @@
-//! Tests the order of the devices on the machines in `fixtures/`.
+//! Tests the device order on the machines in `fixtures/`.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
 }
 
 /// Devices of every GPU in every fixture, with their positions, one line per GPU. Each GPU is listed with an equal
-/// share of the devices, but with at least one device.
-fn pairs() -> String {
+/// share of the devices, but at least one.
+fn gpu_device_lines() -> String {
     let mut lines = Vec::new();
     for (name, _) in FIXTURES {
         let machine = machine(name);
@@ -54,7 +54,7 @@ fn pairs() -> String {
 fn every_gpu_of_every_fixture_uses_the_expected_devices() {
     let expected = include_str!("../fixtures/expected-pairs.txt");
     assert_eq!(
-        pairs(),
+        gpu_device_lines(),
         expected,
         "if the change is intended, replace fixtures/expected-pairs.txt"
     );
@@ -113,7 +113,7 @@ fn devices_without_a_pci_path_are_sorted_by_name() {
     }
 }
 
-/// Fixtures with GPUs, each with the driver of its RDMA devices.
+/// Fixtures with GPUs, and the driver of each fixture's RDMA devices.
 fn machines_with_gpus() -> impl Strategy<Value = (&'static str, &'static str)> {
     prop::sample::select(vec![
         ("p4d.24xlarge", "efa"),

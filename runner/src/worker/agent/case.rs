@@ -11,7 +11,7 @@ use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report, SideResult};
 use crate::worker_event::WorkerEvent;
 
-/// Results of the flows of a case, and the evidence lines.
+/// Flow results of a case, and the evidence lines.
 type Outcome = (Vec<Result<SideResult, CaseFailure>>, Vec<String>);
 
 impl Agent<'_> {
@@ -23,7 +23,7 @@ impl Agent<'_> {
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
         let running = self.check_running(process_of(self.assignment, order.arm));
-        // If only one side failed, the other would wait for it until the deadline of the case.
+        // If only one side failed, the other would wait for it until the case deadline.
         let result = running.and_then(|()| match self.broken_arms.get(&order.arm) {
             Some(failure) => Err(CaseFailure {
                 reason: failure.reason,
@@ -38,7 +38,7 @@ impl Agent<'_> {
         self.report(&Report::Ready(result))
     }
 
-    pub(super) fn go(&mut self) -> Result<(), Departure> {
+    pub(super) fn run_prepared_case(&mut self) -> Result<(), Departure> {
         let Some(order) = self.prepared.take() else {
             let results = vec![Err(internal("no case was prepared".into()))];
             let evidence = Vec::new();
@@ -55,8 +55,8 @@ impl Agent<'_> {
     }
 
     /// Sends a case whose flows the coordinator controls to the instrument of `process`. Passes messages between the
-    /// coordinator and the instrument until the instrument has finished the case, and returns the reply of the
-    /// instrument. An inner error has the same meaning as for [`Agent::request`].
+    /// coordinator and the instrument until the instrument has finished the case, and returns the instrument's reply.
+    /// An inner error has the same meaning as in [`Agent::request`].
     fn run_flows(
         &mut self,
         process: u32,
@@ -74,7 +74,7 @@ impl Agent<'_> {
                 Some(WorkerEvent::Command(Command::Flows(command))) => {
                     self.send(process, &Request::Flows(command))?;
                 }
-                Some(WorkerEvent::Reply { serial, reply }) if self.is_of_process(serial, process) => {
+                Some(WorkerEvent::Reply { serial, reply }) if self.belongs_to_process(serial, process) => {
                     match reply {
                         Reply::Reached(phase) => self.report(&Report::Reached(phase))?,
                         reply => return Ok(Ok(reply)),

@@ -16,7 +16,7 @@ use crate::worker_event::WorkerEvent;
 /// Timeout for a process to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reply of the instrument of a process, or the reason why there is no reply.
+/// Index of a process, and its instrument's reply or the failure that prevented a reply.
 type ProcessReply = (u32, Result<Reply, CaseFailure>);
 
 impl Agent<'_> {
@@ -37,7 +37,7 @@ impl Agent<'_> {
 
     /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply.
     ///
-    /// An inner error means that the instrument failed. By then, the instrument has exited and its output has been
+    /// An inner error means that the instrument failed. In that case, it has already exited and its output has been
     /// reported.
     pub(super) fn request(
         &mut self,
@@ -171,7 +171,7 @@ impl Agent<'_> {
     }
 
     /// Whether the running instrument of `process` has this serial number.
-    pub(super) fn is_of_process(&self, serial: u64, process: u32) -> bool {
+    pub(super) fn belongs_to_process(&self, serial: u64, process: u32) -> bool {
         self.process_of_serial(serial) == Some(process)
     }
 
@@ -182,7 +182,7 @@ impl Agent<'_> {
         found.map(|(process, _)| *process)
     }
 
-    /// Handles the unexpected loss of the instrument of `process`.
+    /// Handles the unexpected loss of the `process` instrument.
     fn handle_loss(&mut self, process: u32, error: &FrameError) -> Result<CaseFailure, Departure> {
         let Some(instrument) = self.instruments.remove(&process) else {
             return Ok(internal(format!("instrument process {process} is not running")));

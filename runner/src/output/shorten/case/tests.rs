@@ -7,11 +7,11 @@ use crds::record::{
     PingReport, Posted, PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
 };
 
-use super::super::fit;
+use super::super::encode_within_limit;
 use super::*;
 
-/// Histogram of latencies with a log-uniform distribution between `min` and `max`, from a linear congruential generator
-/// (Knuth's MMIX).
+/// Latency histogram with a log-uniform distribution between `min` and `max`, drawn from a linear congruential
+/// generator (Knuth's MMIX).
 fn log_uniform(samples: u32, min: f64, max: f64) -> Histogram {
     let mut latency = Histogram::new();
     let mut state = 1_u64;
@@ -125,7 +125,7 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
 
 /// Encodes and decodes `record`. Returns the measurement and the reductions.
 fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
-    let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
+    let (line, reductions) = encode_within_limit(&mut ChainWriter::default(), record).unwrap();
     assert!(line.len() <= MAX_LINE_BYTES);
     let Record::Case(case) = crds::record::Chain::default().read(line.trim_end()).unwrap() else {
         panic!("expected a case");
@@ -139,7 +139,7 @@ fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
 #[test]
 fn largest_case_with_64_rails_does_not_exceed_the_line_limit() {
     // The latencies span an unrealistically wide range, so that a histogram with three significant digits would be
-    // several times longer than the line limit.
+    // several times as long as the line limit.
     let latency = log_uniform(1_000_000, 1.0, 2e11);
     let (measured, reductions) = encode_and_decode(case(64, &latency, u64::MAX / 128));
     for side in [&measured.initiator, &measured.target] {
@@ -196,7 +196,7 @@ fn does_not_change_records_within_the_line_limit() {
     assert_eq!(record.result, CaseResult::Measured(Box::new(measured)));
 }
 
-/// The longest parameter serving report: 16 workers, and distributions that span many decades.
+/// Longest parameter serving report: 16 workers, and distributions that span many orders of magnitude.
 fn serving(number: u64) -> ServingReport {
     let wide = log_uniform(500_000, 1.0, 2e11);
     let durations = || Durations {
@@ -259,6 +259,6 @@ fn report_of_sixteen_workers_fits_in_a_line() {
     {
         measured.target.serving = Some(Box::new(serving(number)));
     }
-    let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
+    let (line, reductions) = encode_within_limit(&mut ChainWriter::default(), record).unwrap();
     println!("{} bytes: {reductions:?}", line.len());
 }
