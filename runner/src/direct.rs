@@ -1,14 +1,14 @@
-//! Measurements between two machines without a cluster, with the roles, scenarios and flags of the Starway benchmark
-//! suite: `serve` on one machine and `connect` on the other, or `loopback` for both sides on one machine. [`segment`] has
-//! the roles of the Transfer Engine Benchmark.
+//! Measurements between two machines without a cluster, using the Starway benchmark suite's roles, scenarios and flags:
+//! `serve` on one machine and `connect` on the other, or `loopback` for both sides on one machine. [`segment`]
+//! implements the Transfer Engine Benchmark's roles.
 //!
 //! The client sends a [`request`](request::Request) over a TCP connection that it opens. Each side builds the same
 //! [assignment](assignment) from the request and becomes a worker in this assignment: the client is rank 0, which
 //! coordinates and posts first, and the server is rank 1. From then on, the connection is the link between the two
-//! workers, and the client turns the [records](records) into [figures].
+//! workers, and the client turns the [records](records) into [metrics](figures).
 //!
-//! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do
-//! not.
+//! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and
+//! [`trace`] perform I/O. The other modules do not.
 
 pub mod assignment;
 pub mod connect;
@@ -40,7 +40,7 @@ use negotiate::{NegotiationError, Refusal};
 use request::{Request, RequestError};
 use segment::metadata::MetadataError;
 
-/// Reason why a role failed.
+/// Why a role failed.
 #[derive(Debug, Snafu)]
 pub enum DirectError {
     /// The flags or the request are invalid.
@@ -54,7 +54,7 @@ pub enum DirectError {
     Listen {
         /// Address and port.
         address: String,
-        /// Error of the system call.
+        /// System call error.
         source: io::Error,
     },
     /// The server cannot be reached.
@@ -69,13 +69,13 @@ pub enum DirectError {
         seconds: u64,
         /// Subcommand that starts the server.
         role: &'static str,
-        /// Error of the last attempt.
+        /// Error from the last attempt.
         source: io::Error,
     },
     /// The two sides could not agree on a measurement.
     #[snafu(display("{source}"), context(false))]
     Negotiation {
-        /// Reason.
+        /// Why they could not agree.
         source: NegotiationError,
     },
     /// The server refused the request.
@@ -83,7 +83,7 @@ pub enum DirectError {
     Refused {
         /// Address of the server.
         address: String,
-        /// Reason and remedy.
+        /// Reason and fix.
         refusal: Refusal,
     },
     /// The measurement failed.
@@ -95,7 +95,7 @@ pub enum DirectError {
     /// The measurement ended early.
     #[snafu(display("the measurement is incomplete ({:?}): {}", failure.reason, failure.message))]
     Incomplete {
-        /// Failure of the attempt.
+        /// Why the attempt failed.
         failure: CaseFailure,
     },
     /// Not every scenario was measured.
@@ -104,26 +104,26 @@ pub enum DirectError {
         /// Names of the scenarios.
         scenarios: String,
     },
-    /// The segment cannot be registered, or is lost.
+    /// The segment cannot be registered, or has been lost.
     #[snafu(display("the segment is not available ({:?}): {}", failure.reason, failure.message))]
     Segment {
-        /// Reason and remedy.
+        /// Reason and fix.
         failure: CaseFailure,
     },
     /// The metadata service has no valid entry, or cannot be used.
     #[snafu(display("{source}"), context(false))]
     Metadata {
-        /// Reason and remedy.
+        /// Reason and fix.
         source: MetadataError,
     },
     /// A file cannot be written or read.
     #[snafu(display("cannot {action} {}: {source}", path.display()))]
     File {
-        /// Attempted action, as a verb.
+        /// Verb for the attempted action.
         action: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// Error of the system call.
+        /// System call error.
         source: io::Error,
     },
     /// A system operation failed.
@@ -131,7 +131,7 @@ pub enum DirectError {
     System {
         /// Attempted action.
         action: &'static str,
-        /// Error of the system call.
+        /// System call error.
         source: io::Error,
     },
 }
@@ -146,49 +146,44 @@ impl DirectError {
     }
 }
 
-/// TCP port of a server, as in the Starway benchmark suite.
+/// Default TCP port of a server, the same as in the Starway benchmark suite.
 pub const DEFAULT_PORT: u16 = 17777;
 
-/// Devices of the rails if no flag names them: for transports over IP with one rail, the address of this side of the
-/// connection, so that the data uses the network that the user chose with the address of the server. Empty if the
-/// worker chooses the devices.
+/// Rail devices if no flag names them. For IP transports with one rail, this is the connection's local address, so that
+/// the data uses the network that the user selected with the server address. Empty if the worker chooses the devices.
 fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
     let address = stream.local_addr().map(|address| address.ip());
-    let device = rails_of_connection(&request.transport.spec(), address.ok());
+    let device = rail_device(&request.transport.spec(), address.ok());
     if let Err(reason) = device {
         // The note is lost if standard error is closed.
         let _ = writeln!(
             io::stderr(),
-            "without --device, the devices are not necessarily those of the connection, because {reason}: the results \
-             contain the devices that were used"
+            "without --device, the devices are not necessarily those that the connection uses, because {reason}: \
+             the results list the devices that were used"
         );
     }
     device.unwrap_or_default().into_iter().collect()
 }
 
-/// Device of the only rail of the side that has this address on the connection. `None` if the transport does not use
-/// IP.
+/// Device of a side's only rail. `address` is that side's address on the connection. `None` if the transport does not
+/// use IP.
 ///
 /// # Errors
-/// Returns the reason why the address of the connection cannot be used for an IP transport. The worker then chooses the
-/// devices.
-fn rails_of_connection(
-    spec: &TransportSpec,
-    address: Option<IpAddr>,
-) -> Result<Option<String>, &'static str> {
+/// Returns why the connection's address cannot be used for an IP transport. The worker then chooses the devices.
+fn rail_device(spec: &TransportSpec, address: Option<IpAddr>) -> Result<Option<String>, &'static str> {
     match address {
         _ if !spec.uses_ip() => Ok(None),
         _ if spec.rails() > 1 => Err("there are several rails"),
         Some(address @ IpAddr::V4(_)) => Ok(Some(address.to_string())),
         Some(IpAddr::V6(_)) => Err("the connection uses IPv6"),
-        None => Err("the address of the connection is unknown"),
+        None => Err("the connection's address is unknown"),
     }
 }
 
 /// Creates a random run identifier.
 ///
 /// # Errors
-/// Returns an error if the system returns no random bytes.
+/// Returns an error if the system provides no random bytes.
 fn run_id() -> Result<String, DirectError> {
     let mut bytes = [0; 16];
     let read = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
@@ -219,10 +214,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_device_of_the_connection_is_used_or_the_reason_is_given() {
+    fn uses_the_connection_address_as_device_or_gives_the_reason() {
         let rails = |transport, rails, address: &str| {
             let spec = TransportSpec::Ucx(Ucx::new(vec![transport], rails));
-            rails_of_connection(&spec, Some(address.parse().unwrap()))
+            rail_device(&spec, Some(address.parse().unwrap()))
         };
         assert_eq!(
             rails(UcxTransport::Tcp, 1, "192.0.2.1"),

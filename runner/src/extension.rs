@@ -2,9 +2,9 @@
 //! UNIX socket or a TCP connection.
 //!
 //! Calls alternate between the two processes: each call is nested in the previous one, and both sides execute the same
-//! code ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared memory
-//! that contains it ([`link`]). An extension that exceeds its time limit is killed, and the host determines whether it
-//! timed out, was killed for lack of memory, or exited ([`process`]).
+//! code ([`calls`]). A message is a JSON header, followed by the payload or accompanied by a descriptor of shared
+//! memory that contains it ([`link`]). An extension that exceeds its time limit is killed, and the host determines
+//! whether it timed out, was killed for lack of memory, or exited ([`process`]).
 
 mod arguments;
 mod calls;
@@ -27,10 +27,10 @@ pub use message::{CallPlan, PayloadPassing};
 pub use process::Extension;
 pub use serve::{ExtensionOptions, run};
 
-/// Reason why an extension cannot serve its host.
+/// Why an extension cannot serve its host.
 #[derive(Debug, Snafu)]
 pub enum ExtensionError {
-    /// Standard input is not the socket of a host.
+    /// Standard input is not a host's socket.
     #[snafu(display("standard input is not a socket; an extension must be started by an instrument"))]
     NoHost,
     /// A system call failed while the extension was starting.
@@ -38,13 +38,13 @@ pub enum ExtensionError {
     Start {
         /// Action that failed.
         action: &'static str,
-        /// Error of the system call.
+        /// System call error.
         source: std::io::Error,
     },
     /// The connection to the host failed.
     #[snafu(display("the connection to the host failed: {}", failure.message))]
     Host {
-        /// The failure.
+        /// Cause of the failure.
         failure: CaseFailure,
     },
 }

@@ -16,9 +16,9 @@
 //!    closes its window and replies with `STOPPED`, and both sides read their interface counters again. If both sides
 //!    post, each side closes its window only after the operations of both sides are complete.
 //!
-//! [`ping_pong`] and [`transfer`] define when a sample begins and ends. Every wait is bounded by the deadline of the
-//! case, and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it
-//! posts the same operations and checks every byte (`integrity`).
+//! [`ping_pong`] and [`transfer`] define when a sample begins and ends. Every wait is bounded by the case's deadline,
+//! and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it posts
+//! the same operations and checks every byte (`integrity`).
 
 mod case;
 mod case_protocol;

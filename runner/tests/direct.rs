@@ -1,4 +1,4 @@
-//! Tests of the roles `serve`, `connect` and `loopback` as processes, over 127.0.0.1 and shared memory.
+//! Tests of the `serve`, `connect` and `loopback` roles, which run as processes over 127.0.0.1 and shared memory.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -31,7 +31,7 @@ mod errors {
     }
 
     #[test]
-    fn invalid_flags_are_reported_with_the_remedy() {
+    fn invalid_flags_are_reported_with_a_fix() {
         let loopback = |more: &[&str]| error_of(&[&["loopback"], more].concat(), 2);
         let unknown = loopback(&["--tls", "sm", "--scenarios", "large-aray"]);
         assert!(
@@ -98,7 +98,7 @@ mod errors {
     }
 
     #[test]
-    fn a_port_without_a_server_is_reported_with_the_remedy() {
+    fn a_port_without_a_server_is_reported_with_a_fix() {
         let free = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -127,7 +127,7 @@ mod errors {
     fn another_program_on_the_port_is_reported() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
-        let answer = thread::spawn(move || {
+        let response = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"SSH-2.0-OpenSSH\n").unwrap();
             let mut line = String::new();
@@ -136,11 +136,11 @@ mod errors {
         });
         let error = error_of(&["connect", "--tls", "tcp", "--port", &port], 3);
         assert!(
-            error.contains("did not send a valid answer of fabricbench-runner"),
+            error.contains("did not send a valid response from fabricbench-runner"),
             "{error}"
         );
         assert!(
-            answer
+            response
                 .join()
                 .unwrap()
                 .contains("\"program\":\"fabricbench-runner\"")
@@ -148,7 +148,7 @@ mod errors {
     }
 
     #[test]
-    fn an_address_in_use_is_reported_with_the_remedy() {
+    fn an_address_in_use_is_reported_with_a_fix() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let error = error_of(&["serve", "--port", &port], 3);
@@ -158,13 +158,13 @@ mod errors {
         );
     }
 
-    /// Sends `message` to the server and returns its answer.
-    fn answer_to(server: &Server, message: &[u8]) -> String {
+    /// Sends `message` to the server and returns its response.
+    fn response_to(server: &Server, message: &[u8]) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         stream.write_all(message).unwrap();
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        BufReader::new(stream).read_line(&mut response).unwrap();
+        response
     }
 
     fn connect<'a>(port: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -174,17 +174,17 @@ mod errors {
     #[test]
     fn rejected_clients_do_not_end_the_server() {
         let server = Server::start(&["--tls", "tcp", "--max-bytes", "1Mi"]);
-        assert!(answer_to(&server, b"GET / HTTP/1.1\n").contains("\"Garbage\""));
+        assert!(response_to(&server, b"GET / HTTP/1.1\n").contains("\"Garbage\""));
         // A line that never ends is rejected at the size limit.
-        assert!(answer_to(&server, &vec![b'x'; 200_000]).contains("exceeds the limit"));
+        assert!(response_to(&server, &vec![b'x'; 200_000]).contains("exceeds the limit"));
         let other =
             b"{\"program\":\"fabricbench-runner\",\"version\":\"99.1\",\"protocol\":9,\"request\":{}}\n";
-        let answer = answer_to(&server, other);
+        let response = response_to(&server, other);
         assert!(
-            answer.contains("\"OtherVersion\"") && answer.contains("99.1"),
-            "{answer}"
+            response.contains("\"OtherVersion\"") && response.contains("99.1"),
+            "{response}"
         );
-        // A client that disconnects without sending a request.
+        // This client disconnects without sending a request.
         drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap());
 
         let port = server.port.to_string();

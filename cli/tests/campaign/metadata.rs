@@ -158,7 +158,7 @@ fn a_restarted_service_gets_the_entry_again() {
     drop(first);
     let lost = initiator(&url, None, "here");
     assert!(
-        lost.status.code() == Some(3) && errors(&lost).contains("does not answer"),
+        lost.status.code() == Some(3) && errors(&lost).contains("did not respond"),
         "{lost:?}"
     );
     let (_service, again) = service(&port, None);
@@ -190,7 +190,7 @@ fn killing_the_service_does_not_end_a_session() {
     assert!(measured.status.success(), "{measured:?}");
     let lost = initiator(&url, None, "here");
     assert_eq!(lost.status.code(), Some(3), "{lost:?}");
-    assert!(errors(&lost).contains("does not answer"), "{lost:?}");
+    assert!(errors(&lost).contains("did not respond"), "{lost:?}");
     let (status, stderr) = target.stop("TERM");
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
@@ -207,7 +207,7 @@ fn a_stopped_service_is_reported_within_the_timeout_and_its_entry_expires() {
     let start = std::time::Instant::now();
     let late = initiator(&url, None, "here");
     assert_eq!(late.status.code(), Some(3), "{late:?}");
-    assert!(errors(&late).contains("does not answer"), "{late:?}");
+    assert!(errors(&late).contains("did not respond"), "{late:?}");
     let (status, stderr) = target.stop("TERM");
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     assert_eq!(status, Some(0), "{stderr}");
@@ -293,7 +293,7 @@ fn a_wrong_password_is_refused() {
             .unwrap();
         for output in [target, initiator(&url, password, "here")] {
             assert_eq!(output.status.code(), Some(3), "{output:?}");
-            assert!(errors(&output).contains("refuses the login"), "{output:?}");
+            assert!(errors(&output).contains("rejects the credentials"), "{output:?}");
         }
     }
     let target = target(&url, Some("secret"), &["--local_segment=here"]);

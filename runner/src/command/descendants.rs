@@ -1,5 +1,5 @@
-//! Finds, kills and reaps all descendants of this process, which must be a subreaper: the kernel then makes it the parent of
-//! every descendant whose own parent has exited. Performs system calls.
+//! Finds, kills and reaps all descendants of this process, which must be a subreaper: the kernel then makes it the
+//! parent of every descendant whose own parent has exited. Performs system calls.
 
 use std::fs;
 use std::time::Instant;
@@ -22,17 +22,17 @@ pub(super) fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
     }
 }
 
-/// This process has no children.
+/// Error returned if this process has no children.
 pub(super) struct NoChildren;
 
-/// Names of the living children, at most `MAX_NAMES`.
-pub(super) fn names() -> Vec<String> {
+/// Names of at most `MAX_NAMES` living children.
+pub(super) fn child_names() -> Vec<String> {
     let living = children().into_iter().filter(|child| !child.is_zombie);
     living.map(|child| child.name).take(MAX_NAMES).collect()
 }
 
-/// Kills and reaps children until no child is left or `deadline` has passed. Children of killed children become children
-/// of this process. `pause` waits for a change. Returns the names of the remaining children.
+/// Kills and reaps children until no child is left or `deadline` has passed. Children of killed children become
+/// children of this process. `pause` waits for a change. Returns the names of the remaining children.
 pub(super) fn kill_all(deadline: Instant, mut pause: impl FnMut()) -> Vec<String> {
     loop {
         for child in children() {
@@ -47,7 +47,7 @@ pub(super) fn kill_all(deadline: Instant, mut pause: impl FnMut()) -> Vec<String
             }
         }
         if Instant::now() >= deadline {
-            return names();
+            return child_names();
         }
         pause();
     }
@@ -66,7 +66,7 @@ fn children() -> Vec<Child> {
     let processes = entries.filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let (name, state, parent) = parse(&stat)?;
+        let (name, state, parent) = parse_stat(&stat)?;
         (parent == own).then_some(Child {
             pid: Pid::from_raw(pid)?,
             name: name.to_owned(),
@@ -77,7 +77,7 @@ fn children() -> Vec<Child> {
 }
 
 /// Name, state and parent in `/proc/PID/stat`. The name is in parentheses, and may contain any character.
-fn parse(stat: &str) -> Option<(&str, &str, u32)> {
+fn parse_stat(stat: &str) -> Option<(&str, &str, u32)> {
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     Some((name, fields.next()?, fields.next()?.parse().ok()?))
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_name_may_contain_parentheses() {
-        assert_eq!(parse("12 (a) b) S 7 1 1"), Some(("a) b", "S", 7)));
-        assert_eq!(parse("12 S 7"), None);
+        assert_eq!(parse_stat("12 (a) b) S 7 1 1"), Some(("a) b", "S", 7)));
+        assert_eq!(parse_stat("12 S 7"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a process listens on a TCP port, according to procfs. The check does not open a connection, because many
+//! Checks in procfs whether a process is listening on a TCP port. The check does not open a connection, because many
 //! benchmarks accept only one.
 
 use std::fs;
@@ -12,11 +12,11 @@ const LISTEN: &str = "0A";
 pub fn is_listening(roots: &SystemRoots, port: u16) -> bool {
     ["net/tcp", "net/tcp6"].iter().any(|file| {
         let table = fs::read_to_string(roots.proc.join(file)).unwrap_or_default();
-        contains(&table, port)
+        has_listener(&table, port)
     })
 }
 
-fn contains(table: &str, port: u16) -> bool {
+fn has_listener(table: &str, port: u16) -> bool {
     table.lines().skip(1).any(|line| {
         let mut fields = line.split_whitespace();
         let local = fields.nth(1).and_then(|address| address.rsplit_once(':'));
@@ -36,8 +36,8 @@ mod tests {
         let table = "  sl  local_address rem_address   st tx_queue\n   \
                      0: 0100007F:1F90 00000000:0000 0A 00000000:00000000\n   \
                      1: 0100007F:1F91 0100007F:0050 01 00000000:00000000\n";
-        assert!(contains(table, 8080));
-        assert!(!contains(table, 8081) && !contains(table, 0x50));
+        assert!(has_listener(table, 8080));
+        assert!(!has_listener(table, 8081) && !has_listener(table, 0x50));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Messages between an instrument and the supervisor of a command, over the supervisor's standard input. Performs no I/O.
+//! Messages between an instrument and a command's supervisor, over the supervisor's standard input. Performs no I/O.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,17 +11,17 @@ pub const MAX_MESSAGE_BYTES: usize = 1 << 20;
 pub struct CommandLine {
     /// Program and arguments.
     pub arguments: Vec<String>,
-    /// Environment variables that are set in addition to those of the instrument.
+    /// Environment variables to set in addition to those of the instrument.
     pub env: Vec<(String, String)>,
-    /// CPUs that the command may use. If empty, it may use the CPUs of the instrument.
+    /// CPUs that the command may use. If empty, it may use the instrument's CPUs.
     pub cpus: Vec<u32>,
 }
 
-/// Order from the instrument. If the connection ends, the supervisor kills the command immediately.
+/// Request from the instrument. If the connection ends, the supervisor kills the command immediately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Order {
-    /// Execute a command. This must be the first order.
+pub enum Request {
+    /// Execute a command. This must be the first request.
     Execute(CommandLine),
     /// Terminate the command, and kill its remaining processes.
     Stop,
@@ -35,7 +35,7 @@ pub enum Event {
     Started,
     /// The command cannot be executed.
     NotStarted {
-        /// Cause.
+        /// Why it cannot be executed.
         message: String,
     },
     /// The command has exited.

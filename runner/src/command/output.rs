@@ -1,5 +1,5 @@
-//! Output of a command, collected by a thread for each of its two streams, with a limit. Output beyond the limit is read
-//! and discarded, so that the command does not block. Performs I/O.
+//! Collects a command's output, up to a limit, with one thread for each of its two streams. Output beyond the limit is
+//! read and discarded, so that the command does not block. Performs I/O.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use command_output::MAX_OUTPUT_BYTES;
 
-/// The collected output.
+/// Collected output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Standard output, followed by standard error.
@@ -16,7 +16,7 @@ pub struct Output {
     pub is_truncated: bool,
 }
 
-/// One stream that is being collected.
+/// Stream that is being collected.
 pub(super) struct Stream {
     collected: Arc<Mutex<CollectedBytes>>,
     thread: JoinHandle<()>,
@@ -63,8 +63,8 @@ fn add(shared: &Mutex<CollectedBytes>, bytes: &[u8]) {
     collected.is_truncated |= bytes.len() > room;
 }
 
-/// Returns the content of `streams` so far.
-pub(super) fn content_of(streams: &[Stream]) -> Output {
+/// Returns what has been collected from `streams` so far.
+pub(super) fn collected_output(streams: &[Stream]) -> Output {
     let mut output = Output::default();
     for stream in streams {
         let collected = stream.collected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,17 +88,17 @@ mod tests {
         while !streams.iter().all(Stream::has_ended) {
             thread::yield_now();
         }
-        assert_eq!(content_of(&streams).text, "out\nerr\u{fffd}\n");
-        assert!(!content_of(&streams).is_truncated);
+        assert_eq!(collected_output(&streams).text, "out\nerr\u{fffd}\n");
+        assert!(!collected_output(&streams).is_truncated);
         let long = [collect(vec![b'x'; MAX_OUTPUT_BYTES + 1])];
         while !long[0].has_ended() {
             thread::yield_now();
         }
         assert_eq!(
-            content_of(&long).text.len(),
+            collected_output(&long).text.len(),
             MAX_OUTPUT_BYTES + 1,
             "and a line feed"
         );
-        assert!(content_of(&long).is_truncated);
+        assert!(collected_output(&long).is_truncated);
     }
 }

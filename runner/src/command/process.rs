@@ -1,4 +1,4 @@
-//! The instrument's side: starts a command below a supervisor, and waits for it. Performs I/O.
+//! The instrument's side: starts a command under a supervisor, and waits for it. Performs I/O.
 
 use std::env;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crds::record::{CaseFailure, FailureReason};
 
-use super::message::{CommandLine, Event, MAX_MESSAGE_BYTES, Order};
+use super::message::{CommandLine, Event, MAX_MESSAGE_BYTES, Request};
 use super::output::{self, Output, Stream};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::process;
@@ -22,7 +22,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for a supervisor to stop a command: one second until the command is killed, and five seconds until all
 /// its processes have exited.
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
-/// Maximum time for the output of a command to arrive after all its processes have exited.
+/// Maximum time for a command's output to arrive after all its processes have exited.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval at which the output is checked for completeness.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(1);
@@ -36,7 +36,7 @@ pub struct Process {
     streams: Vec<Stream>,
 }
 
-/// Exit of a command.
+/// How a command exited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// Whether its exit status is 0.
@@ -48,7 +48,7 @@ pub struct Exit {
 }
 
 impl Process {
-    /// Starts the command below a supervisor, which is executed from `runner`.
+    /// Starts the command under a supervisor, which runs the binary `runner`.
     ///
     /// # Errors
     /// Returns `Internal` if the supervisor cannot be started, and `CommandFailed` if the command cannot be executed.
@@ -56,16 +56,16 @@ impl Process {
         let program = line.arguments.first().cloned().unwrap_or_default();
         let mut process = spawn(runner, program).map_err(|error| CaseFailure {
             reason: FailureReason::Internal,
-            message: format!("the supervisor of a command cannot be started: {error}"),
+            message: format!("the command supervisor cannot be started: {error}"),
         })?;
-        let sent = frame::write(&mut process.writer, &Order::Execute(line), MAX_MESSAGE_BYTES);
+        let sent = frame::write(&mut process.writer, &Request::Execute(line), MAX_MESSAGE_BYTES);
         sent.map_err(|error| supervisor_lost(&error.to_string()))?;
-        match process.event(Instant::now() + START_TIMEOUT)? {
+        match process.next_event(Instant::now() + START_TIMEOUT)? {
             Some(Event::Started) => Ok(process),
             Some(Event::NotStarted { message }) => Err(CaseFailure {
                 reason: FailureReason::CommandFailed,
                 message: format!(
-                    "`{}` cannot be executed: {message}. Install it in the image of the variant, or use its path",
+                    "`{}` cannot be executed: {message}. Install it in the variant's image, or specify its path",
                     process.program
                 ),
             }),
@@ -77,10 +77,10 @@ impl Process {
     ///
     /// # Errors
     /// Returns `Internal` if the path is unknown.
-    pub fn runner() -> Result<PathBuf, CaseFailure> {
+    pub fn runner_path() -> Result<PathBuf, CaseFailure> {
         env::current_exe().map_err(|error| CaseFailure {
             reason: FailureReason::Internal,
-            message: format!("the path of the runner is unknown: {error}"),
+            message: format!("the runner path is unknown: {error}"),
         })
     }
 
@@ -89,7 +89,7 @@ impl Process {
     /// # Errors
     /// Returns `Internal` if the supervisor has exited.
     pub fn wait(&mut self, deadline: Instant) -> Result<Option<Exit>, CaseFailure> {
-        match self.event(deadline)? {
+        match self.next_event(deadline)? {
             None => Ok(None),
             Some(Event::Exited {
                 success,
@@ -104,19 +104,20 @@ impl Process {
         }
     }
 
-    /// Terminates the command if it is still running, kills and reaps all its processes, and returns its complete output.
+    /// Terminates the command if it is still running, kills and reaps all its processes, and returns its complete
+    /// output.
     ///
     /// # Errors
     /// Returns `CommandFailed` if a process cannot be killed, because it hangs in a system call, and `Internal` if the
     /// supervisor has exited.
     pub fn stop(mut self) -> Result<Output, CaseFailure> {
-        let sent = frame::write(&mut self.writer, &Order::Stop, MAX_MESSAGE_BYTES);
+        let sent = frame::write(&mut self.writer, &Request::Stop, MAX_MESSAGE_BYTES);
         sent.map_err(|error| supervisor_lost(&error.to_string()))?;
         let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
-            match self.event(deadline)? {
+            match self.next_event(deadline)? {
                 Some(Event::Stopped) => break,
-                // The command exited before the order arrived.
+                // The command exited before the request arrived.
                 Some(Event::Exited { .. }) => {}
                 None => {
                     return Err(CaseFailure {
@@ -140,7 +141,8 @@ impl Process {
             return Err(CaseFailure {
                 reason: FailureReason::CommandFailed,
                 message: format!(
-                    "the output of `{}` did not end within {} s after all its processes had exited, so it may be incomplete",
+                    "the output of `{}` did not end within {} s after all its processes had exited, so it may be \
+                     incomplete",
                     self.program,
                     OUTPUT_TIMEOUT.as_secs()
                 ),
@@ -149,18 +151,18 @@ impl Process {
         Ok(self.output())
     }
 
-    /// Output so far.
+    /// Output that has been collected so far.
     pub fn output(&self) -> Output {
-        output::content_of(&self.streams)
+        output::collected_output(&self.streams)
     }
 
-    /// Program of the command.
+    /// Program that the command runs.
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// The next event; `None` if none arrives before `deadline`.
-    fn event(&mut self, deadline: Instant) -> Result<Option<Event>, CaseFailure> {
+    /// Returns the next event; `None` if none arrives before `deadline`.
+    fn next_event(&mut self, deadline: Instant) -> Result<Option<Event>, CaseFailure> {
         let line = match self.reader.read(MAX_MESSAGE_BYTES, Some(deadline)) {
             Ok(line) => line,
             Err(FrameError::TooSlow) => return Ok(None),
@@ -170,7 +172,8 @@ impl Process {
         event.map(Some)
     }
 
-    /// Closes the connection, so that the supervisor kills the remaining processes, and waits for the supervisor to exit.
+    /// Closes the connection, so that the supervisor kills the remaining processes, and waits for the supervisor to
+    /// exit.
     fn finish(&mut self) {
         // This call fails if the supervisor has exited.
         let _ = self.writer.shutdown(Shutdown::Both);
@@ -196,11 +199,11 @@ fn spawn(runner: PathBuf, program: String) -> io::Result<Process> {
         .stdin(OwnedFd::from(child_socket))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // The supervisor must outlive the process group of the instrument, so that it can kill the command.
+        // The supervisor must outlive the instrument's process group, so that it can kill the command.
         .process_group(0);
     let mut supervisor = command.spawn()?;
-    // `command` holds the other end of the socket. Without it, only the supervisor does, so an end of file means that
-    // it has exited.
+    // `command` holds the other end of the socket. Once it is dropped, only the supervisor holds the socket, so end of
+    // file means that the supervisor has exited.
     drop(command);
     let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
     let mut process = Process {
@@ -222,6 +225,6 @@ fn spawn(runner: PathBuf, program: String) -> io::Result<Process> {
 fn supervisor_lost(cause: &str) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,
-        message: format!("the supervisor of a command has failed: {cause}"),
+        message: format!("the command supervisor failed: {cause}"),
     }
 }

@@ -15,13 +15,13 @@ use signal_hook::consts::SIGCHLD;
 use snafu::{ResultExt, Snafu};
 
 use super::descendants::{self, NoChildren};
-use super::message::{CommandLine, Event, MAX_MESSAGE_BYTES, Order};
+use super::message::{CommandLine, Event, MAX_MESSAGE_BYTES, Request};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::process::socket_on_stdin;
 
 /// Maximum time for a command to exit after SIGTERM. It is then killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time between the exit of a command and the exit of the processes that it started. Processes that are still
+/// Maximum time for the processes that a command started to exit after the command has exited. Processes that are still
 /// running after this time count as left behind.
 const LEFT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time for killed processes to exit.
@@ -29,10 +29,10 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which remaining processes are searched for and killed.
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Reason why a supervisor cannot do its work.
+/// Why a supervisor cannot do its work.
 #[derive(Debug, Snafu)]
 pub enum SupervisorError {
-    /// Standard input is not the socket of an instrument.
+    /// Standard input is not an instrument's socket.
     #[snafu(display("standard input is not a socket; a supervisor must be started by an instrument"))]
     NoInstrument,
     /// A system call failed.
@@ -40,13 +40,13 @@ pub enum SupervisorError {
     System {
         /// Action that failed.
         action: &'static str,
-        /// Error of the system call.
+        /// System call error.
         source: std::io::Error,
     },
     /// The connection to the instrument failed.
     #[snafu(display("the connection to the instrument failed: {source}"))]
     Instrument {
-        /// The failure.
+        /// Cause of the failure.
         source: FrameError,
     },
 }
@@ -57,7 +57,7 @@ pub enum SupervisorError {
 /// Returns an error if standard input is not a socket, a system call fails, or the connection fails.
 pub fn run() -> Result<(), SupervisorError> {
     let socket = socket_on_stdin().context(SystemSnafu {
-        action: "duplicating the socket of the instrument",
+        action: "duplicating the instrument's socket",
     })?;
     let socket = socket.ok_or(SupervisorError::NoInstrument)?;
     set_child_subreaper(Some(getpid()))
@@ -71,8 +71,8 @@ pub fn run() -> Result<(), SupervisorError> {
     let mut supervisor = Supervisor {
         reader: FrameReader::new(socket),
         writer,
-        exits: exits().context(SystemSnafu {
-            action: "watching for the exit of processes",
+        exits: exit_socket().context(SystemSnafu {
+            action: "watching for process exits",
         })?,
     };
     let supervised = supervisor.supervise();
@@ -81,7 +81,7 @@ pub fn run() -> Result<(), SupervisorError> {
 }
 
 /// Socket that becomes readable when a child exits.
-fn exits() -> std::io::Result<UnixStream> {
+fn exit_socket() -> std::io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
     reader.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGCHLD, writer)?;
@@ -97,7 +97,7 @@ struct Supervisor {
 impl Supervisor {
     /// Executes the command, and reports when it exits and when all its processes have exited.
     fn supervise(&mut self) -> Result<(), SupervisorError> {
-        let Some(Order::Execute(line)) = self.order()? else {
+        let Some(Request::Execute(line)) = self.next_request()? else {
             return Ok(());
         };
         let child = match execute(&line) {
@@ -110,10 +110,10 @@ impl Supervisor {
         self.report(&Event::Started)?;
         let mut status = None;
         while status.is_none() {
-            status = exit_of(child);
+            status = exit_status(child);
             if status.is_none() && self.wait(None) {
-                // The instrument orders the supervisor to stop, or has exited.
-                let stops = matches!(self.order(), Ok(Some(Order::Stop)));
+                // The instrument has requested a stop, or has exited.
+                let stops = matches!(self.next_request(), Ok(Some(Request::Stop)));
                 if stops {
                     self.terminate(child);
                     self.kill_all();
@@ -123,22 +123,22 @@ impl Supervisor {
             }
         }
         let left = self.left_processes();
-        let (success, description) = status.map(describe).unwrap_or_default();
+        let (success, description) = status.map(describe_exit).unwrap_or_default();
         self.report(&Event::Exited {
             success,
             description,
             left,
         })?;
         // The instrument reads the output before it closes the connection.
-        if matches!(self.order(), Ok(Some(Order::Stop))) {
+        if matches!(self.next_request(), Ok(Some(Request::Stop))) {
             self.kill_all();
             self.report(&Event::Stopped)?;
         }
         Ok(())
     }
 
-    /// The next order; `None` if the instrument has closed the connection.
-    fn order(&mut self) -> Result<Option<Order>, SupervisorError> {
+    /// Returns the next request; `None` if the instrument has closed the connection.
+    fn next_request(&mut self) -> Result<Option<Request>, SupervisorError> {
         let line = match self.reader.read(MAX_MESSAGE_BYTES, None) {
             Ok(line) => line,
             Err(FrameError::Closed) => return Ok(None),
@@ -152,8 +152,8 @@ impl Supervisor {
         frame::write(&mut self.writer, event, MAX_MESSAGE_BYTES).context(InstrumentSnafu)
     }
 
-    /// Waits until a child exits, an order arrives or `timeout` has passed. Returns whether an order has arrived, or the
-    /// instrument has closed the connection.
+    /// Waits until a child exits, a request arrives or `timeout` has passed. Returns whether a request has arrived, or
+    /// the instrument has closed the connection.
     fn wait(&mut self, timeout: Option<Duration>) -> bool {
         if self.reader.has_line() {
             return true;
@@ -171,7 +171,7 @@ impl Supervisor {
         has_order
     }
 
-    /// Names of the processes that the command left behind and that do not exit on their own.
+    /// Names of the processes that the command left behind and that do not exit by themselves.
     fn left_processes(&mut self) -> Vec<String> {
         let deadline = Instant::now() + LEFT_TIMEOUT;
         loop {
@@ -182,17 +182,17 @@ impl Supervisor {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || self.wait(Some(left)) {
-                return descendants::names();
+                return descendants::child_names();
             }
         }
     }
 
-    /// Sends SIGTERM to the process group of the command, and waits for the command to exit.
+    /// Sends SIGTERM to the command's process group, and waits for the command to exit.
     fn terminate(&mut self, child: Pid) {
         // This call fails if no process is left in the group.
         let _ = kill_process_group(child, Signal::TERM);
         let deadline = Instant::now() + TERMINATION_TIMEOUT;
-        while exit_of(child).is_none() {
+        while exit_status(child).is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || self.wait(Some(left)) {
                 return;
@@ -237,7 +237,7 @@ fn execute(line: &CommandLine) -> std::io::Result<Pid> {
 }
 
 /// Exit status of `child` if it has exited. Other children that have exited are reaped as well.
-fn exit_of(child: Pid) -> Option<WaitStatus> {
+fn exit_status(child: Pid) -> Option<WaitStatus> {
     while let Ok(Some((pid, status))) = descendants::reap() {
         if pid == child {
             return Some(status);
@@ -247,7 +247,7 @@ fn exit_of(child: Pid) -> Option<WaitStatus> {
 }
 
 /// Returns whether the status is 0, and its description.
-fn describe(status: WaitStatus) -> (bool, String) {
+fn describe_exit(status: WaitStatus) -> (bool, String) {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => (code == 0, format!("exited with status {code}")),
         (None, Some(signal)) => (false, format!("was killed by signal {signal}")),

@@ -1,7 +1,7 @@
-//! Builds the assignment of a request. Performs no I/O.
+//! Builds the assignment for a request. Performs no I/O.
 //!
 //! Both sides build it from the same request, so their assignments differ only in the choices that each side makes for
-//! itself: the directory of its library, the devices of its rails and the environment of its instrument.
+//! itself: its library directory, its rail devices and its instrument's environment.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::request::{Request, RequestedScenario};
 
-/// How a message is divided between several rails.
+/// How a message is split across several rails.
 pub(super) const STRIPING: StripingRule = StripingRule {
     policy: StripingPolicy::Nixl,
     threshold_bytes: NIXL_THRESHOLD_BYTES,
@@ -35,11 +35,11 @@ pub struct LocalChoices {
     pub library: Option<String>,
     /// Source address or device name of each rail. If empty, the worker chooses the rails.
     pub rails: Vec<String>,
-    /// Environment variables of the instrument, in addition to those of this process.
+    /// Environment variables to set for the instrument, in addition to those of this process.
     pub env: BTreeMap<String, String>,
 }
 
-/// Builds the assignment of `request` for a side with the given choices.
+/// Builds the assignment for `request`, for a side with the given choices.
 pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoices) -> Assignment {
     let numbered = || request.scenarios.iter().enumerate();
     let count = request.scenarios.len() as u32;
@@ -64,7 +64,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
         transport: request.transport_spec(),
         devices: Devices::default(),
         align: Alignment::None,
-        // Each side reads only the element of its own rank.
+        // Each side reads only the element for its own rank.
         bindings: vec![
             RankBinding {
                 rails: local.rails.clone(),
@@ -103,7 +103,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
     }
 }
 
-/// Identity of the attempt: the run identifier, and a hash of the request in place of the hash of a plan.
+/// Identity of the attempt: the run identifier, and a hash of the request instead of a plan hash.
 fn identity(request: &Request) -> AttemptIdentity {
     // A request that was parsed or built from flags can always be serialized.
     let bytes = serde_json::to_vec(request).unwrap_or_default();

@@ -22,7 +22,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval between connection attempts. The server may still be starting.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Flags of the client.
+/// Client flags.
 #[derive(Clone, Debug, Args)]
 pub struct ConnectFlags {
     /// Name or address of the server.
@@ -84,7 +84,7 @@ pub(super) struct Destination<'a> {
 }
 
 /// Sends `request` to the server, coordinates the measurement, and publishes the results. `choices` returns this
-/// machine's choices, given the devices of the connection.
+/// machine's choices, given the rail devices derived from the connection.
 ///
 /// # Errors
 /// Returns an error if the server cannot be reached or refuses the request, or a scenario is not measured.

@@ -1,7 +1,8 @@
-//! Figures of a scenario, computed from the measurement of its case. Performs no I/O.
+//! Metrics of a scenario, computed from the measurement of its case. Performs no I/O.
 //!
 //! Units are part of the names. A gigabyte is 10^9 bytes. Percentiles are computed from the histogram and capped at the
-//! exact maximum, as in campaigns; a percentile other than the median is omitted if it would be the largest sample.
+//! exact maximum, as they are in campaigns. A percentile other than the median is omitted if it would be the largest
+//! sample.
 
 mod checks;
 
@@ -14,29 +15,29 @@ use serde::Serialize;
 
 use super::request::RequestedScenario;
 
-/// Figures of any scenario.
+/// Metrics of any scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Figures {
-    /// Figures of `large-array`.
-    LargeArray(LargeArrayFigures),
-    /// Figures of `small-messages`.
-    SmallMessages(SmallMessagesFigures),
-    /// Figures of `pingpong-flag`.
-    PingpongFlag(PingpongFlagFigures),
-    /// Figures of `streaming-duplex`.
-    StreamingDuplex(StreamingDuplexFigures),
-    /// Figures of `segment-transfer`.
-    SegmentTransfer(SegmentTransferFigures),
+pub enum Metrics {
+    /// Metrics of `large-array`.
+    LargeArray(LargeArrayMetrics),
+    /// Metrics of `small-messages`.
+    SmallMessages(SmallMessagesMetrics),
+    /// Metrics of `pingpong-flag`.
+    PingpongFlag(PingpongFlagMetrics),
+    /// Metrics of `streaming-duplex`.
+    StreamingDuplex(StreamingDuplexMetrics),
+    /// Metrics of `segment-transfer`.
+    SegmentTransfer(SegmentTransferMetrics),
 }
 
-/// Bytes that one side sent, the time that this side needed, and their ratio.
+/// Bytes that one side sent, the time that it took, and their ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Throughput {
-    /// Payload.
+    /// Payload bytes.
     pub bytes: u64,
-    /// Time from the first post to the last completion, on the clock of the sender. In `streaming-duplex`, the time of the
+    /// Time from the first post to the last completion, on the sender's clock. In `streaming-duplex`, the length of the
     /// window in which both sides send.
     pub seconds: f64,
     /// Payload divided by the time.
@@ -51,7 +52,7 @@ pub struct Distribution {
     pub samples: u64,
     /// Smallest sample.
     pub min_microseconds: f64,
-    /// Median.
+    /// Median sample.
     pub p50_microseconds: f64,
     /// 95th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,60 +64,60 @@ pub struct Distribution {
     pub max_microseconds: f64,
 }
 
-/// Figures of `large-array`. A sample is the time from the post of a message until the message has arrived. If the
-/// library has flushes, the sample also includes the flush that follows the message.
+/// Metrics of `large-array`. A sample is the time from posting a message until it has arrived. If the library supports
+/// flushes, the sample also includes the flush that follows the message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LargeArrayFigures {
-    /// All messages.
+pub struct LargeArrayMetrics {
+    /// Throughput of all messages.
     pub total: Throughput,
-    /// Median over the messages.
+    /// Rate of the median message.
     pub median_gigabytes_per_second: f64,
-    /// Fastest message.
+    /// Rate of the fastest message.
     pub best_gigabytes_per_second: f64,
-    /// Slowest message.
+    /// Rate of the slowest message.
     pub worst_gigabytes_per_second: f64,
-    /// Time from the local completion of a message to the completion of the flush that follows it.
+    /// Time from a message's local completion to the completion of the flush that follows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flush: Option<Distribution>,
 }
 
-/// Figures of `small-messages`.
+/// Metrics of `small-messages`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SmallMessagesFigures {
-    /// All messages.
+pub struct SmallMessagesMetrics {
+    /// Throughput of all messages.
     pub total: Throughput,
-    /// Completed messages per second.
+    /// Number of completed messages per second.
     pub messages_per_second: f64,
-    /// Time from the post of a message to its completion, for each message.
+    /// Time from posting a message to its completion, for each message.
     pub latency: Distribution,
 }
 
-/// Figures of `pingpong-flag`.
+/// Metrics of `pingpong-flag`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PingpongFlagFigures {
-    /// Time of all round trips.
+pub struct PingpongFlagMetrics {
+    /// Total time of all round trips.
     pub total_seconds: f64,
     /// Mean round-trip time.
     pub mean_round_trip_microseconds: f64,
-    /// Half of the mean round-trip time.
+    /// Half the mean round-trip time.
     pub mean_one_way_microseconds: f64,
     /// Round-trip times.
     pub round_trip: Distribution,
 }
 
-/// Figures of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send without
-/// a pause, so that the sum of both rates is the rate of the link.
+/// Metrics of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send
+/// continuously, so that the sum of both rates is the link rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StreamingDuplexFigures {
-    /// From the client to the server, on the clock of the client.
+pub struct StreamingDuplexMetrics {
+    /// Throughput from the client to the server, on the client's clock.
     pub client_to_server: Throughput,
-    /// From the server to the client, on the clock of the server.
+    /// Throughput from the server to the client, on the server's clock.
     pub server_to_client: Throughput,
-    /// Sum of both directions.
+    /// Sum of the rates of both directions.
     pub combined_gigabytes_per_second: f64,
     /// Rate of the slower direction divided by the rate of the faster direction.
     pub balance: f64,
@@ -126,29 +127,29 @@ pub struct StreamingDuplexFigures {
     /// Round-trip times of pings during the transfer of chunks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ping_loaded: Option<Distribution>,
-    /// 99th percentile during the transfer of chunks, divided by the 99th percentile on the idle fabric. It shows
-    /// head-of-line blocking.
+    /// 99th percentile during the transfer of chunks, divided by the 99th percentile on the idle fabric. The ratio
+    /// shows head-of-line blocking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ping_p99_ratio: Option<f64>,
 }
 
-/// Figures of `segment-transfer`.
+/// Metrics of `segment-transfer`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SegmentTransferFigures {
-    /// All requests of all threads.
+pub struct SegmentTransferMetrics {
+    /// Throughput of all requests of all threads.
     pub total: Throughput,
-    /// Throughput with the requested unit and number of decimals.
+    /// Throughput in the requested unit, with the requested number of decimal places.
     pub reported: String,
-    /// Completed requests.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Completed batches.
+    /// Number of completed batches.
     pub batches: u64,
-    /// Completed batches per second.
+    /// Number of completed batches per second.
     pub batches_per_second: f64,
-    /// Time from the post of a request to its completion, for each request.
+    /// Time from posting a request to its completion, for each request.
     pub latency: Distribution,
-    /// Time from the post of a read to its completion, in the workload mix.
+    /// Time from posting a read to its completion, in the `mix` workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Distribution>,
     /// Time from the first post of the first batch until the batch was complete; the maximum over all threads.
@@ -156,32 +157,32 @@ pub struct SegmentTransferFigures {
     pub first_batch_microseconds: Option<f64>,
     /// CPU time of both sides per GiB of payload.
     pub cpu_seconds_per_gib: f64,
-    /// CPU time of the initiator divided by the length of the window: 100 is one CPU.
+    /// CPU time of the initiator as a percentage of the window length: 100 is one CPU.
     pub initiator_cpu_percent: f64,
-    /// CPU time of the target divided by the length of the window.
+    /// CPU time of the target as a percentage of the window length.
     pub target_cpu_percent: f64,
 }
 
-/// Figures, and the reason for each that is missing.
+/// Metrics, with the reason for each omitted metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ComputedFigures {
-    /// The figures.
-    pub figures: Figures,
-    /// Reason for each omitted figure, by name.
+pub struct ComputedMetrics {
+    /// Metrics of the scenario.
+    pub metrics: Metrics,
+    /// Reason for each omitted metric, by name.
     pub omitted: BTreeMap<String, String>,
-    /// Disturbances of the measurement.
+    /// Disturbances during the measurement.
     pub warnings: Vec<String>,
 }
 
-/// Computes the figures of `scenario`. `fabrics` are the facts of the client and of the server.
+/// Computes the metrics of `scenario`. `fabrics` are the fabric facts of the client and the server.
 ///
 /// # Errors
-/// Returns the reason why the measurement cannot be correct.
+/// Returns why the measurement cannot be correct.
 pub fn compute(
     scenario: &RequestedScenario,
     measurement: &Measurement,
     fabrics: [Option<&FabricFacts>; 2],
-) -> Result<ComputedFigures, String> {
+) -> Result<ComputedMetrics, String> {
     let sides = [&measurement.initiator, &measurement.target];
     let in_flight = checks::in_flight(scenario);
     for (side, fabric) in sides.into_iter().zip(fabrics) {
@@ -193,22 +194,22 @@ pub fn compute(
         .as_ref()
         .ok_or("the client measured no operations")?;
     let mut omitted = BTreeMap::new();
-    let figures = match scenario {
+    let metrics = match scenario {
         RequestedScenario::LargeArray(_) => {
-            let figures = large_array(scenario.size_bytes(), posted);
-            if figures.flush.is_none() {
+            let metrics = large_array(scenario.size_bytes(), posted);
+            if metrics.flush.is_none() {
                 let library = fabrics[0].and_then(|fabric| fabric.library.as_ref());
                 let library = library.map_or("the library", |library| library.name.as_str());
                 omitted.insert("flush".into(), format!("{library} has no flush"));
             }
-            Figures::LargeArray(figures)
+            Metrics::LargeArray(metrics)
         }
-        RequestedScenario::SmallMessages(_) => Figures::SmallMessages(SmallMessagesFigures {
+        RequestedScenario::SmallMessages(_) => Metrics::SmallMessages(SmallMessagesMetrics {
             total: throughput(posted),
             messages_per_second: posted.operations as f64 / seconds(posted.elapsed_nanos),
             latency: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 1.0),
         }),
-        RequestedScenario::PingpongFlag(_) => Figures::PingpongFlag(pingpong_flag(posted)),
+        RequestedScenario::PingpongFlag(_) => Metrics::PingpongFlag(pingpong_flag(posted)),
         RequestedScenario::StreamingDuplex(_) => {
             let target = measurement
                 .target
@@ -218,13 +219,13 @@ pub fn compute(
             if posted.simultaneous.is_none() || target.simultaneous.is_none() {
                 return Err("the directions were not measured while both sides sent".into());
             }
-            Figures::StreamingDuplex(streaming_duplex(posted, target))
+            Metrics::StreamingDuplex(streaming_duplex(posted, target))
         }
         RequestedScenario::SegmentTransfer(scenario) => {
-            Figures::SegmentTransfer(segment_transfer(scenario, measurement, posted))
+            Metrics::SegmentTransfer(segment_transfer(scenario, measurement, posted))
         }
     };
-    for (name, distribution) in distributions(&figures) {
+    for (name, distribution) in distributions(&metrics) {
         for (percentile, value) in [
             ("p95", distribution.p95_microseconds),
             ("p99", distribution.p99_microseconds),
@@ -235,48 +236,48 @@ pub fn compute(
             }
         }
     }
-    Ok(ComputedFigures {
-        figures,
+    Ok(ComputedMetrics {
+        metrics,
         omitted,
         warnings: checks::warnings(sides),
     })
 }
 
-/// The distributions of `figures`, by name.
-pub fn distributions(figures: &Figures) -> Vec<(&'static str, &Distribution)> {
-    match figures {
-        Figures::LargeArray(figures) => figures.flush.iter().map(|flush| ("flush", flush)).collect(),
-        Figures::SmallMessages(figures) => vec![("latency", &figures.latency)],
-        Figures::PingpongFlag(figures) => vec![("roundTrip", &figures.round_trip)],
-        Figures::StreamingDuplex(figures) => {
-            let idle = figures.ping_idle.iter().map(|ping| ("pingIdle", ping));
-            let loaded = figures.ping_loaded.iter().map(|ping| ("pingLoaded", ping));
+/// Returns the distributions in `metrics`, by name.
+pub fn distributions(metrics: &Metrics) -> Vec<(&'static str, &Distribution)> {
+    match metrics {
+        Metrics::LargeArray(metrics) => metrics.flush.iter().map(|flush| ("flush", flush)).collect(),
+        Metrics::SmallMessages(metrics) => vec![("latency", &metrics.latency)],
+        Metrics::PingpongFlag(metrics) => vec![("roundTrip", &metrics.round_trip)],
+        Metrics::StreamingDuplex(metrics) => {
+            let idle = metrics.ping_idle.iter().map(|ping| ("pingIdle", ping));
+            let loaded = metrics.ping_loaded.iter().map(|ping| ("pingLoaded", ping));
             idle.chain(loaded).collect()
         }
-        Figures::SegmentTransfer(figures) => {
-            let reads = figures.read_back.iter().map(|reads| ("readBack", reads));
-            std::iter::once(("latency", &figures.latency))
+        Metrics::SegmentTransfer(metrics) => {
+            let reads = metrics.read_back.iter().map(|reads| ("readBack", reads));
+            std::iter::once(("latency", &metrics.latency))
                 .chain(reads)
                 .collect()
         }
     }
 }
 
-fn large_array(size: u64, posted: &Posted) -> LargeArrayFigures {
+fn large_array(size: u64, posted: &Posted) -> LargeArrayMetrics {
     let median = quantile(&posted.latency, 50, posted.max_nanos);
-    LargeArrayFigures {
+    LargeArrayMetrics {
         total: throughput(posted),
         median_gigabytes_per_second: size as f64 / median as f64,
         best_gigabytes_per_second: size as f64 / posted.min_nanos as f64,
         worst_gigabytes_per_second: size as f64 / posted.max_nanos as f64,
-        flush: posted.flush.as_ref().map(of_durations),
+        flush: posted.flush.as_ref().map(duration_distribution),
     }
 }
 
-/// A sample is half of the round-trip time.
-fn pingpong_flag(posted: &Posted) -> PingpongFlagFigures {
+/// A sample is half the round-trip time.
+fn pingpong_flag(posted: &Posted) -> PingpongFlagMetrics {
     let mean = posted.elapsed_nanos as f64 / posted.operations as f64 / 1e3;
-    PingpongFlagFigures {
+    PingpongFlagMetrics {
         total_seconds: seconds(posted.elapsed_nanos),
         mean_round_trip_microseconds: mean,
         mean_one_way_microseconds: mean / 2.0,
@@ -284,15 +285,16 @@ fn pingpong_flag(posted: &Posted) -> PingpongFlagFigures {
     }
 }
 
-fn streaming_duplex(client: &Posted, server: &Posted) -> StreamingDuplexFigures {
+fn streaming_duplex(client: &Posted, server: &Posted) -> StreamingDuplexMetrics {
     let (up, down) = (throughput(client), throughput(server));
     let (first, second) = (up.gigabytes_per_second, down.gigabytes_per_second);
-    let sampled = |durations: &Durations| (durations.histogram.count() > 0).then(|| of_durations(durations));
+    let sampled =
+        |durations: &Durations| (durations.histogram.count() > 0).then(|| duration_distribution(durations));
     let ping = client.ping.as_ref();
     let ping_idle = ping.and_then(|ping| sampled(&ping.idle));
     let ping_loaded = ping.and_then(|ping| sampled(&ping.loaded));
     let p99 = |distribution: Option<Distribution>| distribution.and_then(|found| found.p99_microseconds);
-    StreamingDuplexFigures {
+    StreamingDuplexMetrics {
         client_to_server: up,
         server_to_client: down,
         combined_gigabytes_per_second: first + second,
@@ -309,20 +311,20 @@ fn segment_transfer(
     scenario: &SegmentTransfer,
     measurement: &Measurement,
     posted: &Posted,
-) -> SegmentTransferFigures {
+) -> SegmentTransferMetrics {
     let total = throughput(posted);
     let batches = posted.operations / u64::from(scenario.batch);
     let [initiator, target] = [&measurement.initiator, &measurement.target];
     let cpu_nanos = (initiator.cpu_nanos + target.cpu_nanos) as f64;
     let gib = posted.payload_bytes as f64 / f64::from(1 << 30);
     let percent = |side: &SideReport| 100.0 * side.cpu_nanos as f64 / side.window_nanos as f64;
-    SegmentTransferFigures {
+    SegmentTransferMetrics {
         reported: scenario.rate_format().text(total.gigabytes_per_second * 1e9),
         requests: posted.operations,
         batches,
         batches_per_second: batches as f64 / total.seconds,
         latency: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 1.0),
-        read_back: posted.read_back.as_ref().map(of_durations),
+        read_back: posted.read_back.as_ref().map(duration_distribution),
         first_batch_microseconds: posted.first_burst_nanos.map(|nanos| nanos as f64 / 1e3),
         cpu_seconds_per_gib: cpu_nanos / 1e9 / gib,
         initiator_cpu_percent: percent(initiator),
@@ -340,7 +342,7 @@ fn throughput(posted: &Posted) -> Throughput {
     }
 }
 
-fn of_durations(durations: &Durations) -> Distribution {
+fn duration_distribution(durations: &Durations) -> Distribution {
     distribution(
         &durations.histogram,
         durations.min_nanos,
@@ -367,7 +369,7 @@ fn distribution(histogram: &Histogram, min: u64, max: u64, factor: f64) -> Distr
     }
 }
 
-/// Percentile of `histogram`, at most `max`, which is the exact maximum.
+/// Percentile of `histogram`, capped at `max`, which is the exact maximum.
 fn quantile(histogram: &Histogram, percent: u64, max: u64) -> u64 {
     histogram.quantile(percent as f64 / 100.0).unwrap_or(max).min(max)
 }

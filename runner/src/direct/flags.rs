@@ -1,5 +1,4 @@
-//! Command-line flags, with the names of the Starway benchmark suite, and the request that they describe. Performs no
-//! I/O.
+//! Command-line flags, named as in the Starway benchmark suite, and the request that they describe. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,11 +10,11 @@ use crds::v1alpha1::{
 };
 
 use super::assignment::LocalChoices;
-use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, names_of};
+use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, transport_names};
 
-/// Variable from which UCX reads its transports.
+/// Environment variable from which UCX reads its transports.
 const UCX_TLS: &str = "UCX_TLS";
-/// Variable from which libfabric reads its provider.
+/// Environment variable from which libfabric reads its provider.
 const FI_PROVIDER: &str = "FI_PROVIDER";
 const UCX_TRANSPORTS: [UcxTransport; 7] = [
     UcxTransport::Tcp,
@@ -39,20 +38,20 @@ const PROVIDERS: [LibfabricProvider; 7] = [
 /// Library and transports.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TransportFlags {
-    /// Library. By default, --tls selects ucx and --provider selects libfabric.
+    /// Communication library. By default, --tls selects ucx and --provider selects libfabric.
     #[arg(long, value_enum)]
     pub library: Option<LibraryName>,
-    /// Transports that UCX may use, separated by commas: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Overrides the
-    /// environment variable UCX_TLS, which is used if the flag is omitted.
+    /// Comma-separated transports that UCX may use: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Overrides the UCX_TLS
+    /// environment variable, which is used if the flag is omitted.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]
     pub tls: Option<String>,
-    /// Provider of libfabric: tcp, shm, "verbs;ofi_rxm", efa and others. Defaults to the variable FI_PROVIDER with
-    /// --library libfabric.
+    /// libfabric provider: tcp, shm, "verbs;ofi_rxm", efa and others. If --library is libfabric, the default is the
+    /// FI_PROVIDER environment variable.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
 }
 
-/// Library.
+/// Communication library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LibraryName {
     /// UCX.
@@ -61,20 +60,20 @@ pub enum LibraryName {
     Libfabric,
 }
 
-/// Choices of each side. They are never sent to the other side.
+/// Choices that each side makes for itself. They are never sent to the other side.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LocalFlags {
     /// Directory whose libraries are loaded instead of the system libraries, on this machine.
     #[arg(long, value_name = "DIRECTORY")]
     pub library_directory: Option<PathBuf>,
-    /// Source address (tcp) or name (RDMA) of the device of each rail on this machine. Repeat the flag for several
+    /// Device of each rail on this machine: its source address (tcp) or its name (RDMA). Repeat the flag for several
     /// rails. By default, tcp uses the interface of the connection between the two sides, and RDMA transports use the
     /// nearest devices.
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
 }
 
-/// Name of a scenario, or `all`.
+/// Scenario name, or `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScenarioName {
     /// One-way bandwidth of one large message at a time, client to server.
@@ -92,55 +91,55 @@ pub enum ScenarioName {
 /// Scenarios and their settings. Sizes take suffixes such as Ki, Mi and Gi.
 #[derive(Clone, Debug, Args)]
 pub struct ScenarioFlags {
-    /// Scenarios, separated by blanks, in the order of measurement.
+    /// Scenarios in measurement order, separated by spaces.
     #[arg(long, value_enum, num_args = 1.., value_delimiter = ',', default_value = "all")]
     pub scenarios: Vec<ScenarioName>,
-    /// Size of a message of large-array [default: 1Gi]
+    /// Message size in large-array [default: 1Gi]
     #[arg(long, value_name = "SIZE")]
     pub large_bytes: Option<Size>,
-    /// Measured messages of large-array [default: 3]
+    /// Measured messages in large-array [default: 3]
     #[arg(long, value_name = "COUNT")]
     pub large_iterations: Option<u32>,
-    /// Warm-up messages of large-array [default: 1]
+    /// Warm-up messages in large-array [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub large_warmup: Option<u32>,
-    /// Size of a message of small-messages [default: 1Ki]
+    /// Message size in small-messages [default: 1Ki]
     #[arg(long, value_name = "SIZE")]
     pub small_bytes: Option<Size>,
-    /// Measured batches of small-messages [default: 10]
+    /// Measured batches in small-messages [default: 10]
     #[arg(long, value_name = "COUNT")]
     pub small_iterations: Option<u32>,
-    /// Warm-up batches of small-messages [default: 2]
+    /// Warm-up batches in small-messages [default: 2]
     #[arg(long, value_name = "COUNT")]
     pub small_warmup: Option<u32>,
-    /// Messages in a batch of small-messages, all in flight together [default: 64]
+    /// Messages per batch in small-messages, all in flight together [default: 64]
     #[arg(long, visible_alias = "concurrency", value_name = "COUNT")]
     pub small_concurrency: Option<u32>,
-    /// Measured round trips of pingpong-flag [default: 1000]
+    /// Measured round trips in pingpong-flag [default: 1000]
     #[arg(long, value_name = "COUNT")]
     pub flag_iterations: Option<u32>,
-    /// Warm-up round trips of pingpong-flag [default: 100]
+    /// Warm-up round trips in pingpong-flag [default: 100]
     #[arg(long, value_name = "COUNT")]
     pub flag_warmup: Option<u32>,
-    /// Size of a chunk of streaming-duplex [default: 4Mi]
+    /// Chunk size in streaming-duplex [default: 4Mi]
     #[arg(long, value_name = "SIZE")]
     pub stream_bytes: Option<Size>,
-    /// Measured chunks of streaming-duplex in each direction [default: 64]
+    /// Measured chunks per direction in streaming-duplex [default: 64]
     #[arg(long, value_name = "COUNT")]
     pub stream_iterations: Option<u32>,
-    /// Warm-up chunks of streaming-duplex in each direction [default: 8]
+    /// Warm-up chunks per direction in streaming-duplex [default: 8]
     #[arg(long, value_name = "COUNT")]
     pub stream_warmup: Option<u32>,
-    /// Chunks of streaming-duplex in flight in each direction [default: 4]
+    /// Chunks in flight per direction in streaming-duplex [default: 4]
     #[arg(long, value_name = "COUNT")]
     pub stream_window: Option<u32>,
-    /// Number of rails on both sides, each with a separate device.
+    /// Number of rails on each side, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub rails: u32,
-    /// Kind of memory on both sides.
+    /// Kind of memory to use on both sides.
     #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
     pub memory: MemoryName,
-    /// Do not run every scenario once with verification of all bytes before the measurement.
+    /// Skip the verification run, which runs every scenario once before the measurement and checks all bytes.
     #[arg(long)]
     pub no_integrity: bool,
     /// Maximum duration of a scenario, in seconds.
@@ -161,7 +160,7 @@ pub enum MemoryName {
     Cuda,
 }
 
-/// Destinations of the results.
+/// Where to write the results.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OutputFlags {
     /// Also write the results to this file as JSON.
@@ -173,8 +172,8 @@ pub struct OutputFlags {
 }
 
 impl TransportFlags {
-    /// Returns the transport with `rails` rails that is selected by the flags or, without them, by the variables that
-    /// `variable` reads. `None` if neither selects one.
+    /// Returns the transport, with `rails` rails, that the flags select. If they select none, the variables that
+    /// `variable` reads are used. Returns `None` if no variable selects a transport either.
     ///
     /// # Errors
     /// Returns an error if a name is unknown, or the flags contradict each other.
@@ -223,13 +222,13 @@ impl TransportFlags {
         })
     }
 
-    /// Variables that replace those in the environment of this process.
+    /// Variables that replace those in this process's environment.
     pub fn replaced_variables(&self, variable: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
         let transports = self.tls.as_deref().map(ucx_transports);
         match (transports, variable(UCX_TLS)) {
-            // UCX needs `self` for messages between the endpoints of one process.
+            // UCX needs `self` for messages between endpoints in the same process.
             (Some(Ok(transports)), Some(_)) => {
-                BTreeMap::from([(UCX_TLS.into(), format!("{},self", names_of(&transports)))])
+                BTreeMap::from([(UCX_TLS.into(), format!("{},self", transport_names(&transports)))])
             }
             _ => BTreeMap::new(),
         }
@@ -251,7 +250,7 @@ impl LocalFlags {
         Err(RequestError::new("--device", reason))
     }
 
-    /// Choices of this side. `rails` are the devices if no flag names them.
+    /// Returns this side's choices. `rails` are the devices if no flag names them.
     pub fn choices(&self, rails: Vec<String>, env: BTreeMap<String, String>) -> LocalChoices {
         LocalChoices {
             // The instrument has a different working directory.
@@ -299,7 +298,7 @@ impl ScenarioFlags {
         }
     }
 
-    /// The scenario `name` with its settings; `None` for [`ScenarioName::All`].
+    /// Returns the scenario `name` with its settings; `None` for [`ScenarioName::All`].
     fn scenario(&self, name: ScenarioName) -> Option<RequestedScenario> {
         let sizes = |size: Option<Size>, default: Vec<Size>| size.map_or(default, |size| vec![size]);
         Some(match name {
@@ -354,7 +353,7 @@ fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
             known.ok_or_else(|| {
                 let reason = format!(
                     "(or {UCX_TLS}) contains {name:?}, which is not a known transport: use {}",
-                    names_of(&UCX_TRANSPORTS)
+                    transport_names(&UCX_TRANSPORTS)
                 );
                 RequestError::new("--tls", reason)
             })
@@ -427,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_remedy_if_the_transport_is_missing_or_unknown() {
+    fn suggests_a_flag_or_name_if_the_transport_is_missing_or_unknown() {
         assert!(transport("", None).unwrap_err().contains("use --tls"));
         assert!(
             transport("--library libfabric", None)

@@ -1,5 +1,5 @@
-//! Both sides on this machine: this process is the client, and the server is a worker process that it starts. Starts a
-//! process.
+//! Runs both sides on this machine: this process is the client, and the server is a worker process that it starts.
+//! Starts a process.
 
 use std::cell::RefCell;
 use std::env;
@@ -25,10 +25,10 @@ use crate::worker::{WorkerError, facts};
 
 /// Timeout for the rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Timeout for the exit of the server after the measurement.
+/// Maximum time for the server to exit after the measurement.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Flags of a measurement on one machine.
+/// Flags for a measurement on one machine.
 #[derive(Clone, Debug, Args)]
 pub struct LoopbackFlags {
     /// Measurement and results.
@@ -55,7 +55,7 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
     let listener = coordinator::listen(&rendezvous).map_err(rendezvous_failure)?;
     rendezvous.port = listener
         .local_addr()
-        .map_err(|source| system("reading the address of the socket", source))?
+        .map_err(|source| system_error("reading the socket address", source))?
         .port();
     let rails = loopback_rails(&request.transport.spec());
     let assignment = assignment(
@@ -78,8 +78,7 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
         true => WorkerError::Incomplete {
             failure: CaseFailure {
                 reason: FailureReason::PeerLost,
-                message: "the worker process of the server exited before it joined; its message is above"
-                    .into(),
+                message: "the server's worker process exited before it joined; its message is above".into(),
             },
         },
         false => rendezvous_failure(error),
@@ -89,7 +88,7 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
     results.publish(&request, &sink.into_records())
 }
 
-/// Loopback addresses of the rails of a transport over IP: rail `i` has the address 127.0.0.`i+1`.
+/// Loopback addresses for the rails of an IP transport: rail `i` has the address 127.0.0.`i+1`.
 fn loopback_rails(spec: &TransportSpec) -> Vec<String> {
     if spec.uses_ip() {
         (1..=spec.rails()).map(|rail| format!("127.0.0.{rail}")).collect()
@@ -98,7 +97,7 @@ fn loopback_rails(spec: &TransportSpec) -> Vec<String> {
     }
 }
 
-/// Worker process. It is killed if this value is dropped before the process has exited.
+/// Worker process of the server. It is killed if this value is dropped before the process has exited.
 struct Server(Option<Child>);
 
 impl Server {
@@ -120,7 +119,7 @@ impl Server {
             }
             Ok(server)
         };
-        start().map_err(|source| system("starting the worker process of the server", source))
+        start().map_err(|source| system_error("starting the server's worker process", source))
     }
 
     fn has_exited(&mut self) -> bool {
@@ -128,7 +127,7 @@ impl Server {
         matches!(status, Some(Ok(Some(_))) | None)
     }
 
-    /// Waits until the process has exited, and kills it if it does not.
+    /// Waits for the process to exit, and kills it if it does not.
     fn wait(mut self) {
         if let Some(child) = &mut self.0
             && let Ok(Some(_)) = process::wait_until(child, Instant::now() + EXIT_TIMEOUT)
@@ -152,7 +151,7 @@ fn rendezvous_failure(error: coordinator::RendezvousError) -> WorkerError {
     }
 }
 
-fn system(action: &'static str, source: io::Error) -> DirectError {
+fn system_error(action: &'static str, source: io::Error) -> DirectError {
     DirectError::System { action, source }
 }
 
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_transports_over_ip_have_addresses() {
+    fn only_ip_transports_have_addresses() {
         let tcp = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 2));
         assert_eq!(loopback_rails(&tcp), ["127.0.0.1", "127.0.0.2"]);
         let shm = TransportSpec::Libfabric(Libfabric {

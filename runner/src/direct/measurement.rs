@@ -1,4 +1,4 @@
-//! Tasks of the client that do not depend on whether the server runs on another machine: preparing the request, and
+//! Client tasks that are the same whether or not the server runs on another machine: preparing the request, and
 //! printing and writing the results. Uses standard output and files.
 
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ pub struct MeasurementFlags {
     /// Library and transports, on both sides.
     #[command(flatten)]
     pub transport: TransportFlags,
-    /// Library and devices of this machine.
+    /// Library and devices on this machine.
     #[command(flatten)]
     pub local: LocalFlags,
-    /// Scenarios.
+    /// Scenarios to measure.
     #[command(flatten)]
     pub scenarios: ScenarioFlags,
     /// Destinations of the results.
@@ -67,7 +67,7 @@ impl MeasurementFlags {
     }
 }
 
-/// Prints the end of each case to standard error.
+/// Prints the outcome of a case to standard error.
 pub(super) fn print_progress(record: &Record) {
     let Record::Case(case) = record else {
         return;
@@ -81,7 +81,7 @@ pub(super) fn print_progress(record: &Record) {
     let _ = writeln!(io::stderr(), "{verb} {}", case.scenario);
 }
 
-/// Destinations of the results of one measurement.
+/// Destinations for one measurement's results.
 pub(super) struct Results<'a> {
     flags: &'a OutputFlags,
     trace: Option<Trace>,
@@ -132,7 +132,7 @@ impl<'a> Results<'a> {
             ),
         };
         let report = Report::new(request, records, samples);
-        // A measured result must not be lost because nothing reads standard output any longer.
+        // A measured result must not be lost because nothing is reading standard output anymore.
         let written = self.write(&report);
         let printed = super::print(text::format(&report).trim_end()).map_err(|source| DirectError::System {
             action: "writing to standard output",

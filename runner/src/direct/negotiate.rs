@@ -1,4 +1,4 @@
-//! First messages between client and server: the request and its answer, each as one line of JSON. Uses TCP.
+//! First messages between client and server: the request and the response, each as one line of JSON. Uses TCP.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,14 +16,14 @@ use crate::rendezvous::message::PROTOCOL_VERSION;
 const PROGRAM: &str = "fabricbench-runner";
 /// Maximum length of a message, in bytes. The limit is low because the sender may be unknown.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Timeout for the request of a client.
+/// Timeout for receiving a client's request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for the answer of a server, which first reads the properties of its machine.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for receiving a server's response. The server first reads the properties of its machine.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for sending a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// First message of a client. Its outer fields are the same in all versions.
+/// First message from a client. Its outer fields are the same in all versions.
 #[derive(Debug, Serialize, Deserialize)]
 struct OpeningMessage {
     program: String,
@@ -32,56 +32,57 @@ struct OpeningMessage {
     request: Box<RawValue>,
 }
 
-/// Answer of a server.
+/// Response from a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Answer {
+enum Response {
     /// The server becomes the worker with rank 1.
     Accepted,
     /// The server refuses the request.
     Refused(Refusal),
 }
 
-/// Reason why a server refuses a request.
+/// Why a server refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
-    /// Category.
+    /// Category of the reason.
     pub reason: RefusalReason,
-    /// Description, with the remedy.
+    /// Description, with the fix.
     pub message: String,
 }
 
 /// Category of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefusalReason {
-    /// The first message is not a request of fabricbench-runner.
+    /// The first message is not a request from fabricbench-runner.
     Garbage,
-    /// The client has another version.
+    /// The client has a different version.
     OtherVersion,
-    /// The request is invalid or exceeds the limits of the server.
+    /// The request is invalid or exceeds the server's limits.
     InvalidRequest,
 }
 
-/// Reason why the two sides could not agree on a measurement.
+/// Why the two sides could not agree on a measurement.
 #[derive(Debug, Snafu)]
 pub enum NegotiationError {
     /// The connection failed before the two sides agreed.
     #[snafu(display(
-        "{peer} did not send a valid answer of fabricbench-runner: {source}; check that `fabricbench-runner {server}` \
-         of the same version listens there"
+        "{peer} did not send a valid response from fabricbench-runner: {source}; check that \
+         `fabricbench-runner {server}` of the same version is listening there"
     ))]
     Connection {
         /// Address of the other side.
         peer: String,
         /// Role of the other side.
         server: &'static str,
-        /// Failure of the connection.
+        /// Connection failure.
         source: FrameError,
     },
 }
 
-/// Sends `request` and waits for the answer. Returns the reader of the connection, on which the server continues.
+/// Sends `request` and waits for the response. Returns the connection's reader, from which the server's next messages
+/// are read.
 ///
 /// # Errors
 /// Returns an error if the connection fails, or the other side is not a server.
@@ -101,17 +102,17 @@ pub fn propose(
             request,
         };
         send(reader.stream(), &opening)?;
-        let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + ANSWER_TIMEOUT))?;
+        let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + RESPONSE_TIMEOUT))?;
         serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })
     };
     let server = request.roles().server;
     match exchange(&mut reader).context(ConnectionSnafu { peer, server })? {
-        Answer::Accepted => Ok(Ok(reader)),
-        Answer::Refused(refusal) => Ok(Err(refusal)),
+        Response::Accepted => Ok(Ok(reader)),
+        Response::Refused(refusal) => Ok(Err(refusal)),
     }
 }
 
-/// Reads the request of a client and checks it against `limits`.
+/// Reads a client's request and checks it against `limits`.
 ///
 /// # Errors
 /// Returns the reason for refusing the client. The reason has already been sent to the client.
@@ -121,13 +122,13 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
         Ok(request) => Ok((request, reader)),
         Err(refusal) => {
             // The client may have disconnected.
-            let _ = send(reader.stream(), &Answer::Refused(refusal.clone()));
+            let _ = send(reader.stream(), &Response::Refused(refusal.clone()));
             Err(refusal)
         }
     }
 }
 
-/// Sends the answer that accepts the request.
+/// Sends the response that accepts the request.
 ///
 /// # Errors
 /// Returns an error if the connection fails.
@@ -137,7 +138,7 @@ pub fn accept(
     request: &Request,
 ) -> Result<(), NegotiationError> {
     let server = request.roles().client;
-    send(reader.stream(), &Answer::Accepted).context(ConnectionSnafu { peer, server })
+    send(reader.stream(), &Response::Accepted).context(ConnectionSnafu { peer, server })
 }
 
 fn read_request(reader: &mut FrameReader<TcpStream>, limits: &Limits) -> Result<Request, Refusal> {
@@ -152,7 +153,7 @@ fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
     let opening: OpeningMessage =
         serde_json::from_slice(line).map_err(|error| invalid_message(limits, &error.to_string()))?;
     if opening.program != PROGRAM {
-        return Err(invalid_message(limits, "it names another program"));
+        return Err(invalid_message(limits, "it names a different program"));
     }
     let version = env!("CARGO_PKG_VERSION");
     if opening.protocol != PROTOCOL_VERSION || opening.version != version {
@@ -181,7 +182,7 @@ fn invalid_message(limits: &Limits, cause: &str) -> Refusal {
     Refusal {
         reason: RefusalReason::Garbage,
         message: format!(
-            "the first message is not a request of `fabricbench-runner {}`: {cause}",
+            "the first message is not a request from `fabricbench-runner {}`: {cause}",
             limits.accepted.roles().client
         ),
     }

@@ -1,4 +1,4 @@
-//! Report of a measurement, in the form in which it is written to JSON. Performs no I/O.
+//! Measurement report, as it is written to JSON. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crds::v1alpha1::{Answer, MemoryKind};
 use serde::Serialize;
 
 use super::assignment::{CLIENT, SERVER};
-use super::figures::{self, ComputedFigures, Figures};
+use super::figures::{self, ComputedMetrics, Metrics};
 use super::request::{Request, RequestedScenario, RequestedTransport};
 use super::software;
 use super::trace::SideSamples;
@@ -19,7 +19,7 @@ use super::trace::SideSamples;
 /// Version of the JSON document.
 const REPORT_VERSION: u32 = 1;
 
-/// Report of a measurement.
+/// Report on a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -40,11 +40,11 @@ pub struct Report {
     /// Server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<Side>,
-    /// Scenarios in the order of measurement.
+    /// Scenarios in measurement order.
     pub scenarios: Vec<ScenarioReport>,
-    /// Warnings of the measurement.
+    /// Warnings about the measurement.
     pub warnings: Vec<WarningRecord>,
-    /// Reason why the measurement ended early.
+    /// Why the measurement ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }
@@ -60,7 +60,8 @@ pub struct Side {
     /// Library, its version, its rails and their lanes, as reported by the library. Unset if no endpoint was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
-    /// Protocols that the library used in the verification, which is not timed. Empty if it does not report them.
+    /// Protocols that the library used during the verification, which is not timed. Empty if the library does not
+    /// report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolUse>,
     /// Setup costs of the endpoints that were measured. Unset if none were measured.
@@ -79,7 +80,7 @@ pub struct ScenarioReport {
     pub description: &'static str,
     /// Size of a message, in bytes.
     pub size_bytes: u64,
-    /// Number of measured operations, in each direction. Unset for a scenario with a duration.
+    /// Number of measured operations, in each direction. Unset for a scenario that runs for a fixed duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
     /// Number of warm-up operations, in each direction.
@@ -88,27 +89,27 @@ pub struct ScenarioReport {
     pub in_flight: u32,
     /// Whether the scenario was measured.
     pub state: ScenarioState,
-    /// Whether the library executed the RMA operations of the scenario in software, on any side. Empty if the scenario
-    /// has no such operations, or if the question does not apply to the library.
+    /// Whether the library executed the scenario's RMA operations in software on either side. Empty if the scenario has
+    /// no such operations, or if the question does not apply to the library.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub emulated: BTreeMap<&'static str, Answer>,
-    /// Result of the execution in which all bytes were verified, before the measurement.
+    /// Result of the run in which all bytes were verified, before the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrity: Option<IntegrityReport>,
-    /// Figures. Unset if the scenario was not measured.
+    /// Metrics of the scenario. Unset if the scenario was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<Figures>,
-    /// Reasons for omitted figures, by name.
+    pub metrics: Option<Metrics>,
+    /// Reasons for omitted metrics, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub omitted: BTreeMap<String, String>,
-    /// Disturbances of the measurement.
+    /// Disturbances during the measurement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Reason why the scenario was not measured.
+    /// Why the scenario was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Byte counters of the network interfaces of the client over the measurement, which show that the payload used
-    /// them.
+    /// Changes in the byte counters of the client's network interfaces during the measurement, which show that the
+    /// payload used these interfaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub client_interfaces: Vec<InterfaceDelta>,
     /// Samples of all operations, by side. Set only on request.
@@ -123,12 +124,12 @@ pub enum ScenarioState {
     Measured,
     /// The scenario failed, or its result cannot be correct.
     Failed,
-    /// The measurement ended before the scenario.
+    /// The measurement ended before the scenario started.
     NotRun,
 }
 
 impl Report {
-    /// Builds the report of `request` from the records of the attempt and the samples of its cases.
+    /// Builds the report for `request` from the attempt's records and the samples of its cases.
     pub fn new(request: &Request, records: &[Record], samples: Vec<SideSamples>) -> Self {
         let hello = records.iter().find_map(|record| match record {
             Record::Hello(hello) => Some(hello),
@@ -138,9 +139,9 @@ impl Report {
             Record::End(end) => Some(end),
             _ => None,
         });
-        let protocols = software::reported(records);
+        let protocols = software::reported_protocols(records);
         let transport = request.transport_spec();
-        let excluded = software::excluded(&transport, &protocols);
+        let excluded = software::excluded_protocol(&transport, &protocols);
         let sides = [CLIENT, SERVER].map(|rank| side(records, rank));
         let fabrics = sides.each_ref().map(|side| side.as_ref()?.fabric.as_ref());
         let scenarios = request
@@ -150,9 +151,11 @@ impl Report {
                 let samples = samples.iter().filter(|side| side.scenario == scenario.name());
                 let mut report = ScenarioReport::new(scenario, records, fabrics, samples.cloned().collect());
                 report.emulated =
-                    software::emulated(scenario, &transport, request.memory, fabrics, &protocols);
+                    software::emulated_operations(scenario, &transport, request.memory, fabrics, &protocols);
                 if let Some(reason) = &excluded {
-                    report.fail(format!("the request excludes what the library used: {reason}"));
+                    report.fail(format!(
+                        "the library used something that the request excludes: {reason}"
+                    ));
                 }
                 report
             })
@@ -188,7 +191,7 @@ impl Report {
     }
 }
 
-/// The side with rank `rank`; `None` if it did not join.
+/// Returns the side with rank `rank`; `None` if it did not join.
 fn side(records: &[Record], rank: u32) -> Option<Side> {
     let hello = records.iter().find_map(|record| match record {
         Record::Hello(hello) if hello.rank == rank => Some(hello),
@@ -255,7 +258,7 @@ impl ScenarioReport {
         report
     }
 
-    /// Adds the result of a case. A scenario whose bytes were not transferred correctly has no figures.
+    /// Adds the result of a case. A scenario whose bytes were not transferred correctly has no metrics.
     fn add(&mut self, scenario: &RequestedScenario, case: &CaseRecord, fabrics: [Option<&FabricFacts>; 2]) {
         match &case.result {
             CaseResult::Failed(failure) => {
@@ -277,13 +280,13 @@ impl ScenarioReport {
                     return;
                 }
                 match figures::compute(scenario, measurement, fabrics) {
-                    Ok(ComputedFigures {
-                        figures,
+                    Ok(ComputedMetrics {
+                        metrics,
                         omitted,
                         warnings,
                     }) => {
                         self.state = ScenarioState::Measured;
-                        self.metrics = Some(figures);
+                        self.metrics = Some(metrics);
                         self.omitted = omitted;
                         self.warnings = warnings;
                     }
@@ -300,7 +303,7 @@ impl ScenarioReport {
     }
 }
 
-/// Reason why the bytes were not transferred correctly; `None` if they were transferred correctly.
+/// Why the bytes were not transferred correctly; `None` if they were.
 fn integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(mismatch) = &report.first_mismatch {
         return Some(format!(

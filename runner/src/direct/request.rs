@@ -1,7 +1,7 @@
-//! Request of a client: transport, scenarios and settings, with their bounds. Performs no I/O.
+//! Client request: transport, scenarios and settings, with their bounds. Performs no I/O.
 //!
-//! A request can only select scenarios and numbers. It contains no path, no environment variable and no setting of a
-//! library, so that a client cannot make the server load or write a file.
+//! A request can only select scenarios and numbers. It contains no path, no environment variable and no library
+//! setting, so that a client cannot make the server load or write a file.
 
 mod bounds;
 mod limits;
@@ -15,7 +15,7 @@ use crds::v1alpha1::{MemoryKind, TransportSpec, Ucx, UcxEmulation};
 use serde::{Deserialize, Serialize};
 use snafu::ensure;
 
-use bounds::{RequestSnafu, within};
+use bounds::{RequestSnafu, check_within};
 
 pub use bounds::{MAX_OPERATIONS, RequestError};
 pub use limits::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits, Roles, SegmentLimits};
@@ -23,18 +23,18 @@ pub use scenario::RequestedScenario;
 pub use segment::{
     MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES, check_segment_transfer, check_time_limit, segment_bytes,
 };
-pub use transport::{RequestedTransport, names_of};
+pub use transport::{RequestedTransport, transport_names};
 
-/// Maximum timeout of a case, in seconds.
+/// Maximum case timeout, in seconds.
 pub const MAX_CASE_SECONDS: u32 = 3600;
-/// Number of hexadecimal digits of a run identifier.
+/// Number of hexadecimal digits in a run identifier.
 const RUN_ID_DIGITS: usize = 32;
 
 /// Transport, scenarios and settings that a client requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
-    /// Random identifier of the run, in hexadecimal. It is part of every later message.
+    /// Random identifier of the run, in hexadecimal. Every later message contains it.
     pub run_id: String,
     /// Library and transports.
     pub transport: RequestedTransport,
@@ -42,12 +42,12 @@ pub struct Request {
     pub memory: MemoryKind,
     /// Scenarios, in the order in which they are measured.
     pub scenarios: Vec<RequestedScenario>,
-    /// Whether every scenario first runs once with verification of all bytes, outside the measurement.
+    /// Whether every scenario is first run once outside the measurement to verify all bytes.
     pub integrity: bool,
     /// Maximum duration of a scenario, in seconds.
     pub case_timeout_seconds: u32,
-    /// Segment that the client expects at the address of the server. Set only if the client found the address in a
-    /// metadata service.
+    /// Segment that the client expects at the server's address. Set only if the client found the address in a metadata
+    /// service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<ExpectedSegment>,
     /// Whether UCX may emulate reads and writes with messages.
@@ -61,7 +61,7 @@ pub struct Request {
 pub struct ExpectedSegment {
     /// Name of the segment.
     pub name: String,
-    /// Identifier of the execution of the target that published it.
+    /// Identifier of the target run that published it.
     pub run: String,
 }
 
@@ -84,7 +84,7 @@ impl Request {
             }
         );
         self.transport.check(limits)?;
-        within(
+        check_within(
             "--case-timeout",
             self.case_timeout_seconds.into(),
             1..=MAX_CASE_SECONDS.into(),
@@ -130,7 +130,7 @@ impl Request {
         Ok(())
     }
 
-    /// The commands that exchange this request.
+    /// Returns the commands that exchange this request.
     pub fn roles(&self) -> Roles {
         let is_of_segment =
             |scenario: &RequestedScenario| matches!(scenario, RequestedScenario::SegmentTransfer(_));
@@ -140,7 +140,7 @@ impl Request {
         }
     }
 
-    /// Library and provider in the form of a spec.
+    /// Library and provider as a transport spec.
     pub fn transport_spec(&self) -> TransportSpec {
         match self.transport.spec() {
             TransportSpec::Ucx(spec) if self.allow_emulation => TransportSpec::Ucx(Ucx {

@@ -1,9 +1,9 @@
-//! Batches of requests to the segment of another machine, with the roles and flags of the Transfer Engine Benchmark:
-//! `target` on one machine and `initiator` on the other.
+//! Batches of requests to another machine's segment, using the Transfer Engine Benchmark's roles and flags: `target` on
+//! one machine and `initiator` on the other.
 //!
-//! The target allocates and registers its segment in an instrument process, publishes it and waits. Each initiator opens
-//! a session, in which both sides start new instrument processes, as in every measurement. The target deregisters its own
-//! segment before a session and registers it again afterwards, so that its memory is never allocated twice.
+//! The target allocates and registers its segment in an instrument process, publishes it and waits. Each initiator
+//! opens a session, in which both sides start new instrument processes, as in every measurement. The target deregisters
+//! its own segment before a session and registers it again afterwards, so that its memory is never allocated twice.
 //!
 //! [`target`], [`initiator`], [`registered`] and [`metadata`] perform I/O. The other modules do not.
 

@@ -17,28 +17,28 @@ use crate::worker::agent::EVENT_CAPACITY;
 use crate::worker::signals;
 use crate::worker_event::WorkerEvent;
 
-/// Flags of the server.
+/// Server flags.
 #[derive(Clone, Debug, Args)]
 pub struct ServeFlags {
-    /// Address to listen on. With the default, only clients on this machine can connect.
+    /// Address to listen on. By default, only clients on this machine can connect.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub addr: String,
-    /// TCP port to listen on. With 0, the system chooses a free port, which is printed.
+    /// TCP port to listen on. If 0, the system chooses a free port and prints it.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
     /// Largest message that a client may request. Each side allocates twice this size, or 256 MiB if that is more.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_BYTES)]
     pub max_bytes: Size,
-    /// Maximum duration of the session with a client, in seconds.
+    /// Maximum duration of a client's session, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
-    /// Accept only clients that request these transports of UCX. The flag also replaces the variable UCX_TLS.
+    /// Accept only clients that request these UCX transports. The flag also replaces the UCX_TLS environment variable.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]
     pub tls: Option<String>,
-    /// Accept only clients that request this provider of libfabric.
+    /// Accept only clients that request this libfabric provider.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// Library and devices of this side.
+    /// Library and devices on this machine.
     #[command(flatten)]
     pub local: LocalFlags,
 }
@@ -46,8 +46,8 @@ pub struct ServeFlags {
 /// Serves one client. Connections without a valid request are rejected and do not end the server.
 ///
 /// # Errors
-/// Returns an error if the address cannot be used, or the session with the client fails. A signal while the server
-/// waits is not an error.
+/// Returns an error if the address cannot be used, or the session with the client fails. A signal while the server is
+/// waiting is not an error.
 pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
     let transport = TransportFlags {
         library: None,
@@ -58,17 +58,17 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         accepted: AcceptedScenarios::Suite {
             max_bytes: flags.max_bytes,
         },
-        // The variables and rails of this process apply to the library, but do not restrict the clients.
+        // This process's variables and rails apply to the library, but do not restrict the clients.
         transport: transport.transport(1, |_| None)?,
     };
     let (sender, events) = sync_channel(EVENT_CAPACITY);
     let notify = sender.clone();
     let stop = signals::watch(move |signal| drop(notify.send(WorkerEvent::Stop(signal))))
-        .map_err(|source| system("installing the signal handlers", source))?;
+        .map_err(|source| system_error("installing the signal handlers", source))?;
     let listener = listen(&flags.addr, flags.port)?;
     let address = listener
         .local_addr()
-        .map_err(|source| system("reading the address of the socket", source))?;
+        .map_err(|source| system_error("reading the socket address", source))?;
     print(&format!("listening on {address} for one client; Ctrl-C to stop"))?;
     let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
         return print("stopped by a signal before a client connected");
@@ -96,9 +96,9 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
 }
 
 fn print(line: &str) -> Result<(), DirectError> {
-    super::print(line).map_err(|source| system("writing to standard output", source))
+    super::print(line).map_err(|source| system_error("writing to standard output", source))
 }
 
-fn system(action: &'static str, source: io::Error) -> DirectError {
+fn system_error(action: &'static str, source: io::Error) -> DirectError {
     DirectError::System { action, source }
 }

@@ -1,4 +1,4 @@
-//! Session of a server with one client: waits for a valid request and becomes the client's worker. Uses TCP and standard
+//! A server's session with one client: waits for a valid request and becomes the client's worker. Uses TCP and standard
 //! error.
 
 use std::io::{self, Write};
@@ -26,17 +26,17 @@ const WELCOME_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Client whose request was accepted.
 pub(super) struct Client {
-    /// Request of the client.
+    /// The client's request.
     pub request: Request,
-    /// Reader of the connection.
+    /// Reader for the connection to the client.
     pub reader: FrameReader<TcpStream>,
-    /// Address of the client.
+    /// The client's address.
     pub address: String,
 }
 
 impl Client {
-    /// Rendezvous of the assignment, on the connection to the client. `bind` and `port` are the address and port of the
-    /// listener.
+    /// Rendezvous for the assignment, over the connection to the client. `bind` and `port` are the address and port of
+    /// the listener.
     pub(super) fn rendezvous(&self, bind: &str, port: u16) -> Rendezvous {
         Rendezvous {
             host: self.address.clone(),
@@ -69,8 +69,8 @@ impl Client {
             .map_err(|error| WorkerError::Incomplete {
                 failure: error.failure(),
             })?;
-        // The time limit ends when this value is dropped.
-        let _limit = limit_time(limit, sender.clone())?;
+        // The time limit is removed when this value is dropped.
+        let _limit = start_time_limit(limit, sender.clone())?;
         let end: EndRecord = follow_coordinator(assignment, SERVER, cpus, reader, (sender, events))?;
         match end.failure {
             None => Ok(()),
@@ -135,9 +135,9 @@ pub(super) fn wait_for_client(
     None
 }
 
-/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely. The limit is removed when the
-/// returned value is dropped.
-fn limit_time(limit: Duration, sender: SyncSender<WorkerEvent>) -> Result<Sender<()>, DirectError> {
+/// Ends the session after `limit`, so that a client cannot occupy the server indefinitely. The limit is removed when
+/// the returned value is dropped.
+fn start_time_limit(limit: Duration, sender: SyncSender<WorkerEvent>) -> Result<Sender<()>, DirectError> {
     let (guard, ended) = channel::<()>();
     let wait = move || {
         if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {

@@ -1,5 +1,5 @@
-//! Whether the library executed operations in software, and whether it used protocols that the request excludes. Performs
-//! no I/O.
+//! Determines whether the library executed operations in software, and whether it used protocols that the request
+//! excludes. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crds::v1alpha1::{Answer, MemoryKind, TransferOperation, TransportSpec};
 use super::assignment::STRIPING;
 use super::request::RequestedScenario;
 
-/// The protocols that the library reported on both sides.
-pub(super) fn reported(records: &[Record]) -> ReportedProtocols {
+/// Returns the protocols that the library reported on both sides.
+pub(super) fn reported_protocols(records: &[Record]) -> ReportedProtocols {
     let mut found = ReportedProtocols::default();
     for record in records {
         if let Record::Protocols(record) = record {
@@ -26,15 +26,15 @@ pub(super) fn reported(records: &[Record]) -> ReportedProtocols {
 }
 
 /// Describes a protocol that the request excludes.
-pub(super) fn excluded(transport: &TransportSpec, reported: &ReportedProtocols) -> Option<String> {
+pub(super) fn excluded_protocol(transport: &TransportSpec, reported: &ReportedProtocols) -> Option<String> {
     match transport {
         TransportSpec::Ucx(ucx) => protocols::excluded(&reported.uses, ucx),
         _ => None,
     }
 }
 
-/// Whether the library emulated the reads and the writes of `scenario` on any side, by operation name.
-pub(super) fn emulated(
+/// Whether the library emulated the reads and writes of `scenario` on either side, by operation name.
+pub(super) fn emulated_operations(
     scenario: &RequestedScenario,
     transport: &TransportSpec,
     memory: MemoryKind,

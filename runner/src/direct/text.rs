@@ -8,7 +8,7 @@ use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
 use crds::v1alpha1::Answer;
 
-use super::figures::{Distribution, Figures, Throughput};
+use super::figures::{Distribution, Metrics, Throughput};
 use super::report::{Report, ScenarioReport, ScenarioState, Side};
 
 /// Formats the report.
@@ -97,7 +97,7 @@ fn rail_text(rail: &crds::record::RailFacts) -> String {
 fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
     let _ = writeln!(text, "\n[{}] {}", scenario.name, scenario.description);
     let verified = match &scenario.integrity {
-        Some(integrity) => format!(", {} verified before", bytes(integrity.bytes)),
+        Some(integrity) => format!(", {} verified beforehand", bytes(integrity.bytes)),
         None => String::new(),
     };
     let iterations = scenario
@@ -110,8 +110,8 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
         scenario.warmup,
         scenario.in_flight
     );
-    if let Some(figures) = &scenario.metrics {
-        add_figures(text, figures);
+    if let Some(metrics) = &scenario.metrics {
+        add_metrics(text, metrics);
     }
     for (operations, answer) in &scenario.emulated {
         let emulated = match answer {
@@ -145,68 +145,68 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
     }
 }
 
-fn add_figures(text: &mut String, figures: &Figures) {
-    match figures {
-        Figures::LargeArray(figures) => {
+fn add_metrics(text: &mut String, metrics: &Metrics) {
+    match metrics {
+        Metrics::LargeArray(metrics) => {
             let rates = format!(
                 "median {}, best {}, worst {}, total {}",
-                rate(figures.median_gigabytes_per_second),
-                rate(figures.best_gigabytes_per_second),
-                rate(figures.worst_gigabytes_per_second),
-                rate(figures.total.gigabytes_per_second)
+                rate(metrics.median_gigabytes_per_second),
+                rate(metrics.best_gigabytes_per_second),
+                rate(metrics.worst_gigabytes_per_second),
+                rate(metrics.total.gigabytes_per_second)
             );
             add(text, "bandwidth", &rates);
-            add(text, "total time", &time(figures.total.seconds));
-            if let Some(flush) = &figures.flush {
+            add(text, "total time", &time(metrics.total.seconds));
+            if let Some(flush) = &metrics.flush {
                 add(text, "flush", &distribution(flush));
             }
         }
-        Figures::SmallMessages(figures) => {
+        Metrics::SmallMessages(metrics) => {
             add(
                 text,
                 "rate",
-                &format!("{} messages/s", number(figures.messages_per_second)),
+                &format!("{} messages/s", number(metrics.messages_per_second)),
             );
-            add(text, "bandwidth", &throughput(&figures.total));
-            add(text, "latency", &distribution(&figures.latency));
+            add(text, "bandwidth", &throughput(&metrics.total));
+            add(text, "latency", &distribution(&metrics.latency));
         }
-        Figures::PingpongFlag(figures) => {
-            add(text, "round trip", &distribution(&figures.round_trip));
+        Metrics::PingpongFlag(metrics) => {
+            add(text, "round trip", &distribution(&metrics.round_trip));
             let means = format!(
                 "{} us; one way {} us (half)",
-                number(figures.mean_round_trip_microseconds),
-                number(figures.mean_one_way_microseconds)
+                number(metrics.mean_round_trip_microseconds),
+                number(metrics.mean_one_way_microseconds)
             );
             add(text, "mean", &means);
         }
-        Figures::StreamingDuplex(figures) => {
-            add(text, "to server", &throughput(&figures.client_to_server));
-            add(text, "to client", &throughput(&figures.server_to_client));
+        Metrics::StreamingDuplex(metrics) => {
+            add(text, "to server", &throughput(&metrics.client_to_server));
+            add(text, "to client", &throughput(&metrics.server_to_client));
             let combined = format!(
                 "{}, balance {:.3}",
-                rate(figures.combined_gigabytes_per_second),
-                figures.balance
+                rate(metrics.combined_gigabytes_per_second),
+                metrics.balance
             );
             add(text, "combined", &combined);
-            if let Some(ping) = &figures.ping_idle {
+            if let Some(ping) = &metrics.ping_idle {
                 add(text, "ping, idle", &distribution(ping));
             }
-            if let Some(ping) = &figures.ping_loaded {
+            if let Some(ping) = &metrics.ping_loaded {
                 add(text, "ping, loaded", &distribution(ping));
             }
-            if let Some(ratio) = figures.ping_p99_ratio {
+            if let Some(ratio) = metrics.ping_p99_ratio {
                 add(text, "p99 ratio", &format!("{ratio:.1} (loaded / idle)"));
             }
         }
-        Figures::SegmentTransfer(figures) => {
+        Metrics::SegmentTransfer(metrics) => {
             add(
                 text,
                 "throughput",
                 &format!(
                     "{} ({} in {})",
-                    figures.reported,
-                    bytes(figures.total.bytes),
-                    time(figures.total.seconds)
+                    metrics.reported,
+                    bytes(metrics.total.bytes),
+                    time(metrics.total.seconds)
                 ),
             );
             add(
@@ -214,23 +214,23 @@ fn add_figures(text: &mut String, figures: &Figures) {
                 "batches",
                 &format!(
                     "{} ({}/s), {} requests",
-                    figures.batches,
-                    number(figures.batches_per_second),
-                    figures.requests
+                    metrics.batches,
+                    number(metrics.batches_per_second),
+                    metrics.requests
                 ),
             );
-            add(text, "latency", &distribution(&figures.latency));
-            if let Some(reads) = &figures.read_back {
+            add(text, "latency", &distribution(&metrics.latency));
+            if let Some(reads) = &metrics.read_back {
                 add(text, "reads", &distribution(reads));
             }
-            if let Some(first) = figures.first_batch_microseconds {
+            if let Some(first) = metrics.first_batch_microseconds {
                 add(text, "first batch", &format!("{} us", number(first)));
             }
             let cpu = format!(
                 "{} s/GiB on both sides; {:.0} % of a CPU on the client, {:.0} % on the server",
-                number(figures.cpu_seconds_per_gib),
-                figures.initiator_cpu_percent,
-                figures.target_cpu_percent
+                number(metrics.cpu_seconds_per_gib),
+                metrics.initiator_cpu_percent,
+                metrics.target_cpu_percent
             );
             add(text, "CPU", &cpu);
         }
@@ -269,7 +269,7 @@ fn summary(report: &Report) -> String {
     ]);
     for scenario in &report.scenarios {
         let (bandwidth, latency, result) = match (&scenario.metrics, scenario.state) {
-            (Some(figures), _) => columns(figures),
+            (Some(metrics), _) => columns(metrics),
             (None, ScenarioState::NotRun) => (String::new(), String::new(), "not run".into()),
             (None, _) => (String::new(), String::new(), "failed".into()),
         };
@@ -285,48 +285,48 @@ fn summary(report: &Report) -> String {
     table.to_string()
 }
 
-/// Number of measured operations; empty if a scenario with a duration was not measured.
+/// Number of measured operations; empty if a scenario that runs for a fixed duration was not measured.
 fn measured_operations(scenario: &ScenarioReport) -> String {
     let measured = match &scenario.metrics {
-        Some(Figures::SegmentTransfer(figures)) => Some(figures.requests),
+        Some(Metrics::SegmentTransfer(metrics)) => Some(metrics.requests),
         _ => scenario.iterations.map(u64::from),
     };
     measured.map_or_else(String::new, |count| count.to_string())
 }
 
-/// Bandwidth, latency and the figure that characterizes the scenario.
-fn columns(figures: &Figures) -> (String, String, String) {
-    match figures {
-        Figures::LargeArray(figures) => (
-            rate(figures.median_gigabytes_per_second),
+/// Bandwidth, latency and the metric that characterizes the scenario.
+fn columns(metrics: &Metrics) -> (String, String, String) {
+    match metrics {
+        Metrics::LargeArray(metrics) => (
+            rate(metrics.median_gigabytes_per_second),
             String::new(),
-            match &figures.flush {
+            match &metrics.flush {
                 Some(flush) => format!("flush p50 {} us", number(flush.p50_microseconds)),
                 None => "measured".into(),
             },
         ),
-        Figures::SmallMessages(figures) => (
-            rate(figures.total.gigabytes_per_second),
-            format!("p50 {} us", number(figures.latency.p50_microseconds)),
-            format!("{} messages/s", number(figures.messages_per_second)),
+        Metrics::SmallMessages(metrics) => (
+            rate(metrics.total.gigabytes_per_second),
+            format!("p50 {} us", number(metrics.latency.p50_microseconds)),
+            format!("{} messages/s", number(metrics.messages_per_second)),
         ),
-        Figures::PingpongFlag(figures) => (
+        Metrics::PingpongFlag(metrics) => (
             String::new(),
-            format!("p50 {} us", number(figures.round_trip.p50_microseconds)),
-            format!("mean one way {} us", number(figures.mean_one_way_microseconds)),
+            format!("p50 {} us", number(metrics.round_trip.p50_microseconds)),
+            format!("mean one way {} us", number(metrics.mean_one_way_microseconds)),
         ),
-        Figures::StreamingDuplex(figures) => (
-            rate(figures.combined_gigabytes_per_second),
-            figures
+        Metrics::StreamingDuplex(metrics) => (
+            rate(metrics.combined_gigabytes_per_second),
+            metrics
                 .ping_loaded
                 .map(|ping| format!("ping p50 {} us", number(ping.p50_microseconds)))
                 .unwrap_or_default(),
-            format!("balance {:.3}", figures.balance),
+            format!("balance {:.3}", metrics.balance),
         ),
-        Figures::SegmentTransfer(figures) => (
-            figures.reported.clone(),
-            format!("p50 {} us", number(figures.latency.p50_microseconds)),
-            format!("{} batches/s", number(figures.batches_per_second)),
+        Metrics::SegmentTransfer(metrics) => (
+            metrics.reported.clone(),
+            format!("p50 {} us", number(metrics.latency.p50_microseconds)),
+            format!("{} batches/s", number(metrics.batches_per_second)),
         ),
     }
 }
@@ -387,7 +387,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Formats a number with at least three significant digits, but with at most four decimals.
+/// Formats a number with at least three significant digits, but at most four decimal places.
 fn number(value: f64) -> String {
     let decimals = match value {
         100.0.. => 0,

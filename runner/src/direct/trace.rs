@@ -11,7 +11,7 @@ use super::assignment::CLIENT;
 use crate::instrument::samples_file::SamplesFile;
 use crate::scenario::CaseSamples;
 
-/// Samples of one side of a scenario.
+/// Samples that one side of a scenario recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SideSamples {
@@ -20,12 +20,12 @@ pub struct SideSamples {
     pub scenario: String,
     /// `client` or `server`. The samples of a server on another machine stay there.
     pub side: &'static str,
-    /// The samples.
+    /// Samples of the scenario's operations.
     #[serde(flatten)]
     pub samples: CaseSamples,
 }
 
-/// Directory for the samples of one measurement. It is removed when this value is dropped.
+/// Directory for one measurement's samples. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Trace(TempDir);
 
@@ -41,7 +41,7 @@ impl Trace {
             .map(Self)
     }
 
-    /// Variable that makes an instrument write to the directory.
+    /// Environment variable that makes an instrument write to the directory.
     pub fn environment_variable(&self) -> (String, String) {
         (ENV_SAMPLES_DIRECTORY.into(), self.0.path().display().to_string())
     }

@@ -1,4 +1,4 @@
-//! Payload of a host, in its own memory or in shared memory.
+//! A host's payload, in its own memory or in shared memory.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Arguments {
         })
     }
 
-    /// The payload of a message.
+    /// Returns the payload for a message.
     pub fn payload(&self) -> Payload<'_> {
         match self {
             Self::Bytes(bytes) => Payload::Bytes(bytes),
@@ -38,7 +38,7 @@ impl Arguments {
         }
     }
 
-    /// The shared memory; `None` if a message contains the bytes.
+    /// Returns the shared memory; `None` if a message contains the bytes.
     pub fn shared(&self) -> Option<&Memory> {
         match self {
             Self::Bytes(_) => None,

@@ -32,12 +32,12 @@ pub(super) struct Calls {
     plan: CallPlan,
     /// Bytes of the last message with a body.
     received: Vec<u8>,
-    /// Payload that the last request asked this side to keep.
+    /// Payload that the last request asked this side to retain.
     kept: Option<Arc<Memory>>,
     check: Option<Check>,
 }
 
-/// Checks of the payloads that arrive on this side.
+/// Checker for the payloads that arrive on this side.
 struct Check {
     verifier: Verifier,
     seed: u64,
@@ -70,10 +70,10 @@ impl Calls {
         self.plan
     }
 
-    /// Accepts the payload of the last message, if that message was a request to keep it.
-    pub(super) fn accept_kept(&mut self) -> Result<Arc<Memory>, CaseFailure> {
+    /// Accepts the payload of the last message, if that message was a request to retain it.
+    pub(super) fn accept_retained(&mut self) -> Result<Arc<Memory>, CaseFailure> {
         let memory = self.kept.take().ok_or_else(|| {
-            let message = "a message contains no payload to keep; this is a bug in fabricbench".to_owned();
+            let message = "a message contains no payload to retain; this is a bug in fabricbench".to_owned();
             failure(FailureReason::Internal, message)
         })?;
         self.check_length(memory.length())?;
@@ -113,7 +113,7 @@ impl Calls {
         }
     }
 
-    /// Result of the checks on this side.
+    /// Returns the result of the checks on this side.
     pub(super) fn report(&self) -> IntegrityReport {
         let report = |check: &Check| check.verifier.report(check.arrived);
         self.check.as_ref().map(report).unwrap_or_default()
@@ -190,7 +190,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Answers call `hop`, whose request was received.
+    /// Answers call `hop`, whose request has been received.
     pub(super) fn answer(&mut self, hop: u32) -> Result<(), CaseFailure> {
         let mapped = match self.plan.passing {
             PayloadPassing::Copy => None,

@@ -1,5 +1,5 @@
 //! Messages on a stream socket: the lengths of header and body, the header as JSON, and the body. Performs I/O, and
-//! blocks until a whole message was sent or received.
+//! blocks until a whole message has been sent or received.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -14,9 +14,9 @@ use rustix::net::{
 use super::Stream;
 use super::message::Message;
 
-/// Size of the two length fields: 4 bytes for the length of the header, and 8 bytes for the length of the body.
+/// Size of the two length fields: 4 bytes for the header length, and 8 bytes for the body length.
 const PREFIX_BYTES: usize = 12;
-/// Size of the buffer for input. Small messages are received with one system call.
+/// Size of the input buffer. A small message is received with a single system call.
 const INPUT_BYTES: usize = 64 * 1024;
 /// Maximum length of a header.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
@@ -24,11 +24,11 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// Content that follows a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body<'a> {
-    /// Nothing.
+    /// No content.
     Empty,
-    /// These bytes.
+    /// Bytes to send.
     Bytes(&'a [u8]),
-    /// A descriptor.
+    /// File descriptor to send.
     Descriptor(BorrowedFd<'a>),
 }
 
@@ -87,7 +87,8 @@ impl Link {
         self.stream.write_all(bytes)
     }
 
-    /// Receives the header of a message and the length of its body, which may be at most `max` and must be received next.
+    /// Receives a message header and the length of the message body, which may be at most `max` and must be received
+    /// next.
     ///
     /// # Errors
     /// Returns `UnexpectedEof` if the other side has closed the connection, and `InvalidData` if the message is
@@ -128,7 +129,7 @@ impl Link {
     /// Receives a body of `length` bytes, and passes its parts to `sink` with their offsets.
     ///
     /// # Errors
-    /// Returns `UnexpectedEof` if the other side has closed the connection, and the errors of `sink`.
+    /// Returns `UnexpectedEof` if the other side has closed the connection, and any error that `sink` returns.
     pub(super) fn receive_parts<E: From<io::Error>>(
         &mut self,
         length: usize,

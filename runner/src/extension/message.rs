@@ -13,13 +13,13 @@ pub struct CallPlan {
     pub hops: u32,
     /// Length of the payload in bytes.
     pub bytes: u64,
-    /// How a request contains the payload.
+    /// How a request passes the payload.
     pub passing: PayloadPassing,
     /// Whether a reply also contains the payload.
     pub echo: bool,
 }
 
-/// How a request contains its payload.
+/// How a request passes its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PayloadPassing {
@@ -33,9 +33,9 @@ pub enum PayloadPassing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Message {
-    /// First message to an extension over TCP: the port of the host, and a token that the extension sends back.
+    /// First message to an extension over TCP: the host's port, and a token that the extension sends back.
     Connect { port: u16, token: String },
-    /// First message of an extension over its TCP connection.
+    /// First message from an extension over its TCP connection.
     Hello { token: String },
     /// Sets the plan of the calls that follow. The reply is [`Message::Ready`].
     Plan(CallPlan),
@@ -49,22 +49,22 @@ pub(super) enum Message {
     Check { seed: u64, transfer: u64 },
     /// Requests the result of the checks. The reply is [`Message::Checked`].
     Report,
-    /// Number of mismatches so far.
+    /// Result of the checks so far.
     Checked(Box<IntegrityReport>),
     /// Requests that the extension map the shared memory, touch every page and report its pages. The reply is
     /// [`Message::Pages`].
     Map,
     /// Pages of the mapping while both sides have mapped the memory.
     Pages(MappedPages),
-    /// Requests that the extension keep the payload. The reply is [`Message::Ready`].
+    /// Requests that the extension retain the payload. The reply is [`Message::Ready`].
     Hold,
-    /// Requests that the extension drop the payloads that it keeps. The reply is [`Message::Ready`].
+    /// Requests that the extension drop the payloads that it retains. The reply is [`Message::Ready`].
     Release,
-    /// Requests the pages of the payloads that the extension keeps. The reply is [`Message::Pages`].
+    /// Requests the pages of the payloads that the extension retains. The reply is [`Message::Pages`].
     HeldPages,
-    /// Requests the CPU time of the extension. The reply is [`Message::Used`].
+    /// Requests the extension's CPU time. The reply is [`Message::Used`].
     Usage,
-    /// User and system CPU time of the extension so far, in nanoseconds.
+    /// The extension's user and system CPU time so far, in nanoseconds.
     Used { cpu_nanos: u64 },
     /// The extension cannot do what was requested.
     Failed(CaseFailure),

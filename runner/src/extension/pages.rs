@@ -1,9 +1,9 @@
-//! Page accounting of the kernel: which pages of a file a process has mapped, and the memory of a whole process. Reads
+//! Kernel page accounting: which pages of a file a process has mapped, and how much memory a whole process uses. Reads
 //! `/proc`; parsing performs no I/O.
 //!
-//! The proportional set size (Pss) of a mapping divides every page by the number of mappings that contain it. The sums
-//! over all processes are therefore their total memory, whereas the resident set size (Rss) counts a shared page once for
-//! each process.
+//! The proportional set size (Pss) of a mapping divides every page by the number of mappings that contain it. The sum
+//! over all processes is therefore their total memory, whereas the resident set size (Rss) counts a shared page once
+//! for each process.
 
 use std::fs;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::memory::Memory;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MappedPages {
-    /// Device of the file in the format of the kernel's maps, such as `00:01`.
+    /// Device of the file in the format of `/proc/PID/maps`, such as `00:01`.
     pub device: String,
     /// Inode of the file.
     pub inode: u64,
@@ -41,30 +41,30 @@ pub struct ProcessMemory {
     pub pss_bytes: u64,
 }
 
-/// Pages of the shared memory `memory` that process `pid` has mapped; `None` if the kernel does not report the pages,
-/// or if `memory` is not shared memory.
-pub fn of_mapping(pid: u32, memory: &Memory) -> Option<MappedPages> {
+/// Returns the pages of the shared memory `memory` that process `pid` has mapped; `None` if the kernel does not report
+/// the pages, or if `memory` is not shared memory.
+pub fn mapping_pages(pid: u32, memory: &Memory) -> Option<MappedPages> {
     let stat = fstat(memory.descriptor()?.as_fd()).ok()?;
     let device = format!("{:02x}:{:02x}", major(stat.st_dev), minor(stat.st_dev));
     let text = fs::read_to_string(format!("/proc/{pid}/smaps")).ok()?;
-    of_file(&text, &device, stat.st_ino)
+    file_pages(&text, &device, stat.st_ino)
 }
 
-/// Pages of `memory` in this process: the pages of the shared memory file, or private pages. `None` if the kernel does
-/// not report them.
-pub fn of_own(memory: &Memory) -> Option<MappedPages> {
+/// Returns the pages of `memory` in this process: the pages of the shared memory file, or private pages. `None` if the
+/// kernel does not report them.
+pub fn own_pages(memory: &Memory) -> Option<MappedPages> {
     if memory.descriptor().is_some() {
-        return of_mapping(std::process::id(), memory);
+        return mapping_pages(std::process::id(), memory);
     }
     let start = memory.address().addr() as u64;
-    of_range(
+    range_pages(
         &fs::read_to_string("/proc/self/smaps").ok()?,
         start..start + memory.length() as u64,
     )
 }
 
-/// Memory of process `pid`; `None` if the kernel does not report it.
-pub fn of_process(pid: u32) -> Option<ProcessMemory> {
+/// Returns the memory of process `pid`; `None` if the kernel does not report it.
+pub fn process_memory(pid: u32) -> Option<ProcessMemory> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     Some(ProcessMemory {
         rss_bytes: sum(&text, &["Rss"])?,
@@ -72,7 +72,7 @@ pub fn of_process(pid: u32) -> Option<ProcessMemory> {
     })
 }
 
-fn of_file(text: &str, device: &str, inode: u64) -> Option<MappedPages> {
+fn file_pages(text: &str, device: &str, inode: u64) -> Option<MappedPages> {
     let found = matching_pages(text, |area| (area.device, area.inode) == (device, inode))?;
     Some(MappedPages {
         device: device.to_owned(),
@@ -81,12 +81,12 @@ fn of_file(text: &str, device: &str, inode: u64) -> Option<MappedPages> {
     })
 }
 
-/// Pages of the areas that start in `range`.
-fn of_range(text: &str, range: Range<u64>) -> Option<MappedPages> {
+/// Returns the pages of the areas that start in `range`.
+fn range_pages(text: &str, range: Range<u64>) -> Option<MappedPages> {
     matching_pages(text, |area| range.contains(&area.start))
 }
 
-/// Pages of the areas for which `is_included` returns true; `None` if there are none.
+/// Returns the pages of the areas for which `is_included` returns true; `None` if there are none.
 fn matching_pages(text: &str, is_included: impl Fn(&Area<'_>) -> bool) -> Option<MappedPages> {
     let mut pages = MappedPages::default();
     let mut inside = false;
@@ -104,7 +104,7 @@ fn matching_pages(text: &str, is_included: impl Fn(&Area<'_>) -> bool) -> Option
     (pages.mappings > 0).then_some(pages)
 }
 
-/// First line of an area of addresses.
+/// First line of an address range.
 struct Area<'a> {
     start: u64,
     device: &'a str,
@@ -126,7 +126,7 @@ impl<'a> Area<'a> {
     }
 }
 
-/// Sum of the values of `names` in bytes; `None` if no value exists.
+/// Returns the sum of the values of `names` in bytes; `None` if there is no such value.
 fn sum(text: &str, names: &[&str]) -> Option<u64> {
     let values = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -165,12 +165,12 @@ Pss:                   1 kB
 
     #[test]
     fn mappings_of_the_same_file_are_added() {
-        let found = of_file(SMAPS, "00:01", 28303).unwrap();
+        let found = file_pages(SMAPS, "00:01", 28303).unwrap();
         assert_eq!((found.mappings, found.rss_bytes), (2, 65540 * 1024));
         assert_eq!((found.pss_bytes, found.private_bytes), (32769 * 1024, 4096));
         // Inodes are unique only on their device.
-        assert_eq!(of_file(SMAPS, "fe:00", 28303).unwrap().rss_bytes, 8192);
-        assert_eq!(of_file(SMAPS, "00:01", 7), None);
+        assert_eq!(file_pages(SMAPS, "fe:00", 28303).unwrap().rss_bytes, 8192);
+        assert_eq!(file_pages(SMAPS, "00:01", 7), None);
     }
 
     #[test]
@@ -178,7 +178,7 @@ Pss:                   1 kB
         let bytes = 1 << 20;
         let memory = Memory::allocate(MemoryKind::SharedMemory, bytes).unwrap();
         let pid = std::process::id();
-        let one = of_mapping(pid, &memory).unwrap();
+        let one = mapping_pages(pid, &memory).unwrap();
         assert_eq!(
             (one.mappings, one.rss_bytes, one.private_bytes),
             (1, 1 << 20, 1 << 20)
@@ -189,16 +189,16 @@ Pss:                   1 kB
         for page in (0..bytes).step_by(4096) {
             second.read_into(page, &mut last).unwrap();
         }
-        let both = of_mapping(pid, &memory).unwrap();
+        let both = mapping_pages(pid, &memory).unwrap();
         assert_eq!((both.mappings, both.rss_bytes), (2, 2 << 20));
         // Each page is in two mappings.
         assert_eq!((both.pss_bytes, both.private_bytes), (1 << 20, 0));
-        let process = of_process(pid).unwrap();
+        let process = process_memory(pid).unwrap();
         assert!(process.pss_bytes <= process.rss_bytes && process.rss_bytes > 2 << 20);
         let private = Memory::allocate(MemoryKind::Heap, bytes).unwrap();
-        assert_eq!(of_mapping(pid, &private), None);
-        let own = of_own(&private).unwrap();
+        assert_eq!(mapping_pages(pid, &private), None);
+        let own = own_pages(&private).unwrap();
         assert_eq!((own.pss_bytes, own.private_bytes), (1 << 20, 1 << 20));
-        assert_eq!(of_own(&memory).unwrap().mappings, 2);
+        assert_eq!(own_pages(&memory).unwrap().mappings, 2);
     }
 }

@@ -32,7 +32,7 @@ use crate::topology::SystemRoots;
 
 /// Maximum time for an extension to exit after its connection has failed.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum length of the standard error output that a failure contains, in bytes.
+/// Maximum length of the standard error output that a failure message includes, in bytes.
 const MAX_ERRORS: u64 = 1024;
 /// Maximum time for an extension to connect over TCP.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,8 +85,8 @@ impl Extension {
         command.stderr(errors.try_clone().map_err(start_failure)?);
         let oom_kills = environment::oom_kills(&SystemRoots::default());
         let child = command.spawn().map_err(start_failure)?;
-        // `command` holds the other end of the socket. Without it, only the extension does, so an end of file means
-        // that it has exited.
+        // `command` holds the other end of the socket. Once it is dropped, only the extension holds the socket, so end
+        // of file means that the extension has exited.
         drop(command);
         let watchdog = match Watchdog::start(child.id(), limit) {
             Ok(watchdog) => watchdog,
@@ -140,7 +140,7 @@ impl Extension {
         self.diagnose(sent)
     }
 
-    /// Result of the checks on both sides.
+    /// Returns the result of the checks on both sides.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`].
@@ -152,7 +152,8 @@ impl Extension {
         Ok(combine(self.calls.report(), report))
     }
 
-    /// Pages of `payload`, which is shared memory, in the extension while the extension has mapped and touched them.
+    /// Makes the extension map `payload`, which is shared memory, and touch its pages. Returns the pages of this
+    /// mapping.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
@@ -166,7 +167,7 @@ impl Extension {
         }
     }
 
-    /// Passes `payload` to the extension, which keeps it.
+    /// Passes `payload` to the extension, which retains it.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`].
@@ -180,7 +181,7 @@ impl Extension {
         }
     }
 
-    /// Makes the extension drop the payloads that it keeps.
+    /// Makes the extension drop the payloads that it retains.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`].
@@ -191,7 +192,7 @@ impl Extension {
         })
     }
 
-    /// Pages of the payloads that the extension keeps.
+    /// Returns the pages of the payloads that the extension retains.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the pages.
@@ -202,7 +203,7 @@ impl Extension {
         })
     }
 
-    /// User and system CPU time of the extension so far, in nanoseconds.
+    /// Returns the extension's user and system CPU time so far, in nanoseconds.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::call`].
@@ -250,7 +251,7 @@ impl Extension {
         }
     }
 
-    /// Replaces a failure with its cause, if the extension has exited or was killed.
+    /// Replaces a failure with its cause, if the extension has exited or has been killed.
     fn diagnose<R>(&mut self, result: Result<R, CaseFailure>) -> Result<R, CaseFailure> {
         result.map_err(|error| self.cause(error))
     }
@@ -297,8 +298,8 @@ impl Extension {
 
 impl Drop for Extension {
     fn drop(&mut self) {
-        // The process is reaped only after the watchdog has stopped, so that the watchdog never kills another process with
-        // the same ID.
+        // The process is reaped only after the watchdog has stopped, so that the watchdog never kills another process
+        // with the same ID.
         self.watchdog.stop();
         if let Some(child) = self.child.take() {
             process::kill(child);
@@ -337,14 +338,14 @@ impl Watchdog {
     }
 }
 
-/// Random text that only the extension knows.
+/// Returns random text that only the extension receives.
 fn token() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(u128::from_le_bytes(bytes).to_string())
 }
 
-/// The last [`MAX_ERRORS`] bytes of a file as text.
+/// Returns the last [`MAX_ERRORS`] bytes of a file as text.
 fn last_text(file: &File) -> io::Result<String> {
     let length = file.metadata()?.len();
     let start = length.saturating_sub(MAX_ERRORS);

@@ -1,4 +1,4 @@
-//! The extension's side: answers the requests of its host until the host closes the connection.
+//! The extension's side: answers its host's requests until the host closes the connection.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::measure::clock;
 use crate::memory::Memory;
 use crate::process::{end_with_parent, socket_on_stdin};
 
-/// Options of an extension.
+/// Extension options.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtensionOptions {
     /// Process ID of the host.
     pub parent: u32,
-    /// Whether the extension connects to a TCP port of the host. Otherwise, it uses its socket on standard input.
+    /// Whether the extension connects to its host over TCP. Otherwise, it uses its socket on standard input.
     pub tcp: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct ExtensionOptions {
 /// Returns an error if standard input is not a socket, or the connection to the host fails.
 pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
     let socket = socket_on_stdin().context(StartSnafu {
-        action: "duplicating the socket of the host",
+        action: "duplicating the host's socket",
     })?;
     let socket = socket.ok_or(ExtensionError::NoHost)?;
     end_with_parent(options.parent, Signal::KILL).context(StartSnafu {
@@ -49,7 +49,7 @@ pub fn run(options: ExtensionOptions) -> Result<(), ExtensionError> {
     serve(calls).map_err(|failure| ExtensionError::Host { failure })
 }
 
-/// Answers requests until the host closes the connection. After a failure, the host receives its cause.
+/// Answers requests until the host closes the connection. If a request fails, the cause is sent to the host.
 ///
 /// # Errors
 /// Returns an error if the connection fails or a request cannot be executed.
@@ -73,12 +73,12 @@ pub(super) fn serve(mut calls: Calls) -> Result<(), CaseFailure> {
 fn use_cpus_of(host: u32) {
     let pid = i32::try_from(host).ok().and_then(Pid::from_raw);
     if let Ok(cpus) = sched_getaffinity(pid) {
-        // Without permission, the extension keeps the CPUs that it inherited.
+        // If this is not permitted, the extension keeps the CPUs that it inherited.
         let _ = sched_setaffinity(None, &cpus);
     }
 }
 
-/// Connects to the TCP port of the host.
+/// Connects to the host's TCP port.
 fn connect(mut control: Calls) -> Result<Calls, CaseFailure> {
     let (port, token) = match control.receive()? {
         Message::Connect { port, token } => (port, token),
@@ -108,12 +108,12 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
         }
         Message::Map => {
             let memory = calls.accept_mapping()?;
-            touch(&memory)?;
-            let pages = pages::of_mapping(std::process::id(), &memory).ok_or_else(no_page_accounting)?;
+            touch_pages(&memory)?;
+            let pages = pages::mapping_pages(std::process::id(), &memory).ok_or_else(no_page_accounting)?;
             calls.send(&Message::Pages(pages))
         }
         Message::Hold => {
-            *held = Some(keep(calls)?);
+            *held = Some(retain_payload(calls)?);
             calls.send(&Message::Ready)
         }
         Message::Release => {
@@ -123,7 +123,7 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
         Message::HeldPages => {
             let pages = held
                 .as_deref()
-                .and_then(pages::of_own)
+                .and_then(pages::own_pages)
                 .ok_or_else(no_page_accounting)?;
             calls.send(&Message::Pages(pages))
         }
@@ -135,18 +135,18 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
     }
 }
 
-/// Payload of the last message: a copy in separate pages, or a mapping of shared memory.
-fn keep(calls: &mut Calls) -> Result<Arc<Memory>, CaseFailure> {
+/// Returns the payload of the last message: a copy in separate pages, or a mapping of shared memory.
+fn retain_payload(calls: &mut Calls) -> Result<Arc<Memory>, CaseFailure> {
     if calls.plan().passing == PayloadPassing::Copy {
-        return calls.accept_kept();
+        return calls.accept_retained();
     }
     let memory = calls.accept_mapping()?;
-    touch(&memory)?;
+    touch_pages(&memory)?;
     Ok(memory)
 }
 
 /// Reads a byte of every page, so that every page is mapped.
-fn touch(memory: &Memory) -> Result<(), CaseFailure> {
+fn touch_pages(memory: &Memory) -> Result<(), CaseFailure> {
     let mut byte = [0];
     for offset in (0..memory.length()).step_by(page_size()) {
         memory.read_into(offset, &mut byte)?;

@@ -1,4 +1,4 @@
-//! Calls between two threads, as between a host and its extension.
+//! Tests of calls between two threads, which act as a host and its extension.
 
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
@@ -15,10 +15,10 @@ use crate::integrity::{combine, fill, pattern};
 use crate::memory::Memory;
 
 const SEED: u64 = 7;
-/// Larger than the buffer of a connection, so that a body arrives in several parts.
+/// Larger than a connection's buffer, so that a body arrives in several parts.
 const BYTES: u64 = 300_001;
 
-/// A host, and an extension in another thread.
+/// Host, and an extension in another thread.
 struct Pair {
     host: Calls,
     extension: Option<JoinHandle<Result<(), CaseFailure>>>,
@@ -50,7 +50,7 @@ impl Pair {
         }
     }
 
-    /// Closes the connection, and returns the result of the extension.
+    /// Closes the connection, and returns the extension's result.
     fn close(mut self) -> Result<(), CaseFailure> {
         let extension = self.extension.take().unwrap();
         drop(self);
@@ -120,7 +120,7 @@ fn every_hop_maps_the_same_memory() {
 }
 
 #[test]
-fn changed_byte_is_found_at_its_offset() {
+fn changed_byte_is_detected_at_its_offset() {
     let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
     pair.check(1);
     let mut changed = payload(1);
@@ -133,7 +133,7 @@ fn changed_byte_is_found_at_its_offset() {
 }
 
 #[test]
-fn changed_byte_in_shared_memory_is_found() {
+fn changed_byte_in_shared_memory_is_detected() {
     let mut pair = Pair::new(plan(1, PayloadPassing::Map, false));
     pair.check(1);
     let memory = shared_memory(1);
@@ -146,7 +146,7 @@ fn changed_byte_in_shared_memory_is_found() {
 }
 
 #[test]
-fn payload_of_another_call_is_found() {
+fn payload_from_a_different_call_is_detected() {
     let mut pair = Pair::new(plan(2, PayloadPassing::Copy, false));
     pair.check(1);
     pair.host.call(Payload::Bytes(&payload(2))).unwrap();
@@ -176,7 +176,7 @@ fn shared_memory_that_is_too_short_is_rejected() {
 }
 
 #[test]
-fn kept_payloads_are_in_separate_pages() {
+fn retained_payloads_are_in_separate_pages() {
     for passing in [PayloadPassing::Copy, PayloadPassing::Map] {
         let mut pair = Pair::new(plan(1, passing, false));
         let (bytes, memory) = (payload(0), shared_memory(0));
@@ -190,7 +190,7 @@ fn kept_payloads_are_in_separate_pages() {
         let Message::Pages(pages) = pair.host.receive().unwrap() else {
             panic!("expected pages");
         };
-        // 74 pages. Both threads are in one process, so that shared memory has two mappings.
+        // The payload occupies 74 pages. Both threads are in the same process, so that shared memory has two mappings.
         let mappings = if passing == PayloadPassing::Map { 2 } else { 1 };
         assert_eq!(
             (pages.mappings, pages.rss_bytes),
@@ -223,8 +223,8 @@ fn oversized_messages_are_rejected_without_reading_them() {
     assert_eq!(pair.close().unwrap_err().reason, FailureReason::CompletionFailed);
 }
 
-/// Makes the extension keep `payload`, and check its bytes against the pattern of transfer 1.
-fn keep(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFailure> {
+/// Makes the extension retain `payload`, and check its bytes against the pattern of transfer 1.
+fn retain_payload(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFailure> {
     pair.check(1);
     pair.host.send_payload(&Message::Hold, payload)?;
     assert_eq!(pair.host.receive()?, Message::Ready);
@@ -232,7 +232,7 @@ fn keep(pair: &mut Pair, payload: Payload<'_>) -> Result<IntegrityReport, CaseFa
 }
 
 #[test]
-fn bytes_of_kept_payloads_are_checked() {
+fn bytes_of_retained_payloads_are_checked() {
     for passing in [PayloadPassing::Copy, PayloadPassing::Map] {
         let mut pair = Pair::new(plan(1, passing, false));
         let (bytes, memory) = (payload(1), shared_memory(1));
@@ -240,35 +240,35 @@ fn bytes_of_kept_payloads_are_checked() {
             PayloadPassing::Copy => Payload::Bytes(&bytes),
             PayloadPassing::Map => Payload::Shared(&memory),
         };
-        let report = keep(&mut pair, kept).unwrap();
+        let report = retain_payload(&mut pair, kept).unwrap();
         assert_eq!((report.transfers, report.bytes), (1, BYTES), "{passing:?}");
         assert!(is_intact(&report), "{report:?}");
     }
     let mut changed = payload(1);
     changed[250_000] ^= 1;
     let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
-    let report = keep(&mut pair, Payload::Bytes(&changed)).unwrap();
+    let report = retain_payload(&mut pair, Payload::Bytes(&changed)).unwrap();
     assert_eq!(report.first_mismatch.unwrap().offset_bytes, 250_000);
 }
 
 #[test]
-fn truncated_payload_is_not_kept() {
+fn truncated_payload_is_not_retained() {
     let mut pair = Pair::new(plan(1, PayloadPassing::Copy, false));
-    let failure = keep(&mut pair, Payload::Bytes(&payload(1)[1..])).unwrap_err();
+    let failure = retain_payload(&mut pair, Payload::Bytes(&payload(1)[1..])).unwrap_err();
     assert_eq!(failure.reason, FailureReason::CompletionFailed);
     assert!(failure.message.contains("300000 bytes of payload"), "{failure:?}");
 }
 
 #[test]
 fn extension_failure_contains_the_end_of_standard_error() {
-    // The executable of this process is a test program, which does not know the arguments of an extension.
+    // This process runs the test binary, which does not accept the arguments of an extension.
     let started = Extension::start(
         false,
         plan(1, PayloadPassing::Copy, false),
         Duration::from_secs(30),
     );
     let Err(failure) = started else {
-        panic!("a test program is not an extension");
+        panic!("the test binary is not an extension");
     };
     assert_eq!(failure.reason, FailureReason::PeerLost);
     assert!(failure.message.contains("parent"), "{failure:?}");

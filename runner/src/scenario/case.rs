@@ -52,7 +52,7 @@ pub struct Case<'a> {
     pub seed: u64,
     /// Whether the report contains the samples.
     pub keep_samples: bool,
-    /// Location of commands. Other workloads do not use it.
+    /// Where commands run. Other workloads do not use this value.
     pub site: CommandSite,
 }
 
@@ -77,7 +77,7 @@ pub enum SideOutcome {
     Checked(IntegrityReport),
 }
 
-/// Whether payload arrives in the memory of this side, whose role is in `case`.
+/// Whether payload arrives in this side's memory. `case` contains the role of this side.
 pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
     let (workload, role) = (&case.scenario.workload, case.role);
     match workload {

@@ -1,4 +1,4 @@
-//! The steps of a measured case, executed jointly by the threads of both sides.
+//! Steps of a measured case, which the threads of both sides execute together.
 //!
 //! Thread 0 is the leader: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window
 //! of its process, and reads the interface counters before and after the window. The other threads serve their peers
@@ -23,7 +23,7 @@ use crate::topology::SystemRoots;
 use crate::topology::counters::{self, CounterReading};
 use crate::transport::Transport;
 
-/// The work of one thread in a case.
+/// Work of one thread in a case.
 ///
 /// The default implementation posts nothing and only serves the peer.
 pub trait Work<T: Transport> {
@@ -70,14 +70,14 @@ pub struct ThreadMeasurement {
     pub pings: Option<PingRecorders>,
     /// Observations of a worker in parameter serving; `None` for other threads.
     pub serving: Option<Box<ServingThread>>,
-    /// Values that exist only for calls; `None` for other workloads.
+    /// Values that only calls have; `None` for other workloads.
     pub calls: Option<CallMeasurement>,
     /// Memory of the host and the consumers of a tensor; `None` for other workloads.
     pub footprint: Option<FootprintReport>,
     /// Values that a command reported; `None` for other workloads.
     pub command: Option<CommandReport>,
-    /// Window in which all flows are active, to which the latency samples belong; `None` if the case is not a flow of the
-    /// many-to-many pattern.
+    /// Window in which all flows are active and to which the latency samples belong; `None` if the case is not a flow
+    /// of the many-to-many pattern.
     pub window: Option<ThreadWindow>,
     /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
     /// these latencies.
@@ -87,7 +87,7 @@ pub struct ThreadMeasurement {
 }
 
 impl ThreadMeasurement {
-    /// Creates the measurement of `operations` operations, without the values that exist only for some workloads.
+    /// Creates the measurement of `operations` operations, without the values that only some workloads have.
     pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
         Self {
             operations,
@@ -108,10 +108,10 @@ impl ThreadMeasurement {
     }
 }
 
-/// Values that exist only for calls.
+/// Values that only calls have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallMeasurement {
-    /// CPU time of the extension during the calls, in nanoseconds; 0 without an extension.
+    /// CPU time of the extension during the calls, in nanoseconds; 0 if there is no extension.
     pub extension_cpu_nanos: u64,
     /// Memory of host and extension after the warm-up, in bytes; `None` if it is unknown.
     pub memory_before_bytes: Option<u64>,
@@ -137,9 +137,9 @@ pub struct SideContext<'a> {
     pub role: Role,
     /// Whether both sides post.
     pub bidirectional: bool,
-    /// Phases of the flows of this worker; `None` if the coordinator does not control them.
+    /// Phases of this worker's flows; `None` if the coordinator does not control them.
     pub phases: Option<&'a Phases>,
-    /// Index of the flow of this thread among those of this worker.
+    /// Index of this thread's flow among the worker's flows.
     pub flow: usize,
     /// Number of this thread in its flow. Thread 0 is the leader.
     pub thread: usize,
@@ -254,11 +254,11 @@ fn open_window<T: Transport>(
             // soon as its window is open. Otherwise, `START` is sent first, so that both sides wait for their counters
             // concurrently. This is safe because the target sends no data before it has received data.
             if side.bidirectional {
-                before = take_reading(engine, work, side)?;
+                before = read_counters(engine, work, side)?;
                 engine.signal(Signal::Start)?;
             } else {
                 engine.signal(Signal::Start)?;
-                before = take_reading(engine, work, side)?;
+                before = read_counters(engine, work, side)?;
             }
             work.serve(engine, "waiting for the target's window to open", |engine| {
                 engine.inbox.started
@@ -270,7 +270,7 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the initiator's warm-up", |engine| {
                 engine.inbox.start && engine.gate.all_warm()
             })?;
-            before = take_reading(engine, work, side)?;
+            before = read_counters(engine, work, side)?;
             window = side.usage.open();
             engine.gate.open_window();
             engine.signal(Signal::Started)?;
@@ -318,14 +318,14 @@ fn close_window<T: Transport>(
         }
     };
     engine.wait_for_local_completions()?;
-    let after = take_reading(engine, work, side)?;
+    let after = read_counters(engine, work, side)?;
     report.interfaces = counters::delta(&before, &after, side.rails);
     engine.gate.end();
     Ok(Some(report))
 }
 
 /// Reads the interface counters once they include all traffic so far. Serves the peer until then.
-fn take_reading<T: Transport>(
+fn read_counters<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,
     side: SideContext<'_>,

@@ -1,11 +1,11 @@
-//! The integrity pass of a case: posts the same operations as a measured case and checks every byte.
+//! Integrity pass of a case: posts the same operations as a measured case and checks every byte.
 //!
 //! Transfers are checked in groups. A group contains as many transfers as can be in flight without sharing memory. The
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
 //! group and signals when all transfers are complete. After this signal, every byte is checked. Messages that arrive in
-//! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after another.
-//! A ping-pong is checked message by message, and so are calls over a transport. Memory that is read back is checked on
-//! both sides.
+//! posted receives are instead checked on arrival. If both sides post, the two directions are checked one after
+//! another. Ping-pongs and calls over a transport are checked message by message. Memory that is read back is checked
+//! on both sides.
 
 mod ping_pong;
 mod read_back;
@@ -50,7 +50,7 @@ pub(super) fn check<T: Transport>(
         }
         // The plan has no integrity pass for parameter serving, because every version is verified before it is used.
         Workload::ParameterServing(_) => 0,
-        // Only the tool can verify the data of a command.
+        // Only the tool can verify a command's data.
         Workload::Command(_) => 0,
     };
     finish(engine, case.role)?;

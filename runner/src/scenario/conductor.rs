@@ -1,4 +1,4 @@
-//! Lets the coordinator control the flows of this worker, which run concurrently with the flows of other workers.
+//! Lets the coordinator control this worker's flows, which run concurrently with other workers' flows.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,7 +10,7 @@ use crate::rendezvous::message::{FlowCommand, FlowPhase};
 
 /// Connection to the coordinator while flows run.
 pub trait Conductor {
-    /// Reports that all flows of this worker have reached `phase`.
+    /// Reports that all of this worker's flows have reached `phase`.
     ///
     /// # Errors
     /// Returns an error if the connection fails.
@@ -23,12 +23,12 @@ pub trait Conductor {
     fn next(&mut self, wake: BorrowedFd<'_>) -> Result<Option<FlowCommand>, CaseFailure>;
 }
 
-/// Reports the phases of the flows and applies commands until all threads have ended. The threads end at the deadline of
-/// the case at the latest.
+/// Reports the flows' phases and applies commands until all threads have ended. The threads end no later than the
+/// case's deadline.
 ///
 /// # Errors
 /// Returns an error if the connection to the coordinator fails. The flows are then abandoned.
-pub(super) fn conduct<'a>(
+pub(super) fn coordinate_flows<'a>(
     conductor: &mut dyn Conductor,
     phases: &Phases,
     gates: impl Iterator<Item = &'a Gate> + Clone,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crds::record::{CaseFailure, FailureReason};
 
-pub use post::Place;
+pub use post::TransferOffsets;
 pub use setup::{Setup, data_seed};
 
 use super::gate::Gate;
@@ -23,7 +23,7 @@ use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::ping::Pings;
-use super::waiting::Waiting;
+use super::waiting::IdleWaiter;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::immediate::CaseTag;
 use crate::integrity::Inspector;
@@ -57,7 +57,7 @@ pub struct Engine<'a, T: Transport> {
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
     pub(super) pings: Pings,
-    pub(super) waiting: Waiting,
+    pub(super) waiter: IdleWaiter,
     /// Whether writes are replaced by reads of the memory that they would write.
     pub(super) reading_back: bool,
     /// Whether the thread must not sleep in any polling mode, because no completion would wake it.
@@ -100,14 +100,14 @@ impl<T: Transport> Engine<'_, T> {
         self.pause(activity, !self.awake && !unfinished)
     }
 
-    /// Waits after a poll without completions for something that is due at time `due`. In the polling mode `Wait`, the
-    /// thread sleeps in the library; in the mode `Yield`, it sleeps in short steps.
+    /// Waits after a poll without completions for something that is due at time `due`. In `Wait` mode, the thread
+    /// sleeps in the library; in `Yield` mode, it sleeps in short steps.
     ///
     /// # Errors
     /// Returns the errors of [`Engine::idle`].
     pub fn idle_until(&mut self, activity: &'static str, due: u64) -> Result<(), CaseFailure> {
         let expired = self
-            .waiting
+            .waiter
             .pause_until(&mut self.thread.transport, due)
             .map_err(|error| transport_failure(&error))?;
         self.check_pause(activity, expired)
@@ -122,7 +122,7 @@ impl<T: Transport> Engine<'_, T> {
     #[inline]
     fn pause(&mut self, activity: &'static str, may_sleep: bool) -> Result<(), CaseFailure> {
         let expired = self
-            .waiting
+            .waiter
             .pause(&mut self.thread.transport, may_sleep)
             .map_err(|error| transport_failure(&error))?;
         self.check_pause(activity, expired)
@@ -152,7 +152,7 @@ impl<T: Transport> Engine<'_, T> {
         let message = format!(
             "the case exceeded its deadline of {:?} while {activity}: {} transfers posted, {} completed, {} received \
              from the peer, posts in flight by rail: {in_flight:?}",
-            self.waiting.limit(),
+            self.waiter.limit(),
             self.outgoing.posted(),
             self.outgoing.completed(),
             self.incoming.arrived(),

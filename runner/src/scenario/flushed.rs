@@ -1,7 +1,7 @@
-//! Transfers one at a time, each followed by a flush of the endpoint if the library has flushes.
+//! Transfers one at a time, each followed by a flush of the endpoint if the library supports flushes.
 //!
 //! A sample begins before the transfer is posted. It ends when the transfer is complete, as for other transfers, and
-//! its flush has also completed. The duration of the flush is measured from the local completion of the transfer. This
+//! its flush has also completed. The duration of the flush is measured from the transfer's local completion. This
 //! completion means only that the application may reuse the memory.
 
 use crds::record::CaseFailure;
@@ -12,12 +12,12 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// Recorders of the measured transfers.
+/// Recorders for the measured transfers.
 #[derive(Debug)]
 pub(super) struct Samples<'a> {
     /// Durations of transfers.
     pub transfers: &'a mut Recorder,
-    /// Durations of flushes. Stays empty if the library has no flushes.
+    /// Durations of flushes. Stays empty if the library does not support flushes.
     pub flushes: &'a mut Recorder,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn run<T: Transport>(
                 samples.flushes.record(clock::now() - sent);
             }
         }
-        engine.serve_until("waiting for the credit of a transfer", |engine| {
+        engine.serve_until("waiting for a transfer's credit", |engine| {
             engine.outgoing.in_flight() == 0
         })?;
         let end = clock::now();

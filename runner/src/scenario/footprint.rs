@@ -1,6 +1,7 @@
-//! Memory of a host and its consumers: the initiator starts the consumers on its machine and distributes a tensor to them
-//! several times, after a first distribution for warm-up. A sample is the time from the first byte of a message to the confirmation that a consumer has the tensor.
-//! The target only takes part in the steps of the case, and sleeps.
+//! Memory of a host and its consumers: the initiator starts the consumers on its machine and distributes a tensor to
+//! them several times, after a warm-up distribution. A sample is the time from the first byte of a message to the
+//! confirmation that a consumer has the tensor. The target only participates in the steps of the case, and otherwise
+//! sleeps.
 
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub(super) struct Distributor {
     started: Option<HostAndConsumers>,
 }
 
-/// The tensor of the host, and the consumers.
+/// The host's tensor, and the consumers.
 struct HostAndConsumers {
     /// Size of the tensor, in bytes.
     bytes: u64,
@@ -44,7 +45,7 @@ impl HostAndConsumers {
     /// Starts the consumers.
     fn start(workload: &FootprintWorkload, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
         check_memory(channel, bytes, workload.consumers.into())?;
-        let baseline = memory_of(std::process::id())?;
+        let baseline = process_memory(std::process::id())?;
         let plan = plan(channel, bytes);
         let tensor = Arguments::allocate(plan.passing, bytes)?;
         let limit = Duration::from_secs(workload.timeout_seconds.into());
@@ -52,7 +53,7 @@ impl HostAndConsumers {
         let consumers = (0..workload.consumers)
             .map(start)
             .collect::<Result<Vec<_>, _>>()?;
-        let own = memory_of_all(&consumers)?;
+        let own = total_memory(&consumers)?;
         Ok(Self {
             bytes,
             baseline,
@@ -62,17 +63,17 @@ impl HostAndConsumers {
         })
     }
 
-    /// Pss of host and consumers, in bytes.
+    /// Pss of the host and the consumers, in bytes.
     fn total_pss_bytes(&self) -> Result<u64, CaseFailure> {
-        Ok(memory_of(std::process::id())?.pss_bytes + memory_of_all(&self.consumers)?.pss_bytes)
+        Ok(process_memory(std::process::id())?.pss_bytes + total_memory(&self.consumers)?.pss_bytes)
     }
 
     /// Memory while all consumers have the tensor. `totals` contains the Pss of all processes after each distribution.
     fn report(&mut self, totals: &[u64]) -> Result<FootprintReport, CaseFailure> {
-        let with_tensor = memory_of_all(&self.consumers)?;
+        let with_tensor = total_memory(&self.consumers)?;
         let mut tensor_pss_bytes = match self.tensor.shared() {
-            Some(memory) => pages::of_own(memory).ok_or_else(unknown_memory)?.pss_bytes,
-            // The host is the only process with its own bytes.
+            Some(memory) => pages::own_pages(memory).ok_or_else(unknown_memory)?.pss_bytes,
+            // No other process has mapped the host's bytes.
             None => self.bytes,
         };
         for consumer in &mut self.consumers {
@@ -107,7 +108,7 @@ impl<T: Transport> Work<T> for Distributor {
     fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let started = HostAndConsumers::start(&self.workload, self.channel, self.bytes)?;
         let started = self.started.insert(started);
-        // The allocator of a consumer keeps the memory of the first messages and reuses it for later ones.
+        // A consumer's allocator retains the memory of the first messages and reuses it for later ones.
         for consumer in &mut started.consumers {
             consumer.hold(started.tensor.payload())?;
         }
@@ -131,7 +132,7 @@ impl<T: Transport> Work<T> for Distributor {
                 self.recorder.record(last_completion - start);
                 if last_completion >= next_poll {
                     engine.poll()?;
-                    if engine.waiting.deadline_has_passed() {
+                    if engine.waiter.deadline_has_passed() {
                         return Err(engine.deadline_exceeded("distributing the tensor"));
                     }
                     next_poll = clock::now() + POLL_INTERVAL_NANOS;
@@ -166,7 +167,7 @@ fn plan(channel: RpcChannel, bytes: u64) -> CallPlan {
     }
 }
 
-/// Checks that the consumers and the copies of the tensor fit into the available memory.
+/// Checks that the consumers and the copies of the tensor fit in the available memory.
 fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), CaseFailure> {
     let copies = match channel {
         RpcChannel::SharedMemory => 1,
@@ -176,8 +177,8 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
     check_available(copies * bytes + consumers * EXTENSION_BYTES, &purpose)
 }
 
-/// The integrity pass: passes the tensor to one consumer, as in a measured case, and the consumer checks every byte
-/// that it keeps. Returns the report of the initiator, and the evidence of sharing.
+/// Integrity pass: passes the tensor to one consumer, as a measured case does, and the consumer checks every byte that
+/// it retains. Returns the initiator's report, and the evidence of sharing.
 pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFailure> {
     let (channel, bytes) = (case.arm.channel, case.size_bytes);
     check_memory(channel, bytes, 1)?;
@@ -198,20 +199,20 @@ pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFai
     let mut evidence = Vec::new();
     if let Some(memory) = tensor.shared() {
         let there = consumer.held_pages()?;
-        let here = pages::of_mapping(std::process::id(), memory);
+        let here = pages::mapping_pages(std::process::id(), memory);
         evidence.push(check_sharing(channel, bytes, here.as_ref(), &there)?);
     }
     Ok((consumer.report()?, evidence))
 }
 
-fn memory_of(process: u32) -> Result<ProcessMemory, CaseFailure> {
-    pages::of_process(process).ok_or_else(unknown_memory)
+fn process_memory(process: u32) -> Result<ProcessMemory, CaseFailure> {
+    pages::process_memory(process).ok_or_else(unknown_memory)
 }
 
-fn memory_of_all(consumers: &[Extension]) -> Result<ProcessMemory, CaseFailure> {
+fn total_memory(consumers: &[Extension]) -> Result<ProcessMemory, CaseFailure> {
     let mut sum = ProcessMemory::default();
     for consumer in consumers {
-        let memory = memory_of(consumer.id())?;
+        let memory = process_memory(consumer.id())?;
         sum.pss_bytes += memory.pss_bytes;
         sum.rss_bytes += memory.rss_bytes;
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crds::record::FailureReason;
 
-/// Progress of the threads of one side through the steps of a case.
+/// Progress of one side's threads through the steps of a case.
 #[derive(Debug)]
 pub struct Gate {
     threads: u32,
@@ -98,8 +98,8 @@ impl Gate {
         self.end.load(Ordering::Acquire)
     }
 
-    /// Records that the calling thread abandons the case for this reason. Returns the reason of the thread that was first to
-    /// abandon it.
+    /// Records that the calling thread is abandoning the case for `reason`. Returns the reason of the first thread that
+    /// abandoned it.
     pub fn fail(&self, reason: FailureReason) -> FailureReason {
         *self.failure.get_or_init(|| reason)
     }

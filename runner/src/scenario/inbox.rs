@@ -22,9 +22,9 @@ pub struct Inbox {
     pub stopped: bool,
     /// Whether the other side has sampled the idle fabric.
     pub idle_sampled: bool,
-    /// Whether transfers of all threads of the other side have completed, while it continues to post.
+    /// Whether transfers of all of the other side's threads have completed, while that side continues to post.
     pub active: bool,
-    /// Whether the windows of all threads of the other side have closed, while it continues to post.
+    /// Whether the windows of all of the other side's threads have closed, while that side continues to post.
     pub measured: bool,
     /// Number of groups that the other side has prepared.
     pub prepared: u64,
@@ -32,21 +32,21 @@ pub struct Inbox {
     pub posted: u64,
     /// Number of call replies without payload.
     pub call_replies: u64,
-    /// Number of requests for a reading of this side's clock.
+    /// Number of requests to read this side's clock.
     pub clock_requests: u64,
-    /// Number of readings of the other side's clock that are in the memory of this side.
+    /// Number of the other side's clock readings that are in this side's memory.
     pub clock_readings: u64,
-    /// Latest version in the memory of this side.
+    /// Latest version in this side's memory.
     pub version: Option<u64>,
-    /// Number of posts of the worker.
+    /// Number of posts by the worker.
     pub version_posts: u64,
-    /// Whether the trainer will publish no further version.
+    /// Whether the trainer has published its last version.
     pub serving_ended: bool,
     /// Number of posts that the worker had sent by its last step; `None` before its last step.
     pub steps_ended: Option<u64>,
-    /// Whether the publication times are in the memory of this side.
+    /// Whether the publication times are in this side's memory.
     pub table_ready: bool,
-    /// Reason why the other side has abandoned the case; `None` if it has not abandoned the case.
+    /// Why the other side abandoned the case; `None` if it has not abandoned the case.
     pub aborted: Option<FailureReason>,
     /// Number of drain messages received on each rail.
     pub drained_receives: Box<[u32]>,

@@ -9,7 +9,7 @@
 
 use crate::immediate::VALUE_MASK;
 
-/// Reason why an arrival is invalid.
+/// Why an arrival is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalError {
     /// The chunk has already arrived.

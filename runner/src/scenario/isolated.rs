@@ -1,5 +1,5 @@
-//! Parts shared by the scenarios that run processes on the machine of the initiator: calls outside the transport of the
-//! arm, and memory footprints. The target makes no calls and sleeps.
+//! Parts shared by the scenarios that run processes on the initiator's machine: calls that do not use the arm's
+//! transport, and memory footprints. The target makes no calls and sleeps.
 
 mod check;
 
@@ -17,7 +17,7 @@ use crate::environment;
 use crate::topology::SystemRoots;
 use crate::transport::Transport;
 
-/// Polling interval of a side that only takes part in the steps of a case.
+/// Polling interval of a side that only participates in the steps of a case.
 const BYSTANDER_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval at which the host polls between samples, so that the transport can answer its peer.
 pub(super) const POLL_INTERVAL_NANOS: u64 = 500_000_000;

@@ -2,20 +2,22 @@
 //! have.
 //!
 //! The initiator is the trainer. Every worker is a thread of the target, and its peer is a thread of the initiator, so
-//! that the workers share no endpoint. With the many-to-many pattern, the workers of a trainer are threads of several
-//! targets, and the flows of the initiator share the versions. Thread 0 of the initiator publishes the versions
-//! ([`publication`]); all lags count from the time of publication. How a version reaches the workers depends on the mode:
+//! that the workers share no endpoint. In the many-to-many pattern, a trainer's workers are threads of several targets,
+//! and the flows of the initiator share the versions. Thread 0 of the initiator publishes the versions
+//! ([`publication`]); all lags count from the time of publication. How a version reaches the workers depends on the
+//! mode:
 //!
 //! - `Filesystem`: thread 0 writes a file, and each worker reads it at its pull period ([`store`]).
 //! - `Multicast`: thread 0 sends datagrams to a group, which all workers receive ([`multicast`]).
 //! - `Push`: every thread of the initiator writes into the memory of its worker, and then notifies it.
-//! - `Pull`: each worker reads the number of the latest version at its pull period, and then the version if it is newer.
+//! - `Pull`: each worker reads the number of the latest version at its pull period, and then the version if it is
+//!   newer.
 //!
 //! A worker uses a version only after it has verified the version number at both ends and the checksum of all bytes
-//! ([`parameters`]), so that a torn version is detected and never used. The version in use changes only at known times, so
-//! that the version at every step, and with it the staleness, is computed from these times after the last step
-//! ([`staleness`]), for which the trainer sends the publication times ([`table`]). A busy worker therefore cannot miss a
-//! step.
+//! ([`parameters`]), so that a torn version is detected and never used. The version in use changes only at known times,
+//! so that the version at every step, and with it the staleness, is computed from these times after the last step
+//! ([`staleness`]), for which the trainer sends the publication times ([`table`]). A busy worker therefore cannot miss
+//! a step.
 
 mod clock_offset;
 mod multicast;

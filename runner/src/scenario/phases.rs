@@ -1,6 +1,6 @@
-//! Phases of the flows of this worker, which are measured concurrently with the flows of other workers. The measuring
-//! threads and the thread that communicates with the coordinator share this state; a measuring thread only accesses
-//! atomics, except when it enters a phase.
+//! Phases of this worker's flows, which are measured concurrently with other workers' flows. The measuring threads and
+//! the thread that communicates with the coordinator share this state; a measuring thread accesses only atomics, except
+//! when it enters a phase.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,12 +12,12 @@ use crate::rendezvous::message::{FlowCommand, FlowPhase};
 
 /// The flows may post.
 const START: u8 = 1;
-/// The windows of the flows may open.
+/// The flows' windows may open.
 const MEASURE: u8 = 2;
 /// The flows must not post any more transfers.
 const FINISH: u8 = 3;
 
-/// Phases of the flows of this worker in one case.
+/// Phases of this worker's flows in one case.
 #[derive(Debug)]
 pub struct Phases {
     /// Number of threads that post.
@@ -35,7 +35,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Creates the phases of `threads` threads. The first `posters` threads post; the others do not.
+    /// Creates the phases for `threads` threads. The first `posters` threads post; the others do not.
     ///
     /// # Errors
     /// Returns an error if the system cannot create an event file descriptor.
@@ -104,7 +104,7 @@ impl Phases {
     }
 
     /// Applies a command from the coordinator. [`FlowCommand::Abandon`] has no effect here: it must be applied to the
-    /// gates of the flows.
+    /// flows' gates.
     pub fn apply(&self, command: FlowCommand) {
         let value = match command {
             FlowCommand::Start => START,
@@ -141,7 +141,7 @@ impl Phases {
     }
 
     fn wake(&self) {
-        // The write fails only if the counter would overflow, in which case the descriptor is readable already.
+        // The write fails only if the counter would overflow. The descriptor is then already readable.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 }

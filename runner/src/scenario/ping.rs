@@ -1,8 +1,8 @@
 //! Pings are control messages. The other side replies to each of them at its next poll.
 //!
 //! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings that are sent during
-//! transfers use the same endpoint, on the rail of the control messages, so their delay shows how long a small message
-//! waits behind the transfers (head-of-line blocking) compared with an idle fabric.
+//! transfers use the same endpoint, on the rail that carries control messages, so their delay shows how long a small
+//! message waits behind the transfers (head-of-line blocking) compared with an idle fabric.
 
 use crds::assignment::Extent;
 use crds::record::{CaseFailure, Durations, PingReport};
@@ -19,7 +19,7 @@ const IDLE_PINGS: u32 = 1000;
 /// Duration after which the idle fabric is no longer sampled.
 const IDLE_NANOS: u64 = 200_000_000;
 
-/// State of the pings of one thread in one case.
+/// Ping state of one thread in one case.
 #[derive(Debug, Default)]
 pub struct Pings {
     /// Samples; `None` while pings are not recorded.
@@ -28,7 +28,7 @@ pub struct Pings {
     is_repeating: bool,
     /// Time at which the ping in flight was sent.
     sent_at: Option<u64>,
-    /// Whether this side still has to answer a ping from the other side.
+    /// Whether this side still has to reply to a ping from the other side.
     owes_reply: bool,
 }
 
@@ -68,7 +68,7 @@ impl Pings {
     }
 }
 
-/// Recorders of pings on the idle fabric and during transfers.
+/// Recorders for pings on the idle fabric and during transfers.
 #[derive(Debug)]
 pub struct PingRecorders {
     idle: Option<Recorder>,
@@ -105,7 +105,7 @@ impl PingRecorders {
         Ok(())
     }
 
-    /// Starts to send pings during transfers.
+    /// Starts sending pings during transfers.
     pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
         engine.pings.recorder = self.loaded.take();
         engine.pings.is_repeating = true;
@@ -132,7 +132,7 @@ impl PingRecorders {
         self.idle.as_ref().map_or(&[], Recorder::samples)
     }
 
-    /// The distributions of the samples.
+    /// Returns the distributions of the samples.
     pub fn report(self) -> PingReport {
         PingReport {
             idle: durations(self.idle),
@@ -141,7 +141,7 @@ impl PingRecorders {
     }
 }
 
-/// Distribution of the samples of `recorders`.
+/// Distribution of the samples in `recorders`.
 pub(super) fn durations(recorders: impl IntoIterator<Item = Recorder>) -> Durations {
     let latency = Recorder::finish(recorders);
     Durations {

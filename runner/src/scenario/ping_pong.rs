@@ -3,7 +3,7 @@
 //! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target posts
 //! a message of the same size back, according to the same policy. A sample ends when the last chunk of the echo has
 //! arrived, and the next sample begins at that moment, so that the clock is read only once for each round trip. The
-//! value of a sample is half of its duration: the one-way latency, measured without synchronized clocks. An injected
+//! value of a sample is half its duration: the one-way latency, measured without synchronized clocks. An injected
 //! message is timed in the same way, because the time until the inject call returns would measure only a copy.
 //! Completions of local posts are read as they arrive. A side waits for them only if it needs the slot of an earlier
 //! message.

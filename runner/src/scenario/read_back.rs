@@ -1,6 +1,6 @@
 //! Bursts of writes, each followed by a burst of reads from the same memory.
 //!
-//! A burst begins when all transfers of the previous one are complete. The reads use the slots and the rails of the
+//! A burst starts when all transfers of the previous one are complete. The reads use the same slots and rails as the
 //! writes, so both transfer the same bytes on every rail, in opposite directions.
 
 use crds::record::CaseFailure;
@@ -10,7 +10,7 @@ use super::engine::Engine;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// Recorders of the measured transfers.
+/// Recorders for the measured transfers.
 #[derive(Debug)]
 pub(super) struct Recorders {
     /// Latencies of writes.

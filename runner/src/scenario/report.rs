@@ -1,4 +1,4 @@
-//! Builds the report of one side of a measured case from the reports of its threads. Performs no I/O.
+//! Builds one side's report on a measured case from its threads' reports. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 use crate::transport::CallNames;
 
-/// Builds the report of one side from the reports of its threads, ordered by thread number. The rails are divided into
+/// Builds one side's report from its threads' reports, which are ordered by thread number. The rails are divided into
 /// `groups` groups, to which the threads are assigned round-robin.
 ///
 /// # Errors
@@ -111,12 +111,12 @@ fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallRep
     })
 }
 
-/// The window of a flow, from the windows of its threads. `posting` contains the times of the first post and of the
-/// last completion. Returns `None` if the case is not a flow of the many-to-many pattern.
+/// Computes the window of a flow from the windows of its threads. `posting` contains the times of the first post and of
+/// the last completion. Returns `None` if the case is not a flow of the many-to-many pattern.
 ///
-/// Every thread posts before, during and after its own window, so the rate of the flow is the sum of the rates of its
-/// threads. The span from the first opening to the last closing is not used, because it includes time in which a thread
-/// transferred data outside its own window.
+/// Every thread posts before, during and after its own window, so the flow's rate is the sum of its threads' rates. The
+/// span from the first opening to the last closing is not used, because it includes time in which a thread transferred
+/// data outside its own window.
 fn simultaneous(
     windows: &[ThreadWindow],
     (first_post, last_completion): (u64, u64),
@@ -186,13 +186,13 @@ mod tests {
 
     #[test]
     fn flow_rate_is_the_sum_of_its_thread_rates() {
-        // Two threads that transfer at the same constant rate, before, during and after their windows.
+        // Two threads transfer at the same constant rate before, during and after their windows.
         let constant = |opened: u64| window(opened, opened + 1_000_000, 100_000);
         for opened in [0, 1, 500_000, 1_000_000, 2_500_000] {
             let rate = rate(&[constant(500_000), constant(opened)]);
             assert!((rate - 0.2).abs() < 1e-6, "{opened}: {rate}");
         }
-        // 0.1 and 0.25 operations per nanosecond.
+        // The threads complete 0.1 and 0.25 operations per nanosecond.
         let rate = rate(&[window(0, 1_000_000, 100_000), window(700_000, 1_900_000, 300_000)]);
         assert!((rate - 0.35).abs() < 1e-6, "{rate}");
     }

@@ -5,10 +5,10 @@
 //! echoed, and its length otherwise.
 //!
 //! Over a transport ([`transport`]), host and extension are the initiator and the target of the pair. A message is
-//! copied into registered memory before it is posted, and out of registered memory when it has arrived, as in a library
-//! that serializes its arguments. Over all other channels ([`host`]), the initiator is the host and starts the
-//! extension on its machine, before the warm-up of each case; the target only takes part in the steps of the case, and
-//! otherwise sleeps.
+//! copied into registered memory before it is posted, and out of registered memory when it has arrived, just as in a
+//! library that serializes its arguments. Over all other channels ([`host`]), the initiator is the host and starts the
+//! extension on its machine, before the warm-up of each case; the target only participates in the steps of the case,
+//! and otherwise sleeps.
 
 mod check;
 mod host;
@@ -28,6 +28,6 @@ fn is_echoed(bytes: u64) -> bool {
 }
 
 /// Number of messages in a sample: a request and a reply for each call.
-fn messages(workload: &RpcWorkload) -> u32 {
+fn message_count(workload: &RpcWorkload) -> u32 {
     2 * workload.hops
 }

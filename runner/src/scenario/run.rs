@@ -9,7 +9,7 @@ use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::command;
-use super::conductor::{Conductor, conduct};
+use super::conductor::{Conductor, coordinate_flows};
 use super::engine::{Engine, Setup, data_seed, failure};
 use super::footprint;
 use super::gate::Gate;
@@ -36,7 +36,7 @@ enum ThreadOutcome {
 
 /// One flow of a case on this side. A case between two workers has a single flow.
 struct Flow<'a> {
-    /// Index of the flow among those of this worker.
+    /// Index of the flow among this worker's flows.
     index: usize,
     gate: Gate,
     setup: Setup<'a>,
@@ -45,8 +45,8 @@ struct Flow<'a> {
 /// Runs this side of a case.
 ///
 /// # Errors
-/// Returns an error if the memory of the scenario is unavailable, a post or completion fails, the other side abandons
-/// the case or the deadline passes. The endpoints remain usable for the next case unless a post failed.
+/// Returns an error if the scenario's memory is unavailable, a post or completion fails, the other side abandons the
+/// case or the deadline passes. The endpoints remain usable for the next case unless a post failed.
 pub fn run_case<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     case: &Case<'_>,
@@ -62,7 +62,7 @@ pub fn run_case<T: Transport>(
 /// order. All cases have the same scenario and the same role. The position of a case is the index of its flow on this
 /// worker.
 ///
-/// With a `conductor`, the coordinator determines when the windows open and when the flows end.
+/// If there is a `conductor`, the coordinator determines when the windows open and when the flows end.
 ///
 /// The report of a case contains the same errors as the result of [`run_case`]. If the connection to the coordinator
 /// fails, all cases fail.
@@ -71,7 +71,7 @@ pub fn run_flows<T: Transport>(
     cases: &[Case<'_>],
     conductor: Option<&mut dyn Conductor>,
 ) -> Vec<Result<CaseReport, CaseFailure>> {
-    run_together(endpoints, cases, conductor)
+    run_concurrently(endpoints, cases, conductor)
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
@@ -100,13 +100,13 @@ fn memory_kind<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Re
     Ok(kind)
 }
 
-/// Number of rails of a thread.
+/// Number of rails per thread.
 fn rails<T: Transport>(endpoints: &ArmEndpoints<T>) -> u64 {
     let first = endpoints.threads.first();
     first.map_or(1, |thread| thread.transport.rails()) as u64
 }
 
-fn run_together<T: Transport>(
+fn run_concurrently<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
     conductor: Option<&mut dyn Conductor>,
@@ -126,7 +126,7 @@ fn run_together<T: Transport>(
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    // The flows of a trainer deliver the same versions.
+    // A trainer's flows deliver the same versions.
     let flow_count = cases.len() as u32;
     let publication = first.scenario.workload.serving().map(|serving| {
         let key = Publication::unique_key(first.seed);
@@ -158,7 +158,7 @@ fn run_together<T: Transport>(
         .as_ref()
         .map(|_| Phases::new(posters, all_threads))
         .transpose()
-        .map_err(|error| internal(format!("an event file descriptor cannot be created: {error}")))?;
+        .map_err(|error| internal_failure(format!("an event file descriptor cannot be created: {error}")))?;
     let groups = endpoints.groups.min(thread_count as usize);
     let used_rails = (rails as usize * groups).min(endpoints.facts().rails.len());
     let facts = endpoints.facts().clone();
@@ -193,19 +193,19 @@ fn run_together<T: Transport>(
                     if let Some(phases) = side.phases {
                         phases.mark_ended(true);
                     }
-                    internal(format!("failed to start a measuring thread: {error}"))
+                    internal_failure(format!("failed to start a measuring thread: {error}"))
                 })
             });
             running.push(started.collect::<Vec<_>>());
         }
         let conducted = match (conductor, &phases) {
             (Some(conductor), Some(phases)) => {
-                conduct(conductor, phases, flows.iter().map(|flow| &flow.gate))
+                coordinate_flows(conductor, phases, flows.iter().map(|flow| &flow.gate))
             }
             _ => Ok(()),
         };
         let join = |thread: Result<thread::ScopedJoinHandle<'_, Result<ThreadOutcome, CaseFailure>>, _>| {
-            let panicked = |_| internal("a measuring thread panicked".to_owned());
+            let panicked = |_| internal_failure("a measuring thread panicked".to_owned());
             thread?.join().map_err(panicked)?
         };
         let joined = running
@@ -230,7 +230,7 @@ fn run_together<T: Transport>(
     Ok(reports)
 }
 
-/// Builds the report of a case from the outcomes of its threads, without evidence lines. `flows` flows ran concurrently
+/// Builds a case report from the outcomes of the case's threads, without evidence lines. `flows` flows ran concurrently
 /// in this process.
 fn case_report(
     flow: &Flow<'_>,
@@ -259,11 +259,11 @@ fn case_report(
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
     let mut side = match flow.setup.publication {
         Some(publication) => {
-            parameter_serving::side_report(case, reports, groups, publication.of_flow(flow.index))?
+            parameter_serving::side_report(case, reports, groups, publication.flow_deliveries(flow.index))?
         }
         None => report::side_report(case, reports, groups)?,
     };
-    // The CPU time of the process is divided among its flows, so the sum over the flows is the CPU time of the worker.
+    // The CPU time of the process is divided among its flows, so the sum over the flows is the worker's CPU time.
     side.cpu_nanos /= flows.max(1);
     Ok(CaseReport {
         outcome: SideOutcome::Measured(Box::new(side)),
@@ -272,7 +272,7 @@ fn case_report(
     })
 }
 
-fn internal(message: String) -> CaseFailure {
+fn internal_failure(message: String) -> CaseFailure {
     failure(FailureReason::Internal, message)
 }
 
@@ -295,13 +295,13 @@ fn all_or_first_failure(
     interrupted.map_or(Ok(outcomes), Err)
 }
 
-/// Records the end of a thread, even if it panics.
-struct EndOfThread<'a> {
+/// Guard that records the end of a thread, even when the thread panics.
+struct ThreadEndGuard<'a> {
     phases: Option<&'a Phases>,
     failed: bool,
 }
 
-impl Drop for EndOfThread<'_> {
+impl Drop for ThreadEndGuard<'_> {
     fn drop(&mut self) {
         if let Some(phases) = self.phases {
             phases.mark_ended(self.failed);
@@ -315,7 +315,7 @@ fn run_thread<T: Transport>(
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
-    let mut end = EndOfThread {
+    let mut end = ThreadEndGuard {
         phases: side.phases,
         failed: true,
     };
@@ -378,7 +378,7 @@ fn run_pass<T: Transport>(
     }
     if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
     {
-        return measure(engine, SimultaneousPoster::of_flow(workload, phases)?, side);
+        return measure(engine, SimultaneousPoster::for_flow(workload, phases)?, side);
     }
     match (workload, side.role) {
         (Workload::Rpc(workload), Role::Initiator) if off_fabric => {
@@ -405,7 +405,7 @@ fn run_pass<T: Transport>(
         (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
         (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
         (Workload::Transfer(workload), role) if side.bidirectional && workload.open_loop.is_none() => {
-            measure(engine, SimultaneousPoster::of_direction(workload, role), side)
+            measure(engine, SimultaneousPoster::for_direction(workload, role), side)
         }
         (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
             engine,

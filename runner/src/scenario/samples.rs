@@ -1,18 +1,18 @@
-//! Samples of one side of a measured case. Performs no I/O.
+//! Samples that one side records in a measured case. Performs no I/O.
 
 use serde::{Deserialize, Serialize};
 
 use super::case_protocol::ThreadReport;
 use crate::measure::recorder::Recorder;
 
-/// Samples of one side of a measured case, in nanoseconds. The samples of each thread are in the order in which they were
-/// recorded. Samples whose number is not known in advance, or is very large, are not stored; see
+/// Samples that one side recorded in a measured case, in nanoseconds. Each thread's samples are in the order in which
+/// they were recorded. Samples whose number is not known in advance, or is very large, are not stored; see
 /// [`crate::measure::recorder`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseSamples {
-    /// Latency of every operation: half of a round-trip time, or the time from the post of a transfer to its completion.
-    /// The reads that follow the writes of a thread come after all its writes.
+    /// Latency of every operation: half a round-trip time, or the time from posting a transfer to its completion. The
+    /// reads that follow a thread's writes come after all of these writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_nanos: Vec<u64>,
     /// Time from the local completion of every transfer to the completion of its flush.

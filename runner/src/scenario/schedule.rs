@@ -10,8 +10,8 @@ pub struct Schedule {
     mean_gap: f64,
     arrivals: Arrivals,
     state: u64,
-    /// Time from the first to the next intended start, in nanoseconds. The fraction is kept, so that rounding errors do
-    /// not accumulate.
+    /// Time from the first to the next intended start, in nanoseconds. The fraction is retained, so that rounding
+    /// errors do not accumulate.
     next: f64,
 }
 
@@ -32,7 +32,7 @@ impl Schedule {
         self.next as u64
     }
 
-    /// Moves on to the intended start after the next one.
+    /// Advances to the intended start after the next one.
     #[inline]
     pub fn advance(&mut self) {
         self.next += match self.arrivals {

@@ -1,14 +1,14 @@
-//! Transfers whose rates are measured only while others also transfer: the flows of the many-to-many pattern, and the
-//! two directions of a bidirectional transfer.
+//! Transfers whose rates are measured only while other transfers are running: the flows of the many-to-many pattern,
+//! and the two directions of a bidirectional transfer.
 //!
-//! The rate of such a transfer depends on the other transfers that share its links. A thread therefore posts without a
-//! pause from before the first window opens until after the last one has closed:
+//! The rate of such a transfer depends on the other transfers that share its links. A thread therefore posts
+//! continuously, from before the first window opens until after the last one has closed:
 //!
 //! 1. It posts until a transfer has completed, and reports that it is active.
 //! 2. When all threads are active, the windows may open. A window opens at the first completion after that. It closes
-//!    at the first completion after the duration that the scenario specifies, or at the completion that reaches the
-//!    number of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at both ends of the
-//!    window do not matter.
+//! at the first completion after the duration that the scenario specifies, or at the completion that reaches the number
+//! of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at both ends
+//! of the window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first one, it waits until both
@@ -32,7 +32,7 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// Work of one thread that posts while others post.
+/// Work of one thread that posts while other threads post.
 #[derive(Debug)]
 pub struct SimultaneousPoster<'a> {
     warmup: Extent,
@@ -46,18 +46,18 @@ pub struct SimultaneousPoster<'a> {
     pings: Option<PingRecorders>,
 }
 
-/// Who determines when the windows open and when the transfers end.
+/// What determines when the windows open and when the transfers end.
 #[derive(Debug)]
 enum Coordination<'a> {
-    /// The coordinator, for all flows.
+    /// The coordinator controls all flows.
     Flows(&'a Phases),
-    /// The two sides of a bidirectional transfer.
-    Sides(Announced),
+    /// The two sides of a bidirectional transfer control each other.
+    Sides(AnnouncedPhases),
 }
 
-/// Phases that a thread has signalled to its peer.
+/// Phases that a thread has signaled to its peer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Announced {
+struct AnnouncedPhases {
     active: bool,
     measured: bool,
 }
@@ -79,7 +79,7 @@ impl Coordination<'_> {
         }
     }
 
-    /// Signals the phases that all threads of this side have reached to the other side.
+    /// Signals to the other side the phases that all threads of this side have reached.
     fn announce<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Self::Sides(announced) = self else {
             return Ok(());
@@ -130,7 +130,7 @@ impl ThreadWindow {
     }
 }
 
-/// State of the window of one thread.
+/// State of one thread's window.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// No transfer has completed yet.
@@ -144,11 +144,11 @@ enum State {
 }
 
 impl<'a> SimultaneousPoster<'a> {
-    /// Creates the work of one thread of a flow, and allocates the memory for its samples.
+    /// Creates the work of one flow thread, and allocates the memory for its samples.
     ///
     /// # Errors
-    /// Returns an error if the extent of the workload is not a duration.
-    pub fn of_flow(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
+    /// Returns an error if the workload's extent is not a duration.
+    pub fn for_flow(workload: &TransferWorkload, phases: &'a Phases) -> Result<Self, CaseFailure> {
         if !matches!(workload.measured, Extent::DurationNanos(_)) {
             let message = "the flows of the many-to-many pattern need a duration".to_owned();
             return Err(failure(FailureReason::InvalidAssignment, message));
@@ -156,11 +156,11 @@ impl<'a> SimultaneousPoster<'a> {
         Ok(Self::new(workload, Coordination::Flows(phases), None))
     }
 
-    /// Creates the work of one thread of a bidirectional transfer on the side with this role, and allocates the memory for
-    /// its samples.
-    pub fn of_direction(workload: &TransferWorkload, role: Role) -> Self {
+    /// Creates the work of one thread of a bidirectional transfer on the side with this role, and allocates the memory
+    /// for its samples.
+    pub fn for_direction(workload: &TransferWorkload, role: Role) -> Self {
         let pings = (workload.ping && role == Role::Initiator).then(PingRecorders::new);
-        Self::new(workload, Coordination::Sides(Announced::default()), pings)
+        Self::new(workload, Coordination::Sides(AnnouncedPhases::default()), pings)
     }
 
     fn new(
@@ -191,7 +191,8 @@ impl<'a> SimultaneousPoster<'a> {
         }
     }
 
-    /// State after transfers have completed, the last of them at `now`. `completed` transfers have completed so far.
+    /// Returns the state after transfers have completed, the last one at `now`. `completed` transfers have completed so
+    /// far.
     fn after_completion<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -277,7 +278,7 @@ impl<'a> SimultaneousPoster<'a> {
             State::Closed(window) => Ok(window),
             State::Starting | State::Active | State::Open { .. } => Err(failure(
                 FailureReason::Internal,
-                "the case was ended before the window had closed".to_owned(),
+                "the case ended before the window had closed".to_owned(),
             )),
         }
     }

@@ -1,7 +1,7 @@
 //! Keeps many transfers in flight, from the initiator to the target or in both directions.
 //!
 //! A thread keeps a window of transfers in flight and posts them in bursts, each as soon as there is a free slot for
-//! every transfer in the burst. A sample begins before the first chunk of the transfer is posted and ends at the poll
+//! every transfer in the burst. A sample starts before the first chunk of the transfer is posted and ends at the poll
 //! that observes that the transfer is complete:
 //!
 //! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
@@ -9,9 +9,9 @@
 //! - `Read`: the completion of each chunk has been read.
 //! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
 //!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
-//!   next credit, which lasts up to half a window of transfers. With a window of 1, every transfer is timed
-//!   individually. With a larger window, the side that posts requests a final credit at the end. This credit is the
-//!   last message of the timed region.
+//!   next credit, which lasts up to half a window of transfers. If the window is 1, every transfer is timed
+//!   individually. If it is larger, the side that posts requests a final credit at the end. This credit is the last
+//!   message of the timed region.
 //!
 //! A workload can request a flush after each transfer ([`flushed`]), and it can request reads of the written memory
 //! after each burst of writes ([`read_back`]).
@@ -40,7 +40,7 @@ pub struct Poster {
     schedule: Option<Schedule>,
     /// Durations of the flushes that follow the transfers; `None` if there are no flushes.
     flushes: Option<Recorder>,
-    /// Latencies of the reads that follow the writes; `None` without such reads.
+    /// Latencies of the reads that follow the writes; `None` if there are no such reads.
     read_backs: Option<Recorder>,
     /// Duration of the first burst of the warm-up; `None` if it is not timed.
     first_burst_nanos: Option<u64>,
@@ -51,8 +51,8 @@ pub struct Poster {
 pub struct PassiveTarget;
 
 impl Poster {
-    /// Creates the work of one thread, and allocates the memory for its samples. Equal seeds give equal start times in an
-    /// open loop.
+    /// Creates the work of one thread, and allocates the memory for its samples. In an open loop, equal seeds give
+    /// equal start times.
     pub fn new(workload: &TransferWorkload, seed: u64) -> Self {
         Self {
             flushes: workload.flush.then(|| Recorder::new(workload.measured)),

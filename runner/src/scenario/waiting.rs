@@ -1,5 +1,5 @@
-//! Waits between two polls without completions, and checks the deadline of the case. The clock is read only
-//! occasionally, to keep it out of the hot path.
+//! Waits between two polls without completions, and checks the case's deadline. The clock is read only occasionally, to
+//! keep it out of the hot path.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use crds::v1alpha1::Polling;
 use crate::measure::clock;
 use crate::transport::{Transport, TransportError};
 
-/// Number of polls between two readings of the clock. This many polls take well under a millisecond if there are no
+/// Number of polls between two clock readings. This many polls take well under a millisecond if there are no
 /// completions.
 const CLOCK_CHECK_INTERVAL: u32 = 1024;
-/// Maximum sleep in the `Wait` polling mode. It bounds the delay if the library loses a wake-up.
+/// Maximum sleep time in `Wait` polling mode. It bounds the delay if the library loses a wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(10);
-/// Sleep in the `Yield` polling mode while a thread waits for a time.
+/// Sleep time in `Yield` polling mode while a thread waits until a specific time.
 const YIELD_SLEEP: Duration = Duration::from_micros(100);
 
-/// Polling mode and deadline of a thread.
+/// Waits between polls, according to a thread's polling mode and deadline.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct IdleWaiter {
     polling: Polling,
     deadline: u64,
     limit: Duration,
     polls: u32,
 }
 
-impl Waiting {
-    /// Creates the waiting state for `polling`, with a deadline that is `limit` from now.
+impl IdleWaiter {
+    /// Creates the waiter for `polling`, with a deadline that is `limit` from now.
     pub fn new(polling: Polling, limit: Duration) -> Self {
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -82,8 +82,8 @@ impl Waiting {
         Ok(self.deadline_is_known_to_have_passed())
     }
 
-    /// Waits after a poll without completions for something that is due at time `due`. Like [`Waiting::pause`], but a
-    /// thread that yields sleeps in short steps.
+    /// Waits after a poll without completions for something that is due at time `due`. Like [`IdleWaiter::pause`], but
+    /// a thread that yields sleeps in short steps.
     ///
     /// # Errors
     /// Returns an error if the library cannot wait.

@@ -1,5 +1,5 @@
 //! Tests of segments that are found by name in real etcd and Redis servers, and of servers that are slow or send
-//! invalid answers.
+//! invalid responses.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use crate::segment::Target;
 const PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
 const SECRET: &str = "correct horse";
 
-/// Kind of a server.
+/// Kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Etcd,
@@ -91,7 +91,7 @@ impl Server {
         server
     }
 
-    /// Kills the server, which keeps its data and its port.
+    /// Kills the server. Its data and its port are retained.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -103,7 +103,7 @@ impl Server {
         self.wait();
     }
 
-    /// Waits until the server has no key and no lease.
+    /// Waits until the server has no keys and no leases.
     fn wait_until_empty(&self) {
         let deadline = Instant::now() + Duration::from_secs(30);
         while self.key_and_lease_count() > 0 {
@@ -112,25 +112,25 @@ impl Server {
         }
     }
 
-    /// Waits until the server answers.
+    /// Waits until the server responds.
     fn wait(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            let answer = match self.kind {
+            let response = match self.kind {
                 Kind::Etcd => exchange(self.port, "GET /health HTTP/1.0\r\n\r\n"),
                 Kind::Redis => exchange(self.port, "PING\r\nQUIT\r\n"),
             };
-            match answer {
+            match response {
                 Ok(text) if text.contains("PONG") || text.contains("true") || text.contains("NOAUTH") => {
                     return;
                 }
-                answer => assert!(Instant::now() < deadline, "{:?}: {answer:?}", self.kind),
+                response => assert!(Instant::now() < deadline, "{:?}: {response:?}", self.kind),
             }
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Flags of a target or an initiator.
+    /// Flags for a target or an initiator.
     fn flags(&self) -> [String; 4] {
         let kind = match self.kind {
             Kind::Etcd => "etcd",
@@ -144,16 +144,16 @@ impl Server {
         ]
     }
 
-    /// Calls a method of etcd.
+    /// Calls an etcd method.
     fn etcd(&self, method: &str, body: &Value) -> Value {
         let body = body.to_string();
         let request = format!(
             "POST /v3/{method} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let answer = exchange(self.port, &request).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+        let response = exchange(self.port, &request).unwrap();
+        let (_, body) = response.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {response}"))
     }
 
     /// Number of keys and leases.
@@ -167,8 +167,8 @@ impl Server {
                 count(&keys["kvs"]) + count(&leases["leases"])
             }
             Kind::Redis => {
-                let answer = exchange(self.port, "DBSIZE\r\nQUIT\r\n").unwrap();
-                let count = answer.trim_start_matches(':').split("\r\n").next().unwrap();
+                let response = exchange(self.port, "DBSIZE\r\nQUIT\r\n").unwrap();
+                let count = response.trim_start_matches(':').split("\r\n").next().unwrap();
                 count.parse().unwrap()
             }
         }
@@ -311,7 +311,7 @@ fn the_entry_of_a_killed_target_is_rejected_and_expires(kind: Kind) {
         .stderr
         .contains("has no segment short")
     {
-        assert!(Instant::now() < deadline, "the entry does not expire");
+        assert!(Instant::now() < deadline, "the entry did not expire");
     }
 }
 
@@ -348,7 +348,7 @@ fn a_killed_server_does_not_end_the_session(kind: Kind) {
     assert_eq!(lost.status.code(), Some(3), "{lost:?}");
     assert!(
         lost.stderr
-            .contains(&format!("127.0.0.1:{} does not answer", server.port)),
+            .contains(&format!("127.0.0.1:{} did not respond", server.port)),
         "{lost:?}"
     );
     let output = target.stop("INT");
@@ -380,7 +380,7 @@ fn a_stopped_server_is_reported_and_nothing_is_left(kind: Kind) {
     assert_eq!(late.status.code(), Some(3), "{late:?}");
     assert!(
         late.stderr
-            .contains(&format!("127.0.0.1:{} does not answer", server.port)),
+            .contains(&format!("127.0.0.1:{} did not respond", server.port)),
         "{late:?}"
     );
     // The target can exit without the service.
@@ -410,7 +410,7 @@ fn a_stopped_redis_is_reported_and_nothing_is_left() {
 }
 
 /// Tests a value that is not an entry, such as the value of another application that uses the same key.
-fn an_unknown_value_is_reported_and_kept(kind: Kind) {
+fn an_unknown_value_is_reported_and_retained(kind: Kind) {
     let server = Server::start(kind);
     let key = "fabricbench/segment/here";
     match kind {
@@ -419,8 +419,8 @@ fn an_unknown_value_is_reported_and_kept(kind: Kind) {
             server.etcd("kv/put", &json!({"key": STANDARD.encode(key), "value": value}));
         }
         Kind::Redis => {
-            let answer = exchange(server.port, &format!("SET {key} invalid\r\nQUIT\r\n")).unwrap();
-            assert!(answer.starts_with("+OK"), "{answer}");
+            let response = exchange(server.port, &format!("SET {key} invalid\r\nQUIT\r\n")).unwrap();
+            assert!(response.starts_with("+OK"), "{response}");
         }
     }
     for output in [
@@ -428,19 +428,22 @@ fn an_unknown_value_is_reported_and_kept(kind: Kind) {
         failing_target(&server, &["--local_segment", "here"]),
     ] {
         assert_eq!(output.status.code(), Some(3), "{output:?}");
-        assert!(output.stderr.contains("sent an unexpected answer"), "{output:?}");
+        assert!(
+            output.stderr.contains("sent an unexpected response"),
+            "{output:?}"
+        );
     }
     assert_eq!(server.key_and_lease_count(), 1);
 }
 
 #[test]
-fn an_unknown_value_in_etcd_is_reported_and_kept() {
-    an_unknown_value_is_reported_and_kept(Kind::Etcd);
+fn an_unknown_value_in_etcd_is_reported_and_retained() {
+    an_unknown_value_is_reported_and_retained(Kind::Etcd);
 }
 
 #[test]
-fn an_unknown_value_in_redis_is_reported_and_kept() {
-    an_unknown_value_is_reported_and_kept(Kind::Redis);
+fn an_unknown_value_in_redis_is_reported_and_retained() {
+    an_unknown_value_is_reported_and_retained(Kind::Redis);
 }
 
 #[test]
@@ -453,8 +456,8 @@ fn a_killed_redis_does_not_end_the_session() {
     a_killed_server_does_not_end_the_session(Kind::Redis);
 }
 
-/// Publishes with the password, and checks that the target and the initiator report other logins as rejected.
-fn check_logins(server: &Server) {
+/// Publishes with the password, and checks that the target and the initiator report other credentials as rejected.
+fn check_credentials(server: &Server) {
     let run = |role: &str, user: Option<&str>, password: Option<&str>| {
         let mut command = runner();
         command.arg(role).args(server.flags()).args(SHORT);
@@ -478,7 +481,7 @@ fn check_logins(server: &Server) {
             let output = finish(&mut run(role, user, password));
             assert_eq!(output.status.code(), Some(3), "{output:?}");
             assert!(
-                output.stderr.contains("refuses the login") && !output.stderr.contains(SECRET),
+                output.stderr.contains("rejects the credentials") && !output.stderr.contains(SECRET),
                 "{output:?}"
             );
         }
@@ -497,21 +500,22 @@ fn check_logins(server: &Server) {
 }
 
 #[test]
-fn redis_rejects_a_wrong_login() {
-    check_logins(&Server::start_with(Kind::Redis, &["--requirepass", SECRET]));
+fn redis_rejects_wrong_credentials() {
+    check_credentials(&Server::start_with(Kind::Redis, &["--requirepass", SECRET]));
 }
 
 #[test]
-fn etcd_rejects_a_wrong_login() {
+fn etcd_rejects_wrong_credentials() {
     let server = Server::start(Kind::Etcd);
     server.etcd("auth/user/add", &json!({"name": "root", "password": SECRET}));
     server.etcd("auth/role/add", &json!({"name": "root"}));
     server.etcd("auth/user/grant", &json!({"user": "root", "role": "root"}));
     server.etcd("auth/enable", &json!({}));
-    check_logins(&server);
+    check_credentials(&server);
 }
 
-/// Runs an initiator with each service on a server with the given behavior, and returns the errors and the time.
+/// Runs an initiator with each kind of service, against a server with the given behavior, and returns the errors and
+/// the elapsed times.
 fn with_server(behavior: fn(TcpStream)) -> Vec<(String, Duration)> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = listener.local_addr().unwrap().to_string();
@@ -535,13 +539,13 @@ fn with_server(behavior: fn(TcpStream)) -> Vec<(String, Duration)> {
 }
 
 #[test]
-fn a_server_that_never_answers_is_reported_within_the_timeout() {
+fn a_server_that_never_responds_is_reported_within_the_timeout() {
     let never = |stream: TcpStream| {
         thread::sleep(Duration::from_secs(60));
         drop(stream);
     };
     for (error, elapsed) in with_server(never) {
-        assert!(error.contains("does not answer"), "{error}");
+        assert!(error.contains("did not respond"), "{error}");
         assert!(elapsed < Duration::from_secs(20), "{elapsed:?} {error}");
     }
 }
@@ -561,14 +565,14 @@ fn trickle(mut stream: TcpStream, head: &[u8]) {
 
 #[test]
 fn a_trickling_server_is_reported_within_the_timeout() {
-    // For Redis and for HTTP, this is the beginning of a long answer.
+    // For Redis and for HTTP, this is the start of a long response.
     let string = |stream| trickle(stream, b"$16000\r\n");
     let body = |stream| trickle(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 16000\r\n\r\n");
     for behavior in [string as fn(TcpStream), body] {
         for (error, elapsed) in with_server(behavior) {
             assert!(elapsed < Duration::from_secs(20), "{elapsed:?} {error}");
             assert!(
-                error.contains("does not answer") || error.contains("sent an unexpected answer"),
+                error.contains("did not respond") || error.contains("sent an unexpected response"),
                 "{error}"
             );
         }
@@ -576,7 +580,7 @@ fn a_trickling_server_is_reported_within_the_timeout() {
 }
 
 #[test]
-fn the_length_of_an_answer_is_limited() {
+fn the_response_length_is_limited() {
     let long = |mut stream: TcpStream| {
         let mut request = [0; 1024];
         let _read = stream.read(&mut request);
@@ -584,23 +588,23 @@ fn the_length_of_an_answer_is_limited() {
         while stream.write_all(&[b'1'; 65_536]).is_ok() {}
     };
     for (error, elapsed) in with_server(long) {
-        assert!(error.contains("sent an unexpected answer"), "{error}");
+        assert!(error.contains("sent an unexpected response"), "{error}");
         assert!(elapsed < Duration::from_secs(20), "{elapsed:?} {error}");
     }
 }
 
 #[test]
-fn an_invalid_answer_is_reported() {
+fn an_invalid_response_is_reported() {
     let invalid_answer = |mut stream: TcpStream| {
         let mut request = [0; 1024];
         let _read = stream.read(&mut request);
         let _written = stream.write_all(b"220 mail.example ESMTP\r\n");
-        // If the server closes the connection with unread data, the client may see a reset instead of the answer.
+        // If the server closes the connection with unread data, the client may see a reset instead of the response.
         let _sent = stream.shutdown(std::net::Shutdown::Write);
         let _rest = std::io::copy(&mut stream, &mut std::io::sink());
     };
     for (error, _) in with_server(invalid_answer) {
-        assert!(error.contains("sent an unexpected answer"), "{error}");
+        assert!(error.contains("sent an unexpected response"), "{error}");
     }
     let not_an_entry = |mut stream: TcpStream| {
         let mut request = [0; 1024];
@@ -608,7 +612,7 @@ fn an_invalid_answer_is_reported() {
         let _written = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]");
     };
     for (error, _) in with_server(not_an_entry) {
-        assert!(error.contains("sent an unexpected answer"), "{error}");
+        assert!(error.contains("sent an unexpected response"), "{error}");
     }
 }
 
@@ -624,7 +628,7 @@ fn a_port_without_a_server_is_reported() {
         let output = finish(&mut command);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         assert!(
-            output.stderr.contains(&format!("{server} does not answer")),
+            output.stderr.contains(&format!("{server} did not respond")),
             "{output:?}"
         );
     }

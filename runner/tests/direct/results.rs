@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::namespaces::{Namespaces, can_create_namespaces};
 use crate::roles::{Output, Server, finish, runner, runner_in};
 
-/// Small sizes and numbers, so that a measurement takes about a second.
+/// Small sizes and counts, so that a measurement takes about a second.
 const SMALL: [&str; 16] = [
     "--large-bytes",
     "2Mi",
@@ -30,7 +30,7 @@ const SMALL: [&str; 16] = [
     "12",
 ];
 
-/// Runs a role that writes results, and returns them.
+/// Runs a role that writes results, and returns the results.
 fn measure(arguments: &[&str]) -> (Output, Value) {
     measure_as(&mut runner(), arguments)
 }
@@ -90,74 +90,74 @@ fn check_distribution(distribution: &Value) -> f64 {
     number(&distribution["samples"])
 }
 
-/// Checks that the figures of every scenario agree with each other.
+/// Checks that the metrics of every scenario agree with each other.
 fn check(results: &Value, has_flush: bool) {
     for scenario in results["scenarios"].as_array().unwrap() {
         assert_eq!(scenario["state"], "Measured", "{scenario}");
         assert!(number(&scenario["integrity"]["bytes"]) > 0.0, "{scenario}");
     }
     let large = scenario(results, "large-array");
-    let figures = &large["metrics"];
+    let metrics = &large["metrics"];
     assert_eq!(
         (number(&large["sizeBytes"]), number(&large["iterations"])),
         (2097152.0, 25.0)
     );
-    check_throughput(&figures["total"], large);
-    let rates = ["worst", "median", "best"].map(|name| number(&figures[format!("{name}GigabytesPerSecond")]));
-    assert!(rates.is_sorted(), "{figures}");
-    assert_eq!(figures["flush"].is_object(), has_flush, "{figures}");
+    check_throughput(&metrics["total"], large);
+    let rates = ["worst", "median", "best"].map(|name| number(&metrics[format!("{name}GigabytesPerSecond")]));
+    assert!(rates.is_sorted(), "{metrics}");
+    assert_eq!(metrics["flush"].is_object(), has_flush, "{metrics}");
     if has_flush {
-        assert_eq!(check_distribution(&figures["flush"]), 25.0);
+        assert_eq!(check_distribution(&metrics["flush"]), 25.0);
     } else {
         assert_eq!(large["omitted"]["flush"], "libfabric has no flush");
     }
 
     let small = scenario(results, "small-messages");
-    let figures = &small["metrics"];
+    let metrics = &small["metrics"];
     assert_eq!(
         (number(&small["iterations"]), number(&small["inFlight"])),
         (32.0, 8.0)
     );
-    check_throughput(&figures["total"], small);
-    let seconds = number(&figures["total"]["seconds"]);
-    assert_close(number(&figures["messagesPerSecond"]), 32.0 / seconds);
-    assert_eq!(check_distribution(&figures["latency"]), 32.0);
-    assert!(figures["latency"]["p95Microseconds"].is_number());
-    assert_eq!(figures["latency"]["p99Microseconds"], Value::Null);
+    check_throughput(&metrics["total"], small);
+    let seconds = number(&metrics["total"]["seconds"]);
+    assert_close(number(&metrics["messagesPerSecond"]), 32.0 / seconds);
+    assert_eq!(check_distribution(&metrics["latency"]), 32.0);
+    assert!(metrics["latency"]["p95Microseconds"].is_number());
+    assert_eq!(metrics["latency"]["p99Microseconds"], Value::Null);
     assert_eq!(
         small["omitted"]["latency.p99Microseconds"],
         "32 samples are too few"
     );
 
     let flag = scenario(results, "pingpong-flag");
-    let figures = &flag["metrics"];
-    assert_eq!(check_distribution(&figures["roundTrip"]), 50.0);
-    let mean = number(&figures["meanRoundTripMicroseconds"]);
-    assert_close(mean, 2.0 * number(&figures["meanOneWayMicroseconds"]));
-    assert_close(mean, number(&figures["totalSeconds"]) * 1e6 / 50.0);
-    let trips = &figures["roundTrip"];
+    let metrics = &flag["metrics"];
+    assert_eq!(check_distribution(&metrics["roundTrip"]), 50.0);
+    let mean = number(&metrics["meanRoundTripMicroseconds"]);
+    assert_close(mean, 2.0 * number(&metrics["meanOneWayMicroseconds"]));
+    assert_close(mean, number(&metrics["totalSeconds"]) * 1e6 / 50.0);
+    let trips = &metrics["roundTrip"];
     assert!(
         (number(&trips["minMicroseconds"])..=number(&trips["maxMicroseconds"]) + 0.01).contains(&mean),
-        "{figures}"
+        "{metrics}"
     );
 
     let duplex = scenario(results, "streaming-duplex");
-    let figures = &duplex["metrics"];
-    let directions = ["clientToServer", "serverToClient"].map(|name| &figures[name]);
+    let metrics = &duplex["metrics"];
+    let directions = ["clientToServer", "serverToClient"].map(|name| &metrics[name]);
     for direction in directions {
         check_throughput(direction, duplex);
     }
     let [up, down] = directions.map(|direction| number(&direction["gigabytesPerSecond"]));
-    assert_close(number(&figures["combinedGigabytesPerSecond"]), up + down);
-    assert_close(number(&figures["balance"]), up.min(down) / up.max(down));
+    assert_close(number(&metrics["combinedGigabytesPerSecond"]), up + down);
+    assert_close(number(&metrics["balance"]), up.min(down) / up.max(down));
     assert_ne!(
         directions[0]["seconds"], directions[1]["seconds"],
         "each direction has its own clock"
     );
-    assert!(check_distribution(&figures["pingIdle"]) > 100.0);
+    assert!(check_distribution(&metrics["pingIdle"]) > 100.0);
 }
 
-/// Checks that the samples agree with the figures that were computed from them.
+/// Checks that the samples agree with the metrics that were computed from them.
 fn check_samples(results: &Value) {
     let samples = |name: &str, side: usize, field: &str| -> Vec<f64> {
         let values = &scenario(results, name)["samples"][side][field];
@@ -205,7 +205,7 @@ fn loopback_over_ucx_shared_memory_with_samples() {
         "[streaming-duplex]",
         "balance",
         "GB/s",
-        "verified before",
+        "verified beforehand",
     ] {
         assert!(output.stdout.contains(text), "{output:?}");
     }
@@ -233,7 +233,7 @@ fn results_are_written_if_nothing_reads_standard_output() {
 }
 
 #[test]
-fn loopback_over_ucx_tcp_replaces_the_variable() {
+fn loopback_over_ucx_tcp_replaces_ucx_tls() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.json");
     let mut command = runner();
@@ -250,7 +250,7 @@ fn loopback_over_ucx_tcp_replaces_the_variable() {
 }
 
 #[test]
-fn the_variable_selects_the_transport_if_no_flag_does() {
+fn ucx_tls_selects_the_transport_if_no_flag_does() {
     let flags = ["--scenarios", "pingpong-flag", "--flag-iterations", "10"];
     let output = finish(runner().env("UCX_TLS", "tcp,self").arg("loopback").args(flags));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -284,11 +284,11 @@ fn client_and_server_measure_over_one_connection() {
             .stdout
             .contains("large-array small-messages pingpong-flag streaming-duplex with --tls tcp")
     );
-    // The data uses the interface of the connection.
+    // The data uses the connection's interface.
     for side in ["client", "server"] {
         assert_eq!(lanes(&results[side]), r#"["tcp/lo"]"#);
     }
-    // The samples of the server stay on its machine.
+    // The server's samples stay on its machine.
     let samples = &scenario(&results, "streaming-duplex")["samples"];
     assert_eq!(
         (samples.as_array().unwrap().len(), &samples[0]["side"]),
@@ -296,7 +296,7 @@ fn client_and_server_measure_over_one_connection() {
     );
 }
 
-/// Two network namespaces simulate two machines: each side must use its interface to the other side.
+/// Two network namespaces simulate two machines: each side must use the interface that leads to the other side.
 #[test]
 fn two_machines_use_the_network_between_them() {
     if !can_create_namespaces("two_machines_use_the_network_between_them") {
@@ -304,7 +304,7 @@ fn two_machines_use_the_network_between_them() {
     }
     let machines = Namespaces::with_rails(1, "5gbit");
     let rails = [0, 1].map(|side| machines.rail_address(side, 0));
-    // Without --device, the data uses the network of the connection.
+    // If --device is not given, the data uses the connection's network.
     let by_connection = (&["--tls", "tcp"], &rails[1], true);
     let by_device = (&["--provider", "tcp"], &machines.rendezvous_address(1), false);
     for (transport, address, has_flush) in [by_connection, by_device] {
@@ -334,8 +334,8 @@ fn two_machines_use_the_network_between_them() {
     }
 }
 
-/// Receives of messages that are larger than a fifth of the memory budget share their memory. Control messages must not
-/// overwrite such a message before it is verified.
+/// Receives for messages that are larger than a fifth of the memory budget share their memory. Control messages must
+/// not overwrite such a message before it is verified.
 #[test]
 fn large_messages_are_verified() {
     for transport in [["--tls", "sm"], ["--provider", "shm"]] {
@@ -349,7 +349,10 @@ fn large_messages_are_verified() {
         ];
         let output = finish(runner().arg("loopback").args(transport).args(flags));
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        assert!(output.stdout.contains("67.1 MB verified before"), "{output:?}");
+        assert!(
+            output.stdout.contains("67.1 MB verified beforehand"),
+            "{output:?}"
+        );
     }
 }
 

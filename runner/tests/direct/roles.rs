@@ -99,7 +99,7 @@ impl Process {
         let status = loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => break status,
-                None if Instant::now() >= deadline => panic!("the process does not exit"),
+                None if Instant::now() >= deadline => panic!("the process did not exit"),
                 None => thread::sleep(Duration::from_millis(5)),
             }
         };

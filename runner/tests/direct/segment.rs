@@ -1,4 +1,4 @@
-//! Tests of the roles `target` and `initiator`, over 127.0.0.1 and shared memory.
+//! Tests of the `target` and `initiator` roles, over 127.0.0.1 and shared memory.
 
 use std::process::Command;
 
@@ -9,10 +9,10 @@ use crate::roles::{Output, Process, finish, runner};
 /// Target that is ready for initiators.
 pub struct Target {
     process: Process,
-    /// Name of its segment.
+    /// Name of the target's segment.
     pub segment: String,
     port: u16,
-    /// Arguments of the command that it prints for the initiator.
+    /// Arguments of the initiator command that the target prints.
     pub command: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
             let scenario = &document["scenarios"][0];
             let metrics = &scenario["metrics"];
             assert_eq!(scenario["state"], "Measured");
-            // 2 threads check at least 2 batches of 4 requests.
+            // Each of the 2 threads checks at least 2 batches of 4 requests.
             assert!(
                 scenario["integrity"]["transfers"].as_u64().unwrap() >= 16,
                 "{scenario:?}"
@@ -131,7 +131,7 @@ fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
 }
 
 #[test]
-fn mix_reads_back_over_shared_memory_in_any_unit() {
+fn mix_workload_reads_back_over_shared_memory_and_reports_the_requested_unit() {
     let flags = with(&[
         "--tls",
         "sm",
@@ -165,9 +165,12 @@ fn requests_that_do_not_fit_the_segment_are_rejected_with_its_name() {
     for (flags, message) in [
         (&["--batch", "8"][..], "start the target with the same values"),
         (&["--threads", "3"], "has 2 threads"),
-        (&["--shmfs"], "use --shmfs and --use-vram as on the target"),
+        (
+            &["--shmfs"],
+            "use the same --shmfs and --use-vram as on the target",
+        ),
     ] {
-        // Later flags replace the flags of the printed command.
+        // Later flags override the flags of the printed command.
         let output = target.initiator(flags);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(
@@ -283,7 +286,7 @@ fn a_duration_beyond_the_targets_time_limit_is_refused() {
             "{output:?}"
         );
     }
-    // A duration that no target accepts is refused under its own name.
+    // A duration that no target accepts is rejected with the name of its flag.
     let long = finish(
         runner()
             .args(["initiator", "--remote-segment", &target.segment])

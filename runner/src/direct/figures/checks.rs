@@ -6,10 +6,10 @@ use crds::record::{FabricFacts, Posted, SideReport};
 
 use crate::direct::request::RequestedScenario;
 
-/// Tolerance of times and rates: clocks and nominal link rates are not exact.
+/// Tolerance for times and rates, because clocks and nominal link rates are not exact.
 const TOLERANCE: f64 = 1.02;
 
-/// Number of samples that are in progress concurrently. A sample of a ping-pong is half of a round trip.
+/// Number of samples that are in progress concurrently. A ping-pong sample is half a round trip.
 pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     match scenario {
         RequestedScenario::LargeArray(_) => 1.0,
@@ -20,7 +20,7 @@ pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     }
 }
 
-/// Number of directions of the links across which the payload of a side is divided equally.
+/// Number of link directions across which a side's payload is divided equally.
 fn directions(posted: &Posted) -> f64 {
     if posted.read_back.is_some() { 2.0 } else { 1.0 }
 }
@@ -28,7 +28,7 @@ fn directions(posted: &Posted) -> f64 {
 /// Checks that the operations that `side` posted are complete and that their times agree.
 ///
 /// # Errors
-/// Returns the reason why the measurement cannot be correct.
+/// Returns why the measurement cannot be correct.
 pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFacts>) -> Result<(), String> {
     let Some(posted) = &side.posted else {
         return Ok(());
@@ -61,7 +61,7 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
     }
 }
 
-/// Line rate of the rails that carried data, in bits per second. `None` if it is unknown for one of them.
+/// Line rate of the rails that carried data, in bits per second. `None` if it is unknown for any of them.
 fn line_rate(posted: &Posted, fabric: Option<&FabricFacts>) -> Option<f64> {
     let used = |rail: usize| {
         posted
@@ -79,7 +79,7 @@ fn line_rate(posted: &Posted, fabric: Option<&FabricFacts>) -> Option<f64> {
     (!interfaces.is_empty()).then(|| interfaces.values().map(|bits| *bits as f64).sum())
 }
 
-/// Disturbances of the measurement, for each side.
+/// Disturbances of the measurement on each side.
 pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
     let mut found = Vec::new();
     for (side, name) in sides.into_iter().zip(["client", "server"]) {
@@ -90,7 +90,7 @@ pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
         }
         if side.migrations > 0 {
             found.push(format!(
-                "{name}: a measuring thread left its CPU; leave the CPUs to the measurement"
+                "{name}: a measuring thread left its CPU; reserve the CPUs for the measurement"
             ));
         }
         if side.governor_changed {

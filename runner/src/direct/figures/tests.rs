@@ -60,14 +60,14 @@ fn large_array_rates_use_the_median_shortest_and_longest_times() {
         [None; 2],
     )
     .unwrap();
-    let Figures::LargeArray(figures) = found.figures else {
-        panic!("figures of another scenario");
+    let Metrics::LargeArray(metrics) = found.metrics else {
+        panic!("metrics of a different scenario");
     };
-    assert!((figures.median_gigabytes_per_second - 4.0).abs() < 0.01);
-    assert_eq!(figures.best_gigabytes_per_second, 8.0);
-    assert_eq!(figures.worst_gigabytes_per_second, 2.0);
-    assert_eq!(figures.total.gigabytes_per_second, 24.0 / 7.0);
-    let flush = figures.flush.unwrap();
+    assert!((metrics.median_gigabytes_per_second - 4.0).abs() < 0.01);
+    assert_eq!(metrics.best_gigabytes_per_second, 8.0);
+    assert_eq!(metrics.worst_gigabytes_per_second, 2.0);
+    assert_eq!(metrics.total.gigabytes_per_second, 24.0 / 7.0);
+    let flush = metrics.flush.unwrap();
     assert_eq!((flush.min_microseconds, flush.max_microseconds), (1.0, 3.0));
     assert!((flush.p50_microseconds - 2.0).abs() < 0.01);
     assert_eq!(flush.p95_microseconds, None);
@@ -92,7 +92,7 @@ fn a_missing_flush_is_omitted_with_the_reason() {
     .unwrap();
     assert_eq!(found.omitted["flush"], "libfabric has no flush");
     assert_eq!(
-        serde_json::to_value(&found.figures).unwrap()["flush"],
+        serde_json::to_value(&found.metrics).unwrap()["flush"],
         serde_json::Value::Null
     );
 }
@@ -109,10 +109,10 @@ fn percentiles_need_a_sample_above_them() {
         let samples: Vec<u64> = (1..=count).map(|sample| sample * 1000).collect();
         let client = side(1024, count * 1000, &samples);
         let found = compute(&scenario, &measurement(client, SideReport::default()), [None; 2]).unwrap();
-        let Figures::SmallMessages(figures) = found.figures else {
-            panic!("figures of another scenario");
+        let Metrics::SmallMessages(metrics) = found.metrics else {
+            panic!("metrics of a different scenario");
         };
-        let latency = figures.latency;
+        let latency = metrics.latency;
         assert_eq!(
             (
                 latency.p95_microseconds.is_some(),
@@ -121,8 +121,8 @@ fn percentiles_need_a_sample_above_them() {
             (has_p95, has_p99),
             "{count} samples"
         );
-        assert!((figures.messages_per_second - 1e6).abs() < 1e-3);
-        assert!((figures.total.gigabytes_per_second - 1.024).abs() < 1e-9);
+        assert!((metrics.messages_per_second - 1e6).abs() < 1e-3);
+        assert!((metrics.total.gigabytes_per_second - 1.024).abs() < 1e-9);
     }
 }
 
@@ -131,12 +131,12 @@ fn a_round_trip_is_twice_its_sample() {
     let client = side(1, 2 * 6000, &[1000, 2000, 3000]);
     let scenario = RequestedScenario::PingpongFlag(PingpongFlag::default());
     let found = compute(&scenario, &measurement(client, SideReport::default()), [None; 2]).unwrap();
-    let Figures::PingpongFlag(figures) = found.figures else {
-        panic!("figures of another scenario");
+    let Metrics::PingpongFlag(metrics) = found.metrics else {
+        panic!("metrics of a different scenario");
     };
-    assert_eq!(figures.mean_round_trip_microseconds, 4.0);
-    assert_eq!(figures.mean_one_way_microseconds, 2.0);
-    let trips = figures.round_trip;
+    assert_eq!(metrics.mean_round_trip_microseconds, 4.0);
+    assert_eq!(metrics.mean_one_way_microseconds, 2.0);
+    let trips = metrics.round_trip;
     assert_eq!((trips.min_microseconds, trips.max_microseconds), (2.0, 6.0));
 }
 
@@ -150,7 +150,7 @@ fn direction_rates_cover_only_the_windows_in_which_both_sides_send() {
             elapsed_nanos,
             ..Simultaneous::default()
         });
-        // Transfers before and after the window.
+        // These operations are before and after the window.
         posted.operations += 10;
         posted.payload_bytes *= 3;
         side
@@ -171,20 +171,20 @@ fn direction_rates_cover_only_the_windows_in_which_both_sides_send() {
             .contains("both sides")
     );
     let found = compute(&scenario, &measurement(client, server), [None; 2]).unwrap();
-    let Figures::StreamingDuplex(figures) = found.figures else {
-        panic!("figures of another scenario");
+    let Metrics::StreamingDuplex(metrics) = found.metrics else {
+        panic!("metrics of a different scenario");
     };
-    assert_eq!(figures.client_to_server.gigabytes_per_second, 4.0);
-    assert_eq!(figures.server_to_client.gigabytes_per_second, 1.0);
+    assert_eq!(metrics.client_to_server.gigabytes_per_second, 4.0);
+    assert_eq!(metrics.server_to_client.gigabytes_per_second, 1.0);
     assert_eq!(
-        (figures.combined_gigabytes_per_second, figures.balance),
+        (metrics.combined_gigabytes_per_second, metrics.balance),
         (5.0, 0.25)
     );
-    assert!((figures.ping_p99_ratio.unwrap() - 5.0).abs() < 0.02);
+    assert!((metrics.ping_p99_ratio.unwrap() - 5.0).abs() < 0.02);
 }
 
 #[test]
-fn an_incorrect_measurement_has_no_figures() {
+fn an_incorrect_measurement_has_no_metrics() {
     let scenario = large_array_scenario();
     let reason = |client: SideReport, fabric: Option<&FabricFacts>| {
         compute(

@@ -1,4 +1,4 @@
-//! Checks of individual values, and the error that names the flag of a value. Performs no I/O.
+//! Checks individual values, and defines the error that names a value's flag. Performs no I/O.
 
 use std::ops::RangeInclusive;
 
@@ -8,13 +8,13 @@ use snafu::{Snafu, ensure};
 /// Maximum number of measured or warm-up operations of a scenario, so that every latency sample is stored.
 pub const MAX_OPERATIONS: u64 = 1_000_000;
 
-/// Reason why a request is invalid or exceeds the limits of a server.
+/// Why a request is invalid or exceeds a server's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 #[snafu(display("{flag} {reason}"), visibility(pub(super)))]
 pub struct RequestError {
-    /// Flag of the client that sets the value.
+    /// Client flag that sets the value.
     flag: &'static str,
-    /// Description of the problem and its remedy.
+    /// Description of the problem and its fix.
     reason: String,
 }
 
@@ -28,8 +28,13 @@ impl RequestError {
     }
 }
 
-/// Checks that there is one size, from 1 byte to `max`. `limit` describes what limits it.
-pub(super) fn size(flag: &'static str, sizes: &[Size], max: Size, limit: &str) -> Result<(), RequestError> {
+/// Checks that there is exactly one size, from 1 byte to `max`. `limit` describes what limits it.
+pub(super) fn check_size(
+    flag: &'static str,
+    sizes: &[Size],
+    max: Size,
+    limit: &str,
+) -> Result<(), RequestError> {
     let [size] = sizes else {
         return Err(RequestError::new(
             flag,
@@ -46,18 +51,18 @@ pub(super) fn size(flag: &'static str, sizes: &[Size], max: Size, limit: &str) -
     Ok(())
 }
 
-/// Checks a number of measured operations.
-pub(super) fn operations(flag: &'static str, count: u32) -> Result<(), RequestError> {
-    within(flag, count.into(), 1..=MAX_OPERATIONS)
+/// Checks the number of measured operations.
+pub(super) fn check_operations(flag: &'static str, count: u32) -> Result<(), RequestError> {
+    check_within(flag, count.into(), 1..=MAX_OPERATIONS)
 }
 
-/// Checks a number of warm-up operations.
-pub(super) fn warmup(flag: &'static str, count: u32) -> Result<(), RequestError> {
-    within(flag, count.into(), 0..=MAX_OPERATIONS)
+/// Checks the number of warm-up operations.
+pub(super) fn check_warmup(flag: &'static str, count: u32) -> Result<(), RequestError> {
+    check_within(flag, count.into(), 0..=MAX_OPERATIONS)
 }
 
 /// Checks that `value` is within `bounds`.
-pub(super) fn within(
+pub(super) fn check_within(
     flag: &'static str,
     value: u64,
     bounds: RangeInclusive<u64>,

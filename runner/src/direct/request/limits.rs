@@ -5,7 +5,7 @@ use crds::v1alpha1::MemoryKind;
 
 use super::transport::RequestedTransport;
 
-/// Maximum size of a message by default.
+/// Default maximum message size.
 pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
 
 /// Requests that a server accepts.
@@ -25,11 +25,11 @@ pub enum AcceptedScenarios {
         /// Maximum size of a message.
         max_bytes: Size,
     },
-    /// Batches of requests to the registered segment of a target.
+    /// Batches of requests to a target's registered segment.
     Segment(SegmentLimits),
 }
 
-/// Commands of fabricbench-runner that work together.
+/// Pair of fabricbench-runner commands that work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roles {
     /// Command that connects and sends the request.
@@ -44,7 +44,7 @@ impl Roles {
         client: "connect",
         server: "serve",
     };
-    /// The commands of segments.
+    /// The commands for segments.
     pub const SEGMENT: Self = Self {
         client: "initiator",
         server: "target",
@@ -52,7 +52,7 @@ impl Roles {
 }
 
 impl AcceptedScenarios {
-    /// The commands of these scenarios.
+    /// The commands that measure these scenarios.
     pub fn roles(&self) -> Roles {
         match self {
             Self::Suite { .. } => Roles::SUITE,
@@ -61,12 +61,12 @@ impl AcceptedScenarios {
     }
 }
 
-/// Registered segment of a target.
+/// A target's registered segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentLimits {
     /// Name of the segment.
     pub name: String,
-    /// Random identifier of the execution of the target, in hexadecimal.
+    /// Random identifier of the target run, in hexadecimal.
     pub run: String,
     /// Number of threads.
     pub threads: u32,

@@ -6,10 +6,12 @@ use crds::v1alpha1::{LargeArray, PingpongFlag, SegmentTransfer, SmallMessages, S
 use serde::{Deserialize, Serialize};
 use snafu::ensure;
 
-use super::bounds::{MAX_OPERATIONS, RequestError, RequestSnafu, operations, size, warmup, within};
+use super::bounds::{
+    MAX_OPERATIONS, RequestError, RequestSnafu, check_operations, check_size, check_warmup, check_within,
+};
 
-/// What limits the size of a message.
-const SERVER_LIMIT: &str = "limit of the server: --max-bytes";
+/// Description of the limit on the message size.
+const SERVER_LIMIT: &str = "server limit: --max-bytes";
 
 /// Scenario with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub enum RequestedScenario {
     PingpongFlag(PingpongFlag),
     /// Chunks in both directions concurrently.
     StreamingDuplex(StreamingDuplex),
-    /// Batches of requests to the segment of a target.
+    /// Batches of requests to a target's segment.
     SegmentTransfer(SegmentTransfer),
 }
 
@@ -46,7 +48,7 @@ impl RequestedScenario {
             Self::SmallMessages(_) => "batches of small messages, client to server",
             Self::PingpongFlag(_) => "round trips of one byte",
             Self::StreamingDuplex(_) => "chunks in both directions at the same time",
-            Self::SegmentTransfer(_) => "batches of requests to the segment of the server",
+            Self::SegmentTransfer(_) => "batches of requests to the server's segment",
         }
     }
 
@@ -62,8 +64,8 @@ impl RequestedScenario {
         sizes.first().map_or(0, |size| size.bytes())
     }
 
-    /// Number of measured operations: messages, round trips, or chunks in each direction. `None` for a scenario with a
-    /// duration.
+    /// Number of measured operations: messages, round trips, or chunks in each direction. `None` for a scenario that
+    /// runs for a fixed duration.
     pub fn iterations(&self) -> Option<u32> {
         Some(self.counted_workload()?.iterations())
     }
@@ -122,16 +124,16 @@ impl RequestedScenario {
     pub(super) fn check(&self, max: Size) -> Result<(), RequestError> {
         match self {
             Self::LargeArray(scenario) => {
-                size("--large-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
-                operations("--large-iterations", scenario.iterations)?;
-                warmup("--large-warmup", scenario.warmup)
+                check_size("--large-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                check_operations("--large-iterations", scenario.iterations)?;
+                check_warmup("--large-warmup", scenario.warmup)
             }
             Self::SmallMessages(scenario) => {
-                size("--small-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
-                within("--small-concurrency", scenario.concurrency.into(), 1..=256)?;
+                check_size("--small-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                check_within("--small-concurrency", scenario.concurrency.into(), 1..=256)?;
                 let batches = MAX_OPERATIONS / u64::from(scenario.concurrency);
-                within("--small-iterations", scenario.batches.into(), 1..=batches)?;
-                within("--small-warmup", scenario.warmup_batches.into(), 0..=batches)?;
+                check_within("--small-iterations", scenario.batches.into(), 1..=batches)?;
+                check_within("--small-warmup", scenario.warmup_batches.into(), 0..=batches)?;
                 ensure!(
                     scenario.load.is_none(),
                     RequestSnafu {
@@ -142,16 +144,16 @@ impl RequestedScenario {
                 Ok(())
             }
             Self::PingpongFlag(scenario) => {
-                operations("--flag-iterations", scenario.iterations)?;
-                warmup("--flag-warmup", scenario.warmup)
+                check_operations("--flag-iterations", scenario.iterations)?;
+                check_warmup("--flag-warmup", scenario.warmup)
             }
             Self::StreamingDuplex(scenario) => {
-                size("--stream-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
-                within("--stream-window", scenario.window.into(), 1..=4096)?;
-                operations("--stream-iterations", scenario.iterations)?;
-                warmup("--stream-warmup", scenario.warmup)
+                check_size("--stream-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
+                check_within("--stream-window", scenario.window.into(), 1..=4096)?;
+                check_operations("--stream-iterations", scenario.iterations)?;
+                check_warmup("--stream-warmup", scenario.warmup)
             }
-            // The limits of the segment are checked instead. Only a target has a segment.
+            // The segment's limits are checked instead. Only a target has a segment.
             Self::SegmentTransfer(_) => Ok(()),
         }
     }

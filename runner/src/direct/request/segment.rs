@@ -1,11 +1,11 @@
-//! Batches of requests to the segment of a target, and their bounds. Performs no I/O.
+//! Batches of requests to a target's segment, and their bounds. Performs no I/O.
 
 use crds::units::Size;
 use crds::v1alpha1::SegmentTransfer;
 use snafu::ensure;
 
 use super::Request;
-use super::bounds::{RequestError, RequestSnafu, size, within};
+use super::bounds::{RequestError, RequestSnafu, check_size, check_within};
 use super::limits::SegmentLimits;
 
 /// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
@@ -13,8 +13,8 @@ pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Maximum size of a segment, in bytes. Each side has two areas of this size.
 pub const MAX_SEGMENT_BYTES: u64 = 8 << 30;
 
-/// Part of the time limit of a session that is not available for the measurement, in seconds: the connection, the setup, the
-/// integrity pass and the warm-up.
+/// Part of a session's time limit that is not available for the measurement, in seconds. It covers the connection, the
+/// setup, the integrity pass and the warm-up.
 const SESSION_ALLOWANCE_SECONDS: u64 = 30;
 
 /// Number of bytes that one thread addresses in a batch.
@@ -29,13 +29,13 @@ pub fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
 /// Returns an error for the first value that is out of bounds.
 pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> Result<(), RequestError> {
     let limit = "the largest RDMA write that an EFA device supports";
-    size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
-    within("--batch", scenario.batch.into(), 1..=256)?;
-    within("--threads", scenario.threads.into(), 1..=64)?;
-    within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
-    within("--report-precision", scenario.report_precision.into(), 0..=9)?;
+    check_size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
+    check_within("--batch", scenario.batch.into(), 1..=256)?;
+    check_within("--threads", scenario.threads.into(), 1..=64)?;
+    check_within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
+    check_within("--report-precision", scenario.report_precision.into(), 0..=9)?;
     let longest = u64::from(case_timeout / 2);
-    within("--duration", scenario.duration.0.as_secs(), 1..=longest)?;
+    check_within("--duration", scenario.duration.0.as_secs(), 1..=longest)?;
     let all = segment_bytes(scenario).saturating_mul(scenario.threads.into());
     ensure!(
         all <= MAX_SEGMENT_BYTES,
@@ -50,7 +50,7 @@ pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> 
     Ok(())
 }
 
-/// Checks that a session with `scenario` ends within the time limit of the target, in seconds. Otherwise, its results would
+/// Checks that a session with `scenario` ends within the target's time limit, in seconds. Otherwise, its results would
 /// be lost.
 ///
 /// # Errors
@@ -63,9 +63,9 @@ pub fn check_time_limit(scenario: &SegmentTransfer, time_limit: u64) -> Result<(
         RequestSnafu {
             flag: "--duration",
             reason: format!(
-                "is {duration}, but the target ends a session after {time_limit} s (its --time-limit), of which \
-                 {SESSION_ALLOWANCE_SECONDS} s are for the setup: use a duration of at most {longest} s, or start the target \
-                 with a longer --time-limit"
+                "is {duration}, but the target ends a session after {time_limit} s (its --time-limit), and \
+                 {SESSION_ALLOWANCE_SECONDS} s of these are reserved for the setup: use a duration of at most \
+                 {longest} s, or start the target with a longer --time-limit"
             ),
         }
     );
@@ -73,7 +73,7 @@ pub fn check_time_limit(scenario: &SegmentTransfer, time_limit: u64) -> Result<(
 }
 
 impl Request {
-    /// Checks the settings of `scenario` against the segment of the server.
+    /// Checks the settings of `scenario` against the server's segment.
     ///
     /// # Errors
     /// Returns an error for the first value that the segment does not support.
@@ -103,7 +103,8 @@ impl Request {
             RequestSnafu {
                 flag: "the memory",
                 reason: format!(
-                    "is {:?}, but the segment {} is in {:?} memory: use --shmfs and --use-vram as on the target",
+                    "is {:?}, but the segment {} is in {:?} memory: use the same --shmfs and --use-vram as on the \
+                     target",
                     self.memory, limits.name, limits.memory
                 ),
             }

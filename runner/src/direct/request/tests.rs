@@ -1,4 +1,4 @@
-//! Tests of the bounds of a request.
+//! Tests of the request bounds.
 
 use crds::units::Size;
 use crds::v1alpha1::{

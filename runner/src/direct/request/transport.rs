@@ -3,7 +3,7 @@
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxTransport};
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{RequestError, within};
+use super::bounds::{RequestError, check_within};
 use super::limits::Limits;
 
 /// Library and transports.
@@ -27,7 +27,7 @@ pub enum RequestedTransport {
 }
 
 impl RequestedTransport {
-    /// Library and provider in the form of a spec, with default settings.
+    /// Library and provider as a transport spec, with default settings.
     pub fn spec(&self) -> TransportSpec {
         match self {
             Self::Ucx { transports, rails } => TransportSpec::Ucx(Ucx::new(transports.clone(), *rails)),
@@ -38,10 +38,10 @@ impl RequestedTransport {
         }
     }
 
-    /// The value of the flag that selects the transport, such as `--tls rc,sm` or `--provider tcp`.
+    /// The flag that selects the transport and its value, such as `--tls rc,sm` or `--provider tcp`.
     pub fn flag(&self) -> String {
         match self {
-            Self::Ucx { transports, .. } => format!("--tls {}", names_of(transports)),
+            Self::Ucx { transports, .. } => format!("--tls {}", transport_names(transports)),
             Self::Libfabric { provider, .. } => format!("--provider {}", provider.name()),
         }
     }
@@ -69,9 +69,9 @@ impl RequestedTransport {
     /// # Errors
     /// Returns an error for the first value that is out of bounds or not accepted.
     pub(super) fn check(&self, limits: &Limits) -> Result<(), RequestError> {
-        within("--rails", self.rails().into(), 1..=64)?;
+        check_within("--rails", self.rails().into(), 1..=64)?;
         if let Self::Ucx { transports, .. } = self {
-            within("--tls", transports.len() as u64, 1..=8)
+            check_within("--tls", transports.len() as u64, 1..=8)
                 .map_err(|_| RequestError::new("--tls", "is empty or too long: specify 1 to 8 transports"))?;
         }
         match &limits.transport {
@@ -89,8 +89,8 @@ impl RequestedTransport {
     }
 }
 
-/// Names of `transports` as in `UCX_TLS`.
-pub fn names_of(transports: &[UcxTransport]) -> String {
+/// Names of `transports`, in the format of `UCX_TLS`.
+pub fn transport_names(transports: &[UcxTransport]) -> String {
     let names: Vec<_> = transports.iter().map(|transport| transport.name()).collect();
     names.join(",")
 }

@@ -1,5 +1,4 @@
-//! Command-line flags, with the names of the Transfer Engine Benchmark, and the request that they describe. Performs no
-//! I/O.
+//! Command-line flags, named as in the Transfer Engine Benchmark, and the request that they describe. Performs no I/O.
 
 use clap::{ArgAction, Args, ValueEnum};
 use crds::units::{Duration, Size};
@@ -10,7 +9,7 @@ use crate::direct::request::{
     MAX_CASE_SECONDS, Request, RequestError, RequestedScenario, RequestedTransport,
 };
 
-/// Additional time of a case for the warm-up and for the verification of all bytes.
+/// Additional time that a case gets for the warm-up and for the verification of all bytes.
 const CASE_ALLOWANCE_SECONDS: u64 = 120;
 
 /// Flags of both roles. The flags that describe the segment must have the same values on both sides.
@@ -19,20 +18,20 @@ pub struct SegmentFlags {
     /// Library and transports, on both sides.
     #[command(flatten)]
     pub transport: TransportFlags,
-    /// Library and devices of this machine.
+    /// Library and devices on this machine.
     #[command(flatten)]
     pub local: LocalFlags,
-    /// Number of rails on both sides, each with a separate device.
+    /// Number of rails on each side, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub rails: u32,
-    /// Measure UCX even if it emulates reads and writes with messages, as over tcp.
+    /// Measure UCX even when it emulates reads and writes with messages, as it does over tcp.
     #[arg(long, alias = "allow_emulation")]
     pub allow_emulation: bool,
-    /// Operations: reads from the remote segment, writes to it, or each batch of writes followed by reads of the same
-    /// memory.
+    /// Operations: reads from the remote segment, writes to it, or batches of writes, each followed by reads of the
+    /// same memory.
     #[arg(long, value_enum, default_value_t = WorkloadName::Read)]
     pub workload: WorkloadName,
-    /// Run the workload once with verification of every byte, before the measurement.
+    /// Before the measurement, run the workload once and verify every byte.
     #[arg(long, alias = "integrity_check", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub integrity_check: bool,
@@ -51,7 +50,7 @@ pub struct SegmentFlags {
     /// Requests in a batch, all in flight together.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     pub batch: u32,
-    /// Size of a request.
+    /// Request size.
     #[arg(long, value_name = "SIZE", default_value_t = Size(64 << 10))]
     pub size: Size,
     /// Duration of the measurement, in seconds.
@@ -60,13 +59,13 @@ pub struct SegmentFlags {
     /// Threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes.
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub threads: u32,
-    /// Warm-up batches of each thread before the measurement. The first one is timed separately.
+    /// Warm-up batches that each thread runs before the measurement. The first one is timed separately.
     #[arg(long, alias = "warmup_batches", value_name = "COUNT", default_value_t = 10)]
     pub warmup_batches: u32,
-    /// Unit of the throughput.
+    /// Throughput unit.
     #[arg(long, alias = "report_unit", value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
     pub report_unit: RateUnit,
-    /// Decimals of the throughput.
+    /// Decimal places in the throughput.
     #[arg(long, alias = "report_precision", value_name = "COUNT", default_value_t = 2)]
     pub report_precision: u32,
 }
@@ -102,7 +101,7 @@ fn rate_unit(name: &str) -> Result<RateUnit, String> {
 }
 
 impl SegmentFlags {
-    /// The scenario that the flags describe.
+    /// Returns the scenario that the flags describe.
     pub fn scenario(&self) -> SegmentTransfer {
         SegmentTransfer {
             workload: match self.workload {
@@ -120,7 +119,7 @@ impl SegmentFlags {
         }
     }
 
-    /// Kind of memory of the segment.
+    /// Kind of memory that the segment uses.
     ///
     /// # Errors
     /// Returns an error if the flags contradict each other.
@@ -135,7 +134,7 @@ impl SegmentFlags {
             )),
             (true, true, _) => Err(RequestError::new(
                 "--use-vram",
-                "needs --use-dram=false: all memory of a segment is of one kind",
+                "needs --use-dram=false: a segment uses only one kind of memory",
             )),
             (false, false, _) => Err(RequestError::new(
                 "--use-dram",
@@ -163,7 +162,7 @@ impl SegmentFlags {
         })
     }
 
-    /// Command that starts an initiator with these flags and the flags of the metadata service.
+    /// Command that starts an initiator with these flags and those for the metadata service.
     pub fn initiator_command(
         &self,
         segment: &str,
@@ -206,7 +205,7 @@ impl SegmentFlags {
     }
 }
 
-/// Quotes `text` as one word for a shell.
+/// Quotes `text` as a single shell word.
 fn quote(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:/,[]".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_the_names_of_the_benchmark() {
+    fn accepts_the_benchmark_flag_names() {
         let flags = parse(&[
             "--workload=mix",
             "--integrity_check",

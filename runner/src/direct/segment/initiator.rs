@@ -1,4 +1,4 @@
-//! Initiator: measures batches of requests to the segment of a target, and prints and writes the results. Uses TCP.
+//! Initiator: measures batches of requests to a target's segment, and prints and writes the results. Uses TCP.
 
 use std::env;
 
@@ -15,10 +15,10 @@ use crate::direct::{DirectError, run_id};
 /// Flag that names the segment.
 const FLAG: &str = "--remote-segment";
 
-/// Flags of the initiator.
+/// Initiator flags.
 #[derive(Clone, Debug, Args)]
 pub struct InitiatorFlags {
-    /// Name of the segment, as the target prints it. With p2p, it is ADDRESS:PORT.
+    /// Segment name, as printed by the target. For p2p, it is ADDRESS:PORT.
     #[arg(long, alias = "remote_segment", value_name = "NAME")]
     pub remote_segment: String,
     /// Metadata service.
@@ -74,7 +74,7 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     })
 }
 
-/// Divides `text`, the value of `flag`, into host and port.
+/// Splits `text`, the value of `flag`, into host and port.
 ///
 /// # Errors
 /// Returns an error if it is not of the form ADDRESS:PORT.

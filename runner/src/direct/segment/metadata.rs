@@ -1,10 +1,10 @@
 //! Metadata services, in which a target publishes the address of its segment under a name.
 //!
-//! An entry contains the run of the target, its version and the time at which it expires. The target renews its entry
-//! while it runs and removes it at the end. If a target is killed, its entry expires. The target of another run cannot
-//! replace an entry before it has expired.
+//! An entry contains the target's run and version, and the time at which the entry expires. The target renews its entry
+//! while it is running and removes it when it exits. If a target is killed, its entry expires. A target with a
+//! different run cannot replace an entry before it has expired.
 //!
-//! The modules of the services perform I/O. Every operation has a timeout.
+//! The service modules perform I/O. Every operation has a timeout.
 
 mod entry;
 mod error;
@@ -24,7 +24,7 @@ pub use publication::Publication;
 
 use crate::direct::request::RequestError;
 
-/// Environment variable with the password for the metadata service.
+/// Environment variable that contains the password for the metadata service.
 pub const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
 
 /// Flags that select the metadata service.
@@ -33,11 +33,12 @@ pub struct MetadataFlags {
     /// How the initiator finds the segment: by its address (p2p), or by its name in a metadata service.
     #[arg(long, alias = "metadata_type", value_enum, default_value_t = MetadataType::P2p)]
     pub metadata_type: MetadataType,
-    /// Server of the metadata service: HOST:PORT, or for http also a URL such as http://HOST:PORT/metadata. For etcd, members
-    /// of the same cluster, separated by commas, of which the first one that answers is used.
+    /// Metadata server: HOST:PORT or, for http only, a URL such as http://HOST:PORT/metadata. For etcd, this can be a
+    /// comma-separated list of members of the same cluster; the first one that responds is used.
     #[arg(long, alias = "metadata_servers", value_delimiter = ',', value_name = "LIST")]
     pub metadata_servers: Vec<String>,
-    /// User of the metadata service. The variable FABRICBENCH_METADATA_PASSWORD contains the password.
+    /// User name for the metadata service. The password is read from the FABRICBENCH_METADATA_PASSWORD environment
+    /// variable.
     #[arg(long, value_name = "NAME")]
     pub metadata_user: Option<String>,
 }
@@ -45,9 +46,9 @@ pub struct MetadataFlags {
 /// Metadata service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MetadataType {
-    /// No metadata service: the name of the segment is its address.
+    /// No metadata service: the segment name is its address.
     P2p,
-    /// etcd, over its JSON interface.
+    /// etcd, through its JSON API.
     Etcd,
     /// Redis.
     Redis,
@@ -66,9 +67,9 @@ impl MetadataType {
     }
 }
 
-/// User and password of a metadata service.
+/// User and password for a metadata service.
 #[derive(Clone, PartialEq, Eq)]
-struct Login {
+struct Credentials {
     user: Option<String>,
     password: String,
 }
@@ -78,15 +79,15 @@ struct Login {
 pub struct Metadata {
     kind: MetadataType,
     servers: Vec<String>,
-    login: Option<Login>,
+    credentials: Option<Credentials>,
 }
 
-/// Operations on the entries of one server.
+/// Operations on one server's entries.
 trait Store {
-    /// The entry of the segment `name`; `None` if there is none.
+    /// Returns the entry of the segment `name`; `None` if there is no such entry.
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError>;
 
-    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry; in this case, returns the existing
+    /// Stores `entry` for `ttl_seconds`, unless another run has published an entry. In that case, returns the existing
     /// entry.
     fn publish(&self, entry: &Entry, ttl_seconds: u64) -> Result<Option<Entry>, MetadataError>;
 
@@ -95,7 +96,7 @@ trait Store {
 }
 
 impl MetadataFlags {
-    /// The metadata service; `None` for p2p.
+    /// Returns the metadata service; `None` for p2p.
     ///
     /// # Errors
     /// Returns an error if servers are missing, superfluous or invalid.
@@ -105,7 +106,7 @@ impl MetadataFlags {
             return match self.metadata_servers.is_empty() && self.metadata_user.is_none() {
                 true => Ok(None),
                 false => Err(servers(
-                    "and --metadata-user need --metadata-type etcd, redis or http: with p2p, there is no metadata service"
+                    "and --metadata-user need --metadata-type etcd, redis or http: p2p uses no metadata service"
                         .into(),
                 )),
             };
@@ -116,7 +117,8 @@ impl MetadataFlags {
                 self.metadata_type.name()
             )));
         }
-        // The members of an etcd cluster have the same entries. Several servers of the other kinds would each have their own.
+        // All members of an etcd cluster have the same entries. Several servers of any other kind would each have their
+        // own.
         if self.metadata_type != MetadataType::Etcd && self.metadata_servers.len() > 1 {
             return Err(servers(format!(
                 "contains {} servers: specify one for --metadata-type {}, because its servers do not share their entries; only \
@@ -128,8 +130,8 @@ impl MetadataFlags {
         for server in &self.metadata_servers {
             if server.contains('@') {
                 return Err(servers(format!(
-                    "contains a login: use --metadata-user and the variable {ENV_PASSWORD}, because other users can read the \
-                     arguments of a process"
+                    "contains credentials: use --metadata-user and {ENV_PASSWORD} instead, because other users can read \
+                     the arguments of a process"
                 )));
             }
             exchange::check_server(server).map_err(servers)?;
@@ -138,20 +140,20 @@ impl MetadataFlags {
         if self.metadata_user.is_some() && password.is_none() {
             return Err(RequestError::new(
                 "--metadata-user",
-                format!("needs a password: set the variable {ENV_PASSWORD}"),
+                format!("needs a password: set {ENV_PASSWORD}"),
             ));
         }
         Ok(Some(Metadata {
             kind: self.metadata_type,
             servers: self.metadata_servers.clone(),
-            login: password.map(|password| Login {
+            credentials: password.map(|password| Credentials {
                 user: self.metadata_user.clone(),
                 password,
             }),
         }))
     }
 
-    /// The flags in the command of an initiator; empty for p2p.
+    /// Returns the flags for an initiator command; empty for p2p.
     pub fn arguments(&self) -> Vec<String> {
         if self.metadata_type == MetadataType::P2p {
             return Vec::new();
@@ -170,14 +172,14 @@ impl MetadataFlags {
 }
 
 impl Metadata {
-    /// The entry of the segment `name`.
+    /// Returns the entry of the segment `name`.
     ///
     /// # Errors
-    /// Returns an error if no server answers, there is no entry, or the entry has expired or has a different version.
+    /// Returns an error if no server responds, there is no entry, or the entry has expired or has a different version.
     pub fn find(&self, name: &str) -> Result<Entry, MetadataError> {
         let found = self.with_store(|store| store.find(name))?;
         let entry = found.ok_or_else(|| MetadataError::NoEntry {
-            service: self.describe(),
+            service: self.display_name(),
             segment: name.to_owned(),
         })?;
         entry.check(name, entry::now_seconds())?;
@@ -200,7 +202,7 @@ impl Metadata {
         self.with_store(|store| store.withdraw(name, run))
     }
 
-    /// Runs `operation` with the first server that answers.
+    /// Runs `operation` with the first server that responds.
     fn with_store<R>(
         &self,
         operation: impl Fn(&dyn Store) -> Result<R, MetadataError>,
@@ -208,10 +210,10 @@ impl Metadata {
         let mut last = None;
         for server in &self.servers {
             let result = match self.kind {
-                MetadataType::Etcd => operation(&etcd::Etcd::new(server, self.login.as_ref())),
-                MetadataType::Redis => operation(&redis::Redis::new(server, self.login.as_ref())),
+                MetadataType::Etcd => operation(&etcd::Etcd::new(server, self.credentials.as_ref())),
+                MetadataType::Redis => operation(&redis::Redis::new(server, self.credentials.as_ref())),
                 MetadataType::Http | MetadataType::P2p => {
-                    operation(&http::Http::new(server, self.login.as_ref()))
+                    operation(&http::Http::new(server, self.credentials.as_ref()))
                 }
             };
             match result {
@@ -220,13 +222,13 @@ impl Metadata {
             }
         }
         Err(last.unwrap_or_else(|| MetadataError::Unreachable {
-            service: self.describe(),
-            reason: "no server is named".into(),
+            service: self.display_name(),
+            reason: "no server is specified".into(),
         }))
     }
 
-    /// Name of the service in messages.
-    pub fn describe(&self) -> String {
+    /// Returns the service name for messages.
+    pub fn display_name(&self) -> String {
         format!("{} at {}", self.kind.name(), self.servers.join(","))
     }
 }

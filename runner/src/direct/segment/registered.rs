@@ -1,5 +1,5 @@
-//! Segment of a target that waits for initiators: an instrument process that has opened the endpoints and registered the
-//! memory. Starts and stops a process.
+//! Segment of a target that is waiting for initiators: an instrument process that has opened the endpoints and
+//! registered the memory. Starts and stops a process.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
@@ -21,23 +21,23 @@ use crate::worker_event::WorkerEvent;
 
 /// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);
-/// Timeout for the instrument to deregister its memory and exit.
+/// Maximum time for the instrument to deregister its memory and exit.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Index of the only arm.
 const ARM: u32 = 0;
 
-/// Registered segment.
+/// Segment that is registered in an instrument process.
 pub(super) struct RegisteredSegment {
     instrument: Instrument,
     events: Receiver<WorkerEvent>,
     /// Facts that the library reports.
     pub(super) facts: FabricFacts,
-    /// Setup costs.
+    /// Setup costs of the endpoints and the memory.
     pub(super) cold: ColdRecord,
 }
 
 impl RegisteredSegment {
-    /// Opens the endpoints of the only arm of `assignment` and registers the memory of its scenario.
+    /// Opens the endpoints of the only arm in `assignment`, and registers the memory of the arm's scenario.
     ///
     /// # Errors
     /// Returns an error if the process cannot be started, the transport cannot be opened, or the memory is not
@@ -46,10 +46,10 @@ impl RegisteredSegment {
         let process = assignment
             .processes
             .first()
-            .ok_or_else(|| internal("no process".into()))?;
+            .ok_or_else(|| internal_failure("no process".into()))?;
         let (sender, events) = sync_channel(EVENT_CAPACITY);
         let mut instrument = Instrument::start(1, assignment, process, sender)
-            .map_err(|error| internal(format!("the instrument cannot be started: {error}")))?;
+            .map_err(|error| internal_failure(format!("the instrument cannot be started: {error}")))?;
         let begin = Request::Begin(Box::new(Begin {
             assignment: Assignment {
                 rounds: Vec::new(),
@@ -64,7 +64,7 @@ impl RegisteredSegment {
             },
             host: assignment.rendezvous.host.clone(),
         }));
-        let mut ask = |request: &Request| ask(&mut instrument, &events, request, stop);
+        let mut ask = |request: &Request| send_request(&mut instrument, &events, request, stop);
         match ask(&begin)? {
             Reply::Begun(begun) => begun?,
             other => return Err(unexpected_reply(&other)),
@@ -88,7 +88,7 @@ impl RegisteredSegment {
         })
     }
 
-    /// Reason why the segment is lost; `None` while the process is running.
+    /// Why the segment was lost; `None` while the process is running.
     pub(super) fn loss_reason(&self) -> Option<CaseFailure> {
         match self.events.try_recv() {
             Ok(WorkerEvent::InstrumentLost { error, .. }) => Some(CaseFailure {
@@ -97,7 +97,7 @@ impl RegisteredSegment {
             }),
             Ok(_) | Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                Some(internal("the event channel of the segment was closed".into()))
+                Some(internal_failure("the segment's event channel was closed".into()))
             }
         }
     }
@@ -107,7 +107,7 @@ impl RegisteredSegment {
     /// # Errors
     /// Returns an error if the process does not confirm the deregistration in time. The process is then killed.
     pub(super) fn deregister(mut self) -> Result<(), CaseFailure> {
-        let left = ask(
+        let left = send_request(
             &mut self.instrument,
             &self.events,
             &Request::Leave,
@@ -116,7 +116,7 @@ impl RegisteredSegment {
         let exit = self.instrument.wait_or_kill(LEAVE_TIMEOUT);
         match left? {
             Reply::Left if exit.success => Ok(()),
-            Reply::Left => Err(internal(format!(
+            Reply::Left => Err(internal_failure(format!(
                 "the process {} after it had closed the endpoints: {}",
                 exit.status, exit.output
             ))),
@@ -126,7 +126,7 @@ impl RegisteredSegment {
 }
 
 /// Sends `request` and waits for the reply.
-fn ask(
+fn send_request(
     instrument: &mut Instrument,
     events: &Receiver<WorkerEvent>,
     request: &Request,
@@ -134,18 +134,20 @@ fn ask(
 ) -> Result<Reply, CaseFailure> {
     instrument
         .send(request)
-        .map_err(|error| internal(format!("the instrument does not accept a request: {error}")))?;
+        .map_err(|error| internal_failure(format!("the instrument did not accept a request: {error}")))?;
     let deadline = Instant::now() + SETUP_TIMEOUT;
     loop {
         match events.recv_timeout(TICK) {
             Ok(WorkerEvent::Reply { reply, .. }) => return Ok(reply),
             Ok(WorkerEvent::InstrumentLost { error, .. }) => {
-                return Err(internal(format!(
-                    "the instrument exited while it opened the endpoints: {error}"
+                return Err(internal_failure(format!(
+                    "the instrument exited while it was opening the endpoints: {error}"
                 )));
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(internal("the instrument has exited".into())),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(internal_failure("the instrument has exited".into()));
+            }
         }
         if stop.is_set() || Instant::now() >= deadline {
             let message = match stop.is_set() {
@@ -163,8 +165,8 @@ fn ask(
     }
 }
 
-/// Reason why the memory of the scenario is not available. The instrument reports it only in a case, so the memory is
-/// allocated once more to obtain the error.
+/// Why the scenario's memory is not available. The instrument reports the reason only in a case, so the memory is
+/// allocated again to obtain the error.
 fn memory_failure(assignment: &Assignment) -> CaseFailure {
     let kind = assignment
         .scenarios
@@ -186,10 +188,10 @@ fn memory_failure(assignment: &Assignment) -> CaseFailure {
 }
 
 fn unexpected_reply(reply: &Reply) -> CaseFailure {
-    internal(format!("the instrument sent an unexpected reply: {reply:?}"))
+    internal_failure(format!("the instrument sent an unexpected reply: {reply:?}"))
 }
 
-fn internal(message: String) -> CaseFailure {
+fn internal_failure(message: String) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,
         message,

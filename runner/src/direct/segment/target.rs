@@ -32,17 +32,16 @@ use crate::worker_event::WorkerEvent;
 /// Flag that names the segment.
 const FLAG: &str = "--local-segment";
 
-/// Flags of the target.
+/// Target flags.
 #[derive(Clone, Debug, Args)]
 pub struct TargetFlags {
-    /// Address to listen on. With the default, only initiators on this machine can connect.
+    /// Address to listen on. By default, only initiators on this machine can connect.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub addr: String,
-    /// TCP port to listen on. With 0, the system chooses a free port, which is part of the name of the segment.
+    /// TCP port to listen on. If 0, the system chooses a free port, which is part of the segment name.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// Name of the segment. With p2p, it must be ADDRESS:PORT, and sets --addr and --port. By default, it is the address of
-    /// the target.
+    /// Segment name. For p2p, it must be ADDRESS:PORT, and it sets --addr and --port. Defaults to the target's address.
     #[arg(long, alias = "local_segment", value_name = "NAME")]
     pub local_segment: Option<String>,
     /// Metadata service.
@@ -51,22 +50,22 @@ pub struct TargetFlags {
     /// Time after which the entry in the metadata service expires if the target does not renew it, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=3600))]
     pub metadata_ttl: u64,
-    /// Maximum duration of the session with an initiator, in seconds.
+    /// Maximum duration of an initiator's session, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
-    /// Segment, and what the initiators do with it.
+    /// Segment and workload.
     #[command(flatten)]
     pub segment: SegmentFlags,
 }
 
-/// Sender of the events of the current session, for the signal handler.
+/// Event sender of the current session, for the signal handler.
 type CurrentSession = Arc<Mutex<Option<SyncSender<WorkerEvent>>>>;
 
 /// Segment that is offered to initiators.
 struct Offer<'a> {
     flags: &'a TargetFlags,
     limits: SegmentLimits,
-    /// Settings of the target, in the form of a request.
+    /// The target's settings, as a request.
     request: Request,
     /// Address on which the target listens.
     address: SocketAddr,
@@ -100,7 +99,7 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let listener = listen(&host, port)?;
     let address = listener
         .local_addr()
-        .map_err(|source| system("reading the address of the socket", source))?;
+        .map_err(|source| system_error("reading the socket address", source))?;
     let reachable_at = reachable_address(&host, address);
     let name = match (&flags.local_segment, &metadata) {
         (Some(name), Some(_)) => name.clone(),
@@ -157,7 +156,7 @@ impl Offer<'_> {
             if let Some(failure) = lost {
                 return Err(DirectError::Segment { failure });
             }
-            registered.deregister().map_err(segment)?;
+            registered.deregister().map_err(segment_error)?;
             print(&format!("deregistered segment {}", self.limits.name))?;
             if let Some(client) = client {
                 self.serve(client, stop, session)?;
@@ -180,17 +179,18 @@ impl Offer<'_> {
         let Some(metadata) = self.metadata.clone() else {
             return Ok(None);
         };
-        let service = metadata.describe();
+        let service = metadata.display_name();
         let SegmentLimits { name, run, .. } = &self.limits;
         let publication = Publication::new(metadata, name, run, &self.reachable_at, self.flags.metadata_ttl)?;
         print(&format!("published segment {name} of run {run} in {service}"))?;
         Ok(Some(publication))
     }
 
-    /// Registers the segment with the settings of the target.
+    /// Registers the segment with the target's settings.
     fn register(&self, stop: &StopFlag) -> Result<RegisteredSegment, DirectError> {
         let spec = self.request.transport_spec();
-        // A transport over IP uses the interface of the address on which the target listens, if there is one.
+        // An IP transport uses the interface that has the target's listening address, if it listens on a specific
+        // address.
         let rails = match self.address.ip() {
             IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
                 vec![address.to_string()]
@@ -204,14 +204,14 @@ impl Offer<'_> {
             timeout_seconds: 1,
         };
         let assignment = assignment(&self.request, rendezvous, &self.choices(rails));
-        RegisteredSegment::new(&assignment, stop).map_err(segment)
+        RegisteredSegment::new(&assignment, stop).map_err(segment_error)
     }
 
     fn choices(&self, rails: Vec<String>) -> LocalChoices {
         self.flags.segment.local.choices(rails, self.variables.clone())
     }
 
-    /// Prints the segment and the command of the initiator.
+    /// Prints the segment and the initiator command.
     fn announce(&self, registered: &RegisteredSegment) -> Result<(), DirectError> {
         let library = registered.facts.library.as_ref();
         let library = library.map_or_else(String::new, |library| {
@@ -243,7 +243,7 @@ impl Offer<'_> {
         print(&format!("  {command}"))
     }
 
-    /// Serves one initiator. A failure of the session is reported, and the target continues.
+    /// Serves one initiator. A session failure is reported, and the target continues.
     fn serve(&self, client: Client, stop: &StopFlag, session: &CurrentSession) -> Result<(), DirectError> {
         print(&format!("initiator {}", client.address))?;
         let rails = connection_rails(&client.request, client.reader.stream());
@@ -267,7 +267,7 @@ impl Offer<'_> {
             Err(_) if stop.is_set() => Ok(()),
             Err(error) => {
                 // If standard error is closed, the failure cannot be reported.
-                let _ = writeln!(io::stderr(), "the session has failed: {error}");
+                let _ = writeln!(io::stderr(), "the session failed: {error}");
                 Ok(())
             }
         }
@@ -281,7 +281,7 @@ fn watch_signals(session: CurrentSession) -> Result<StopFlag, DirectError> {
             let _ = sender.send(WorkerEvent::Stop(signal));
         }
     })
-    .map_err(|source| system("installing the signal handlers", source))
+    .map_err(|source| system_error("installing the signal handlers", source))
 }
 
 fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender<WorkerEvent>>> {
@@ -291,7 +291,7 @@ fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender
 /// Host and port on which the target listens.
 ///
 /// # Errors
-/// Returns an error if the name of the segment is invalid.
+/// Returns an error if the segment name is invalid.
 fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), RequestError> {
     match &flags.local_segment {
         Some(name) if is_p2p => return host_and_port(FLAG, name),
@@ -301,7 +301,7 @@ fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), Re
     Ok((flags.addr.clone(), flags.port))
 }
 
-/// Address at which initiators reach the target, which is also the default name of the segment.
+/// Address at which initiators reach the target, which is also the default segment name.
 fn reachable_address(host: &str, address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         return format!("{}:{}", uname().nodename().to_string_lossy(), address.port());
@@ -312,14 +312,14 @@ fn reachable_address(host: &str, address: SocketAddr) -> String {
     }
 }
 
-fn segment(failure: CaseFailure) -> DirectError {
+fn segment_error(failure: CaseFailure) -> DirectError {
     DirectError::Segment { failure }
 }
 
 fn print(line: &str) -> Result<(), DirectError> {
-    crate::direct::print(line).map_err(|source| system("writing to standard output", source))
+    crate::direct::print(line).map_err(|source| system_error("writing to standard output", source))
 }
 
-fn system(action: &'static str, source: io::Error) -> DirectError {
+fn system_error(action: &'static str, source: io::Error) -> DirectError {
     DirectError::System { action, source }
 }

@@ -12,7 +12,7 @@ use crate::scenario::read_back;
 use crate::scenario::transfer::run_transfers;
 use crate::transport::Transport;
 
-/// Checks `total` writes and as many reads. Returns the number of transfers that arrived at this side.
+/// Checks `total` writes and the same number of reads. Returns the number of transfers that arrived at this side.
 pub(super) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -61,7 +61,7 @@ fn initiator<T: Transport>(
     Ok(())
 }
 
-/// The memory is poisoned only after it was read back.
+/// The memory is poisoned only after it has been read back.
 fn target<T: Transport>(
     engine: &mut Engine<'_, T>,
     numbers: std::ops::Range<u64>,

@@ -1,10 +1,10 @@
-//! The initiator's side of a measured case: executes the client and reads the result of the case from its output.
+//! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
 use command_output::{ParseError, Row, log, parse, select};
 use crds::assignment::{CommandWorkload, Extent};
 use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason};
 
-use super::execution::{self, Part};
+use super::execution::{self, CommandPart};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::scenario::case::Case;
@@ -55,11 +55,11 @@ pub(super) fn execute<T: Transport>(
     variables: &[(&str, &str)],
 ) -> Result<String, CaseFailure> {
     let mut process = execution::start(case, workload, facts, variables)?;
-    let limit = execution::limit(workload);
-    let exit = execution::wait_for_exit(engine, &mut process, Part::Client, limit)?;
+    let limit = execution::time_limit(workload);
+    let exit = execution::wait_for_exit(engine, &mut process, CommandPart::Client, limit)?;
     let program = process.program().to_owned();
     let output = process.stop()?;
-    execution::check_exit(&program, Part::Client, &exit, &output)?;
+    execution::check_exit(&program, CommandPart::Client, &exit, &output)?;
     Ok(output.text)
 }
 
@@ -67,7 +67,7 @@ pub(super) fn execute<T: Transport>(
 fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
         let message = format!(
-            "the output of the client cannot be parsed as output of {:?}: {error}",
+            "the client output cannot be parsed as {:?} output: {error}",
             workload.tool
         );
         failure(FailureReason::CommandOutput, message)

@@ -1,4 +1,4 @@
-//! Steps of an execution that are the same for server and client.
+//! Steps of running a command that are the same for server and client.
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,17 @@ use crate::scenario::engine::{Engine, failure};
 use crate::topology::SystemRoots;
 use crate::transport::Transport;
 
-/// Time to wait for the exit of a command before the connection to the peer is polled again.
+/// Time to wait for a command to exit before the connection to the peer is polled again.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Part of the command, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CommandPart {
     Server,
     Client,
 }
 
-impl Part {
+impl CommandPart {
     fn name(self) -> &'static str {
         match self {
             Self::Server => "the server",
@@ -41,18 +41,18 @@ pub(super) fn start(
     variables: &[(&str, &str)],
 ) -> Result<Process, CaseFailure> {
     Process::start(
-        Process::runner()?,
+        Process::runner_path()?,
         command_line(case, workload, facts, variables)?,
     )
 }
 
-/// Polls the connection to the peer once, and checks the deadline of the case.
+/// Polls the connection to the peer once, and checks the case's deadline.
 pub(super) fn poll<T: Transport>(
     engine: &mut Engine<'_, T>,
     activity: &'static str,
 ) -> Result<(), CaseFailure> {
     engine.poll()?;
-    if engine.waiting.deadline_has_passed() {
+    if engine.waiter.deadline_has_passed() {
         return Err(engine.deadline_exceeded(activity));
     }
     Ok(())
@@ -62,7 +62,7 @@ pub(super) fn poll<T: Transport>(
 pub(super) fn wait_for_exit<T: Transport>(
     engine: &mut Engine<'_, T>,
     process: &mut Process,
-    part: Part,
+    part: CommandPart,
     limit: Duration,
 ) -> Result<Exit, CaseFailure> {
     let deadline = Instant::now() + limit;
@@ -77,19 +77,19 @@ pub(super) fn wait_for_exit<T: Transport>(
     }
 }
 
-/// Waits briefly for the exit of the command.
+/// Waits briefly for the command to exit.
 pub(super) fn wait_briefly(process: &mut Process) -> Result<Option<Exit>, CaseFailure> {
     process.wait(Instant::now() + POLL_INTERVAL)
 }
 
-/// Waits until the server listens on its port, or prints the line that indicates that it is ready.
+/// Waits until the server is listening on its port, or prints the line that indicates that it is ready.
 pub(super) fn wait_until_ready<T: Transport>(
     engine: &mut Engine<'_, T>,
     process: &mut Process,
     case: &Case<'_>,
     workload: &CommandWorkload,
 ) -> Result<(), CaseFailure> {
-    let limit = limit(workload);
+    let limit = time_limit(workload);
     let deadline = Instant::now() + limit;
     let pattern = workload.ready.as_deref().map(LinePattern::new).transpose();
     let pattern = pattern.map_err(|error| failure(FailureReason::InvalidAssignment, error.to_string()))?;
@@ -104,7 +104,7 @@ pub(super) fn wait_until_ready<T: Transport>(
         if let Some(exit) = wait_briefly(process)? {
             let message = format!(
                 "{} `{}` {} before it was ready; {}",
-                Part::Server.name(),
+                CommandPart::Server.name(),
                 process.program(),
                 exit.description,
                 output_end(&process.output())
@@ -118,23 +118,24 @@ pub(super) fn wait_until_ready<T: Transport>(
             };
             let message = format!(
                 "{} `{}` {awaited} within {} s; {}",
-                Part::Server.name(),
+                CommandPart::Server.name(),
                 process.program(),
                 limit.as_secs(),
                 output_end(&process.output())
             );
             return Err(failure(FailureReason::DeadlineExceeded, message));
         }
-        poll(engine, "waiting for the server of the command")?;
+        poll(engine, "waiting for the command's server")?;
     }
 }
 
-/// Checks that no other process listens on the port of the server.
+/// Checks that no other process is listening on the server's port.
 pub(super) fn check_port(case: &Case<'_>, workload: &CommandWorkload) -> Result<(), CaseFailure> {
     let port = workload.port_of(case.seed);
     if workload.ready.is_none() && is_listening(&SystemRoots::default(), port) {
         let message = format!(
-            "another process listens on port {port}. Choose another port in the scenario, whose executions use {} to {}",
+            "another process is listening on port {port}. Choose a different port in the scenario, whose runs use \
+             ports {} to {}",
             workload.port,
             workload.port + crds::assignment::COMMAND_PORTS - 1
         );
@@ -143,8 +144,13 @@ pub(super) fn check_port(case: &Case<'_>, workload: &CommandWorkload) -> Result<
     Ok(())
 }
 
-/// Checks the exit and the output of a command.
-pub(super) fn check_exit(program: &str, part: Part, exit: &Exit, output: &Output) -> Result<(), CaseFailure> {
+/// Checks how a command exited, and its output.
+pub(super) fn check_exit(
+    program: &str,
+    part: CommandPart,
+    exit: &Exit,
+    output: &Output,
+) -> Result<(), CaseFailure> {
     let problem = if !exit.success {
         exit.description.clone()
     } else if !exit.left.is_empty() {
@@ -161,7 +167,7 @@ pub(super) fn check_exit(program: &str, part: Part, exit: &Exit, output: &Output
     Err(failure(FailureReason::CommandFailed, message))
 }
 
-fn time_limit_failure(process: &Process, part: Part, limit: Duration) -> CaseFailure {
+fn time_limit_failure(process: &Process, part: CommandPart, limit: Duration) -> CaseFailure {
     let message = format!(
         "{} `{}` exceeded its time limit of {} s and was killed; {}",
         part.name(),
@@ -179,7 +185,7 @@ fn output_end(output: &Output) -> String {
     }
 }
 
-/// Time limit of an execution.
-pub(super) fn limit(workload: &CommandWorkload) -> Duration {
+/// Time limit for one run of a command.
+pub(super) fn time_limit(workload: &CommandWorkload) -> Duration {
     Duration::from_secs(workload.timeout_seconds.into())
 }

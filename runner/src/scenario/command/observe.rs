@@ -1,5 +1,5 @@
-//! The execution in round 0, which is not measured: the libraries of the tool log their data path. It takes the place
-//! of the integrity pass, because the runner cannot verify the data of a command.
+//! The unmeasured run in round 0, in which the tool's libraries log their data path. It replaces the integrity pass,
+//! because the runner cannot verify a command's data.
 
 use command_output::log;
 use crds::assignment::CommandWorkload;
@@ -12,7 +12,7 @@ use crate::scenario::check::finish;
 use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
-/// Executes the command with logging. Returns the report about the log of this side, and evidence lines.
+/// Executes the command with logging. Returns the report on this side's log, and evidence lines.
 pub(in crate::scenario) fn observe<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -23,9 +23,7 @@ pub(in crate::scenario) fn observe<T: Transport>(
     let variables = log::variables(workload.tool);
     let text = match case.role {
         Role::Initiator => {
-            engine.serve_until("waiting for the server of the command", |engine| {
-                engine.inbox.started
-            })?;
+            engine.serve_until("waiting for the command's server", |engine| engine.inbox.started)?;
             let text = client::execute(engine, case, workload, facts, variables)?;
             finish(engine, case.role)?;
             text

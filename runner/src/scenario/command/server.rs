@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crds::assignment::CommandWorkload;
 use crds::record::{CaseFailure, FabricFacts};
 
-use super::execution::{self, Part};
+use super::execution::{self, CommandPart};
 use crate::command::{Exit, Process};
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::{ThreadMeasurement, Work};
@@ -79,19 +79,19 @@ pub(super) fn start<T: Transport>(
     Ok(Some(process))
 }
 
-/// Waits until the client has exited, and stops the server. Returns the output of the server.
+/// Waits until the client has exited, and stops the server. Returns the server's output.
 pub(super) fn finish<T: Transport>(
     engine: &mut Engine<'_, T>,
     mut process: Process,
 ) -> Result<String, CaseFailure> {
     let mut exit: Option<Exit> = None;
     while !engine.inbox.stop {
-        execution::poll(engine, "waiting for the client of the command")?;
+        execution::poll(engine, "waiting for the command's client")?;
         if exit.is_none() {
             exit = execution::wait_briefly(&mut process)?;
             if let Some(failed) = exit.as_ref().filter(|exit| !exit.success) {
                 let program = process.program().to_owned();
-                execution::check_exit(&program, Part::Server, failed, &process.output())?;
+                execution::check_exit(&program, CommandPart::Server, failed, &process.output())?;
             }
         } else if !engine.inbox.stop {
             std::thread::sleep(Duration::from_millis(1));
@@ -102,9 +102,9 @@ pub(super) fn finish<T: Transport>(
     }
     let program = process.program().to_owned();
     let output = process.stop()?;
-    // If a server runs until it is terminated, its exit status has no meaning.
+    // If a server runs until it is terminated, its exit status is meaningless.
     if let Some(exit) = exit {
-        execution::check_exit(&program, Part::Server, &exit, &output)?;
+        execution::check_exit(&program, CommandPart::Server, &exit, &output)?;
     }
     Ok(output.text)
 }

@@ -1,4 +1,4 @@
-//! Location of the commands of this worker: addresses, CPUs and libraries. Performs no I/O.
+//! Where this worker's commands run: addresses, CPUs and libraries. Performs no I/O.
 
 use command_output::template::{Values, expand};
 use crds::assignment::CommandWorkload;
@@ -8,7 +8,7 @@ use crate::command::CommandLine;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::failure;
 
-/// Location of the commands of one arm.
+/// Where the commands of one arm run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandSite {
     /// Address of this worker.

@@ -27,7 +27,7 @@ impl<T: Transport> Engine<'_, T> {
         self.send(CONTROL_RAIL, Message::CreditRequest(posted))
     }
 
-    /// Notifies the other side, on a best-effort basis, that this side abandons the case for `reason`, so that the
+    /// Notifies the other side, on a best-effort basis, that this side is abandoning the case for `reason`, so that the
     /// other side need not wait for its deadline.
     pub fn abort(&mut self, reason: FailureReason) {
         for _ in 0..ABORT_POLLS {
@@ -95,7 +95,7 @@ impl<T: Transport> Engine<'_, T> {
         self.send(CONTROL_RAIL, Message::CallReply)
     }
 
-    /// Posts a flush of the endpoint on every rail. Returns whether the library has flushes.
+    /// Posts a flush of the endpoint on every rail. Returns whether the library supports flushes.
     ///
     /// # Errors
     /// Returns an error if the flush fails or is rejected, or if the deadline passes while the library accepts no

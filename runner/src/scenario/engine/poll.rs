@@ -32,7 +32,7 @@ impl<T: Transport> Engine<'_, T> {
             .map_err(|error| transport_failure(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
-            // All completions are handled even if one fails the case, because the next case reuses their tokens and
+            // All completions are handled even when one fails the case, because the next case reuses their tokens and
             // receive buffers.
             let mut result = Ok(());
             for index in 0..count.min(self.thread.completions.len()) {
@@ -40,15 +40,15 @@ impl<T: Transport> Engine<'_, T> {
                 result = result.and(self.handle_completion(completion, now));
             }
             result?;
-            if self.waiting.deadline_is_known_to_have_passed() {
+            if self.waiter.deadline_is_known_to_have_passed() {
                 return Err(self.deadline_exceeded("still receiving completions"));
             }
         }
         let owes_credit = self.incoming.owes_credit();
         let receives = &self.thread.receives;
         // A credit allows the peer to send more messages, which need receives. While chunks of a message are missing,
-        // the thread is not idle, so that a reply to a message of several chunks does not wait for more receives to be
-        // posted than a reply to a message of one chunk.
+        // the thread is not idle, so that the reply to a multi-chunk message does not wait for more receives to be
+        // posted than the reply to a single-chunk message.
         let is_idle = count == 0 && !self.incoming.is_partial();
         if receives.must_post() || (receives.has_deferred() && (is_idle || owes_credit)) {
             self.post_deferred()?;

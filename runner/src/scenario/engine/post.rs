@@ -11,12 +11,12 @@ use crate::posting::{PlannedPost, PostPath};
 use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport, failed_post_reason};
 
-/// Offsets of a transfer in the memory of both sides.
+/// Memory offsets of a transfer on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Offset in the memory of the side that has the data.
+pub struct TransferOffsets {
+    /// Offset in the memory from which the data is transferred.
     pub source: u64,
-    /// Offset in the memory of the side that receives the data.
+    /// Offset in the memory to which the data is transferred.
     pub landing: u64,
 }
 
@@ -42,29 +42,29 @@ impl<T: Transport> Engine<'_, T> {
         self.post_from(1, || start)
     }
 
-    /// Posts one transfer of the case's size at `place`; the transfer needs a free slot.
+    /// Posts one transfer of the case's size at `offsets`; the transfer needs a free slot.
     ///
     /// # Errors
     /// Returns the errors of [`Engine::post_burst`].
-    pub fn post_at(&mut self, place: Place) -> Result<(), CaseFailure> {
+    pub fn post_at(&mut self, offsets: TransferOffsets) -> Result<(), CaseFailure> {
         self.burst.plan(1, self.geometry.stripes, &mut self.rotation);
         self.posting.record_burst(&self.burst);
         let assigned = self.assign_slot(self.geometry.stripes.rails as u32, 0)?;
         for index in 0..self.burst.len() {
             let planned = self.burst.post(index);
-            self.post_chunk(planned, assigned, self.geometry.operation, place)?;
+            self.post_chunk(planned, assigned, self.geometry.operation, offsets)?;
         }
         Ok(())
     }
 
-    /// Posts one transfer of `length` bytes on the first rail at `place`; the transfer needs a free slot.
+    /// Posts one transfer of `length` bytes on the first rail at `offsets`; the transfer needs a free slot.
     ///
     /// # Errors
     /// Returns the errors of [`Engine::post_burst`].
     pub fn post_bytes(
         &mut self,
         operation: TransferOperation,
-        place: Place,
+        offsets: TransferOffsets,
         length: u64,
     ) -> Result<(), CaseFailure> {
         let planned = PlannedPost {
@@ -76,11 +76,11 @@ impl<T: Transport> Engine<'_, T> {
             last_on_rail: true,
         };
         let assigned = self.assign_slot(1, 0)?;
-        self.post_chunk(planned, assigned, operation, place)
+        self.post_chunk(planned, assigned, operation, offsets)
     }
 
-    /// Lets the transport prepare the transfers of the case's size in every slot, so that the samples do not contain
-    /// the time of the preparation. If the case reads back, the reads that follow the transfers are prepared as well.
+    /// Lets the transport prepare transfers of the case's size in every slot, so that the samples do not include the
+    /// preparation time. If the case reads back, the reads that follow the transfers are prepared as well.
     ///
     /// # Errors
     /// Returns an error if the transport cannot prepare the transfers, or would not execute them as the spec requires.
@@ -131,8 +131,8 @@ impl<T: Transport> Engine<'_, T> {
 
     fn prepare_post(&mut self, planned: PlannedPost, slot: u32, at_once: u32) -> Result<(), CaseFailure> {
         let assigned = AssignedSlot { slot, number: 0 };
-        let place = self.place(slot);
-        let (operation, offset) = self.operation(self.geometry.operation, planned, assigned, place);
+        let offsets = self.slot_offsets(slot);
+        let (operation, offset) = self.operation(self.geometry.operation, planned, assigned, offsets);
         let thread = &mut *self.thread;
         let Some(Some(region)) = thread.data.get(self.region) else {
             return Ok(());
@@ -176,16 +176,16 @@ impl<T: Transport> Engine<'_, T> {
                     *assigned.insert(next)
                 }
             };
-            let place = self.place(assigned.slot);
-            self.post_chunk(planned, assigned, self.geometry.operation, place)?;
+            let offsets = self.slot_offsets(assigned.slot);
+            self.post_chunk(planned, assigned, self.geometry.operation, offsets)?;
         }
         Ok(())
     }
 
-    /// Place of the transfer in `slot`.
+    /// Returns the offsets of the transfer in `slot`.
     #[inline]
-    fn place(&self, slot: u32) -> Place {
-        Place {
+    fn slot_offsets(&self, slot: u32) -> TransferOffsets {
+        TransferOffsets {
             source: self.geometry.source[slot as usize],
             landing: self.geometry.landing[slot as usize],
         }
@@ -197,14 +197,14 @@ impl<T: Transport> Engine<'_, T> {
         planned: PlannedPost,
         assigned: AssignedSlot,
         operation: TransferOperation,
-        place: Place,
+        offsets: TransferOffsets,
     ) -> Result<(), CaseFailure> {
         let rail = planned.rail;
         let owner = PostOwner {
             case: self.number,
             slot: assigned.slot,
         };
-        let (operation, offset) = self.operation(operation, planned, assigned, place);
+        let (operation, offset) = self.operation(operation, planned, assigned, offsets);
         // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts on the rail would
         // otherwise keep waiting for a doorbell.
         // Providers ignore FI_MORE on reads.
@@ -254,10 +254,10 @@ impl<T: Transport> Engine<'_, T> {
         operation: TransferOperation,
         planned: PlannedPost,
         assigned: AssignedSlot,
-        place: Place,
+        offsets: TransferOffsets,
     ) -> (Operation, u64) {
-        let source = place.source + planned.offset;
-        let landing = place.landing + planned.offset;
+        let source = offsets.source + planned.offset;
+        let landing = offsets.landing + planned.offset;
         let remote = self.remote[planned.rail];
         let immediate = || {
             let message = Message::Data {

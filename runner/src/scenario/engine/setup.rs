@@ -22,7 +22,7 @@ use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
 use crate::scenario::parameter_serving::Publication;
 use crate::scenario::ping::Pings;
-use crate::scenario::waiting::Waiting;
+use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
 
 /// Settings that the threads of one side share in a case.
@@ -37,7 +37,7 @@ pub struct Setup<'a> {
     pub polling: Polling,
     /// Facts reported by the library about the endpoints.
     pub facts: FabricFacts,
-    /// The versions of a parameter serving case.
+    /// Versions that a parameter serving case publishes.
     pub publication: Option<&'a Publication>,
 }
 
@@ -70,7 +70,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             Some(_) => {
                 let kind = case.scenario.memory;
                 let message = format!(
-                    "rank {rank} has no {kind:?} memory; the endpoint record of this rank contains the cause"
+                    "rank {rank} has no {kind:?} memory; this rank's endpoint record contains the cause"
                 );
                 return Err(failure(FailureReason::MemoryUnavailable, message));
             }
@@ -153,7 +153,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             },
             inbox,
             pings: Pings::default(),
-            waiting: Waiting::new(setup.polling, case.deadline),
+            waiter: IdleWaiter::new(setup.polling, case.deadline),
             reading_back: false,
             awake: false,
             control_in_flight: 0,
@@ -166,8 +166,8 @@ impl<'a, T: Transport> Engine<'a, T> {
     }
 }
 
-/// Seed of the payload that thread number `thread` of the side with this role sends. The seed differs between threads,
-/// so that a thread that uses the memory of another thread is detected.
+/// Seed of the payload that thread `thread` on the side with role `from` sends. The seed differs between threads, so
+/// that a thread that uses another thread's memory is detected.
 pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
     /// The step is odd, so that the seeds of all threads differ.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! Starts a case together with the other side, and waits until the posts of this side are complete.
+//! Starts a case together with the other side, and waits until this side's posts are complete.
 
 use crds::record::CaseFailure;
 
@@ -8,7 +8,7 @@ use crate::immediate::{Message, Signal};
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<'_, T> {
-    /// Starts the case together with the other side and replaces the posted receives with the receives of the case.
+    /// Starts the case together with the other side and replaces the posted receives with the case's receives.
     ///
     /// Neither side sends payload before both sides have replaced their receives, because payload would consume
     /// receives of a different size.

@@ -1,5 +1,5 @@
-//! The integrity pass of processes on the machine of the initiator. If the payload is in shared memory, page accounting
-//! must show that both processes have mapped the same pages.
+//! Integrity pass for processes on the initiator's machine. If the payload is in shared memory, page accounting must
+//! show that both processes have mapped the same pages.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::transport::Transport;
 const SAMPLES: u64 = 2;
 /// Largest payload that is checked more than once, in bytes.
 const MAX_REPEATED_BYTES: u64 = 64 << 20;
-/// Maximum of the proportional set sizes of a shared payload, summed over both processes, as a multiple of its size.
+/// Maximum sum of a shared payload's proportional set sizes over both processes, as a multiple of the payload size.
 const MAX_COPIES: f64 = 1.01;
 
-/// The report of a side, and the evidence of sharing.
+/// Report of one side, and the evidence of sharing.
 pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
 
-/// Executes `verify` on the initiator, and passes it the time that is left until the deadline of the case. The report
-/// of the target is empty, because no payload arrives there.
+/// Executes `verify` on the initiator, and passes it the time left until the case's deadline. The target's report is
+/// empty, because no payload arrives there.
 pub(in crate::scenario) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     role: Role,
@@ -32,7 +32,7 @@ pub(in crate::scenario) fn check<T: Transport>(
 ) -> Result<Checked, CaseFailure> {
     engine.synchronize()?;
     let checked = match role {
-        Role::Initiator => verify(engine.waiting.remaining())?,
+        Role::Initiator => verify(engine.waiter.remaining())?,
         Role::Target => {
             wait_asleep(engine, "waiting for the initiator to check its calls", |engine| {
                 engine.inbox.stop
@@ -67,7 +67,7 @@ pub(in crate::scenario) fn check_sharing(
         return Err(failure(FailureReason::OperationRejected, message));
     }
     Ok(format!(
-        "{channel:?}: host and extension map the same pages of a payload of {bytes} bytes: {} bytes resident in each, {} \
+        "{channel:?}: host and extension map the same pages of a {bytes}-byte payload: {} bytes resident in each, {} \
          private, {:.2} copies",
         there.rss_bytes, there.private_bytes, copies
     ))
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_pages_without_copies_are_shared() {
+    fn pages_are_shared_only_if_identical_and_not_copied() {
         let here = pages(7, 4096, 0);
         assert!(shares(Some(&here), &pages(7, 4096, 0)));
         assert!(!shares(Some(&here), &pages(8, 4096, 0)), "another file");

@@ -2,7 +2,7 @@
 //! boot ID.
 //!
 //! The trainer's clock is read between two readings of the worker's clock, so that the error of the offset is at most
-//! half of the time between them. The offset is estimated before and after the measurement; in between, it is
+//! half the time between them. The offset is estimated before and after the measurement; in between, it is
 //! interpolated, because the frequencies of two clocks differ.
 
 use std::fs;
@@ -13,11 +13,11 @@ pub const EXCHANGES: u64 = 32;
 /// One exchange: the trainer's clock was read between two readings of the worker's clock. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Time of the worker before the trainer's clock was read.
+    /// Worker time before the trainer's clock was read.
     pub before: u64,
-    /// Time of the trainer.
+    /// Trainer time.
     pub trainer: u64,
-    /// Time of the worker after the trainer's clock was read.
+    /// Worker time after the trainer's clock was read.
     pub after: u64,
 }
 
@@ -26,13 +26,13 @@ impl Exchange {
         self.after.saturating_sub(self.before)
     }
 
-    fn middle(self) -> u64 {
+    fn midpoint(self) -> u64 {
         self.before + self.round_trip() / 2
     }
 
     /// Trainer time minus worker time.
     fn offset(self) -> i128 {
-        i128::from(self.trainer) - i128::from(self.middle())
+        i128::from(self.trainer) - i128::from(self.midpoint())
     }
 
     /// Whether the readings are consistent with a single clock.
@@ -51,8 +51,8 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Determines the relation from one exchange before and one after the measurement. `same_boot` states whether both
-    /// sides run on the same kernel.
+    /// Determines the relation from one exchange before and one after the measurement. `same_boot` specifies whether
+    /// both sides run on the same kernel.
     pub fn new(same_boot: bool, first: Exchange, last: Exchange) -> Self {
         if same_boot && first.is_ordered() && last.is_ordered() {
             Self::Same
@@ -61,7 +61,7 @@ impl Relation {
         }
     }
 
-    /// Converts a time of the trainer to the worker's clock.
+    /// Converts a trainer time to the worker's clock.
     pub fn on_worker(self, trainer: u64) -> u64 {
         let Self::Offset(first, last) = self else {
             return trainer;
@@ -85,12 +85,13 @@ impl Relation {
     }
 }
 
-/// The exchange with the shortest round trip.
-pub fn best(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Exchange> {
+/// Returns the exchange with the shortest round trip.
+pub fn shortest_exchange(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Exchange> {
     exchanges.into_iter().min_by_key(|one| one.round_trip())
 }
 
-/// Number that is the same for all processes on this kernel until the machine restarts; 0 if the kernel has no boot ID.
+/// Returns a number that is the same for all processes on this kernel until the machine restarts; 0 if the kernel has
+/// no boot ID.
 pub fn boot_number() -> u64 {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
@@ -127,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn shortest_round_trip_counts() {
+    fn exchange_with_shortest_round_trip_is_used() {
         let exchanges = [exchange(0, 50, 50, 7, 0), exchange(200, 3, 4, 7, 0)];
-        assert_eq!(best(exchanges), Some(exchanges[1]));
+        assert_eq!(shortest_exchange(exchanges), Some(exchanges[1]));
     }
 
     proptest! {

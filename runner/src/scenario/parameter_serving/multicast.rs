@@ -1,8 +1,8 @@
-//! Datagrams of mode `Multicast`: the trainer divides each version into numbered datagrams, and each worker assembles
-//! them and determines exactly which ones did not arrive. Lost datagrams are not retransmitted.
+//! `Multicast` mode datagrams: the trainer divides each version into numbered datagrams, and each worker assembles them
+//! and determines exactly which ones did not arrive. Lost datagrams are not retransmitted.
 //!
 //! ```text
-//! 0 key of the case   8 version   16 index   20 number of datagrams of the version   24 payload …
+//! 0 case key   8 version   16 index   20 datagram count of the version   24 payload …
 //! ```
 
 mod address;
@@ -12,13 +12,13 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-/// Length of the header of a datagram, in bytes.
+/// Length of a datagram header, in bytes.
 const HEADER_BYTES: usize = 24;
 /// Number of datagrams that are sent or received before the thread does other work.
 const BURST: u32 = 32;
 
-/// Number of datagrams of a version of `size` bytes.
-fn datagrams(size: usize, payload: usize) -> u64 {
+/// Number of datagrams for a version of `size` bytes.
+fn datagram_count(size: usize, payload: usize) -> u64 {
     size.div_ceil(payload) as u64
 }
 

@@ -1,11 +1,12 @@
-//! The bytes of a version, and their verification. Performs no I/O except through the given functions.
+//! Bytes of a version, and their verification. Performs no I/O except through the given functions.
 //!
 //! ```text
-//! 0 version   8 key of the case   16 size   24 CRC32C   32 body …   size - 8 version
+//! 0 version   8 case key   16 size   24 CRC32C   32 body …   size - 8 version
 //! ```
 //!
-//! The body depends on the version, and the checksum covers the version and the body. Mixed bytes of several versions
-//! therefore never pass the verification, whether they were mixed while being written, read or transferred.
+//! The body depends on the version, and the checksum covers the version and the body. A mixture of bytes from several
+//! versions therefore never passes the verification, whether the bytes were mixed while being written, read or
+//! transferred.
 
 use crc32c::crc32c_append;
 
@@ -30,8 +31,8 @@ pub struct Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
     /// All bytes belong to this version.
-    Whole(u64),
-    /// The bytes do not all belong to one version.
+    Intact(u64),
+    /// The bytes do not all belong to the same version.
     Torn,
 }
 
@@ -53,7 +54,7 @@ impl Parameters {
     /// Passes the bytes of `version` to `write`, piece by piece, each with its offset.
     ///
     /// # Errors
-    /// Returns the errors of `write`.
+    /// Returns any error that `write` returns.
     pub fn create<E>(
         &mut self,
         version: u64,
@@ -93,14 +94,14 @@ impl Parameters {
     /// version number after it. The version number before the body is then read again, and must not have changed.
     ///
     /// # Errors
-    /// Returns the errors of `read`.
+    /// Returns any error that `read` returns.
     pub fn verify<E>(
         &mut self,
         mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
     ) -> Result<Verification, E> {
         let mut before = [0; HEADER_BYTES];
         read(0, &mut before)?;
-        let [version, key, size, expected] = words(&before);
+        let [version, key, size, expected] = header_words(&before);
         let mut crc = crc32c_append(0, &version.to_le_bytes());
         for (offset, length) in pieces(self.size) {
             let piece = &mut self.piece[..length];
@@ -111,24 +112,24 @@ impl Parameters {
         read(self.size - TRAILER_BYTES, &mut trailer)?;
         let mut after = [0; HEADER_BYTES];
         read(0, &mut after)?;
-        let is_whole = before == after
+        let is_intact = before == after
             && u64::from_le_bytes(trailer) == version
             && (key, size, expected) == (self.key, self.size as u64, u64::from(crc));
-        Ok(if is_whole {
-            Verification::Whole(version)
+        Ok(if is_intact {
+            Verification::Intact(version)
         } else {
             Verification::Torn
         })
     }
 
-    /// The version in `header`, if it is the header of a version of this case.
-    pub fn version_of(&self, header: &[u8; HEADER_BYTES]) -> Option<u64> {
-        let [version, key, size, _] = words(header);
+    /// Returns the version in `header`, if it is the header of a version of this case.
+    pub fn header_version(&self, header: &[u8; HEADER_BYTES]) -> Option<u64> {
+        let [version, key, size, _] = header_words(header);
         ((key, size) == (self.key, self.size as u64)).then_some(version)
     }
 }
 
-/// Offsets and lengths of the pieces of the body.
+/// Returns the offsets and lengths of the body's pieces.
 fn pieces(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let end = size - TRAILER_BYTES;
     (HEADER_BYTES..end)
@@ -136,7 +137,7 @@ fn pieces(size: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |offset| (offset, PIECE_BYTES.min(end - offset)))
 }
 
-fn words(header: &[u8; HEADER_BYTES]) -> [u64; 4] {
+fn header_words(header: &[u8; HEADER_BYTES]) -> [u64; 4] {
     let (chunks, _) = header.as_chunks();
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(chunks) {
@@ -187,8 +188,8 @@ mod tests {
         let Ok(found) = other.verify(load_from(&bytes));
         assert_eq!(found, Verification::Torn);
         let header: [u8; HEADER_BYTES] = bytes[..HEADER_BYTES].try_into().unwrap();
-        assert_eq!(other.version_of(&header), None);
-        assert_eq!(Parameters::new(KEY, 4096).version_of(&header), Some(3));
+        assert_eq!(other.header_version(&header), None);
+        assert_eq!(Parameters::new(KEY, 4096).header_version(&header), Some(3));
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
     proptest! {
         #[test]
         fn whole_versions_are_recognized(number: u64, size in 64usize..200_000) {
-            prop_assert_eq!(verify(&version(number, size)), Verification::Whole(number));
+            prop_assert_eq!(verify(&version(number, size)), Verification::Intact(number));
         }
 
         #[test]
@@ -230,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn changed_byte_is_found(at in 0usize..100_000, bit in 0u32..8) {
+        fn changed_byte_is_detected(at in 0usize..100_000, bit in 0u32..8) {
             let mut bytes = version(1, 100_000);
             bytes[at] ^= 1 << bit;
             prop_assert_eq!(verify(&bytes), Verification::Torn);

@@ -1,4 +1,4 @@
-//! Versions that the trainer has published and delivered. The threads of all flows of the initiator share this state.
+//! Versions that the trainer has published and delivered. The threads of all the initiator's flows share this state.
 //! Uses only atomics.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use crds::assignment::{Delivery, ServingWorkload};
 
 use crate::measure::clock;
 
-/// The versions of one case.
+/// Versions of one case.
 #[derive(Debug)]
 pub struct Publication {
     /// Key that distinguishes the versions and datagrams of this case from those of all other cases.
@@ -15,7 +15,7 @@ pub struct Publication {
     /// Number of threads that deliver each version.
     deliverers: u32,
     /// Number of deliveries by each flow.
-    deliveries_of_flows: Box<[AtomicU64]>,
+    deliveries_by_flow: Box<[AtomicU64]>,
     is_ready: AtomicBool,
     start: AtomicU64,
     published: AtomicU64,
@@ -42,7 +42,7 @@ impl Publication {
                 Delivery::Filesystem { .. } | Delivery::Multicast(_) => 1,
                 Delivery::Pull => 0,
             },
-            deliveries_of_flows: (0..flows).map(|_| AtomicU64::new(0)).collect(),
+            deliveries_by_flow: (0..flows).map(|_| AtomicU64::new(0)).collect(),
             is_ready: AtomicBool::new(false),
             start: AtomicU64::new(0),
             published: AtomicU64::new(0),
@@ -52,33 +52,33 @@ impl Publication {
         }
     }
 
-    /// Creates a key that is unique on this machine, and very probably globally unique.
+    /// Creates a key that is unique on this machine, and very likely globally unique.
     pub fn unique_key(seed: u64) -> u64 {
         let process = u64::from(std::process::id());
         (seed ^ clock::now().rotate_left(20)).wrapping_add(process.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Key of the case.
+    /// Returns the case key.
     pub fn key(&self) -> u64 {
         self.key
     }
 
-    /// Records that the file or the socket of the versions is open.
+    /// Records that the file or socket for the versions is open.
     pub fn set_ready(&self) {
         self.is_ready.store(true, Ordering::Release);
     }
 
-    /// Whether the file or the socket of the versions is open.
+    /// Whether the file or socket for the versions is open.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }
 
-    /// Starts the publications at time `now`.
-    pub fn begin(&self, now: u64) {
+    /// Starts publishing at time `now`.
+    pub fn start_at(&self, now: u64) {
         self.start.store(now, Ordering::Release);
     }
 
-    /// Time at which the publications started; `None` before.
+    /// Time at which publishing started; `None` if it has not started.
     pub fn start(&self) -> Option<u64> {
         Some(self.start.load(Ordering::Acquire)).filter(|start| *start > 0)
     }
@@ -98,19 +98,20 @@ impl Publication {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Ends the publications.
+    /// Ends publishing.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Whether no further version will be published.
+    /// Whether publishing has ended.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Records that the calling thread, which belongs to the flow with index `flow`, has delivered `version` at time `now`.
+    /// Records that the calling thread, which belongs to the flow with index `flow`, has delivered `version` at time
+    /// `now`.
     pub fn record_delivery(&self, flow: usize, version: u64, now: u64) {
-        if let Some(deliveries) = self.deliveries_of_flows.get(flow) {
+        if let Some(deliveries) = self.deliveries_by_flow.get(flow) {
             deliveries.fetch_add(1, Ordering::AcqRel);
         }
         if let Some(version) = self.versions.get(version as usize) {
@@ -151,8 +152,8 @@ impl Publication {
         })
     }
 
-    /// The deliveries by the flow with this index.
-    pub fn of_flow(&self, index: usize) -> FlowDeliveries<'_> {
+    /// Returns the deliveries by the flow with index `index`.
+    pub fn flow_deliveries(&self, index: usize) -> FlowDeliveries<'_> {
         FlowDeliveries {
             publication: self,
             index,
@@ -160,7 +161,7 @@ impl Publication {
     }
 }
 
-/// The deliveries by one flow of a trainer.
+/// Deliveries by one of a trainer's flows.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowDeliveries<'a> {
     publication: &'a Publication,
@@ -170,11 +171,12 @@ pub struct FlowDeliveries<'a> {
 impl FlowDeliveries<'_> {
     /// Number of deliveries by the threads of the flow.
     pub fn count(self) -> u64 {
-        let deliveries = self.publication.deliveries_of_flows.get(self.index);
+        let deliveries = self.publication.deliveries_by_flow.get(self.index);
         deliveries.map_or(0, |deliveries| deliveries.load(Ordering::Acquire))
     }
 
-    /// Whether the flow delivers no version, because the workers fetch them or another flow delivers them to all workers.
+    /// Whether the flow delivers no version, because the workers fetch them or another flow delivers them to all
+    /// workers.
     pub fn are_absent(self) -> bool {
         match self.publication.deliverers {
             0 => true,
@@ -183,7 +185,8 @@ impl FlowDeliveries<'_> {
         }
     }
 
-    /// The times of [`Publication::delivery_times`]. All flows share these times, so only the first flow returns them.
+    /// Returns the times of [`Publication::delivery_times`]. All flows share these times, so only the first flow
+    /// returns them.
     pub fn times(self) -> impl Iterator<Item = u64> {
         let times = (self.index == 0).then(|| self.publication.delivery_times());
         times.into_iter().flatten()
@@ -216,7 +219,7 @@ mod tests {
         publication.record_delivery(0, 0, 105);
         publication.record_delivery(0, 1, 112);
         publication.record_delivery(0, 0, 109);
-        let deliveries = publication.of_flow(0);
+        let deliveries = publication.flow_deliveries(0);
         assert_eq!(deliveries.times().collect::<Vec<_>>(), [9]);
         assert_eq!(deliveries.count(), 3);
         assert_eq!(publication.times().collect::<Vec<_>>(), [100, 110, 120]);
@@ -231,7 +234,7 @@ mod tests {
         }
         assert_eq!(publication.delivery_times().count(), 0);
         publication.record_delivery(1, 0, 120);
-        let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));
+        let [first, second] = [0, 1].map(|flow| publication.flow_deliveries(flow));
         assert_eq!(first.times().collect::<Vec<_>>(), [30]);
         // Delivery times are shared by all flows, so only flow 0 reports them.
         assert_eq!(second.times().count(), 0);
@@ -243,11 +246,11 @@ mod tests {
     fn shared_versions_are_delivered_by_one_flow() {
         let directory = "/tmp".to_owned();
         let publication = Publication::new(&serving(Delivery::Filesystem { directory }), 2, 1);
-        let [first, second] = [0, 1].map(|flow| publication.of_flow(flow));
+        let [first, second] = [0, 1].map(|flow| publication.flow_deliveries(flow));
         assert!(!first.are_absent() && second.are_absent());
         assert!(
             Publication::new(&serving(Delivery::Pull), 1, 1)
-                .of_flow(0)
+                .flow_deliveries(0)
                 .are_absent()
         );
     }

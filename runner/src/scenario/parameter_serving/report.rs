@@ -1,4 +1,4 @@
-//! Builds the report of one side of a parameter serving case. Performs no I/O.
+//! Builds one side's report on a parameter serving case. Performs no I/O.
 
 use crds::assignment::{Delivery, Extent};
 use crds::histogram::Histogram;
@@ -27,8 +27,8 @@ pub struct ServingThread {
     pub(super) relation: Relation,
 }
 
-/// Builds the report of one side from the reports of its threads. The operations of the initiator are the versions that it
-/// delivered; those of the target are the versions that its workers used.
+/// Builds one side's report from its threads' reports. The initiator's operations are the versions that it delivered;
+/// the target's operations are the versions that its workers used.
 ///
 /// # Errors
 /// Returns the errors of [`report::side_report`].

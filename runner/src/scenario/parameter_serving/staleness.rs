@@ -1,7 +1,7 @@
 //! Computes the staleness of one worker from the times at which its version changed. Performs no I/O.
 //!
-//! At each step, the version lag is the number of versions that were published after the version in use, and the time lag
-//! is the time since the first of them was published. Steps before the first version are cold: they are counted and
+//! At each step, the version lag is the number of versions that were published after the version in use, and the time
+//! lag is the time since the first of them was published. Steps before the first version are cold: they are counted and
 //! excluded.
 
 use crds::histogram::Histogram;
@@ -10,9 +10,9 @@ use crds::record::{OriginalStaleness, PostedStaleness, WorkerReport};
 /// Observations of a worker, on its own clock, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerObservations {
-    /// Start time. The first step is one period later.
+    /// Time at which the observations started. The first step is one period later.
     pub start: u64,
-    /// End time.
+    /// Time at which the observations ended.
     pub end: u64,
     /// Time between two steps; above 0.
     pub step_nanos: u64,
@@ -22,7 +22,7 @@ pub struct WorkerObservations {
     pub posts: Vec<u64>,
 }
 
-/// Events of the trainer.
+/// Trainer events.
 #[derive(Clone, Debug, Default)]
 pub struct TrainerEvents {
     /// Publication times on the worker's clock, in nanoseconds.
@@ -34,7 +34,7 @@ pub struct TrainerEvents {
 /// Staleness of one worker.
 #[derive(Clone, Debug, Default)]
 pub struct Staleness {
-    /// Summary. Torn versions and datagrams are not filled in.
+    /// Summary, in which torn versions and datagrams are not filled in.
     pub worker: WorkerReport,
     /// Version lags at all steps with a version.
     pub version_lag: Histogram,
@@ -42,7 +42,7 @@ pub struct Staleness {
     pub time_lag: Histogram,
     /// Smallest time lag.
     pub min_time_lag: u64,
-    /// Time from the publication of each used version to its first use.
+    /// Time from publication to first use, for each version that was used.
     pub store_lags: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ struct CoveredSteps {
 pub fn evaluate(observed: &WorkerObservations, published: &TrainerEvents) -> Staleness {
     let mut staleness = Staleness::default();
     let (mut version_lags, mut time_lags) = (Vec::new(), Vec::new());
-    let mut posts = Posts::default();
+    let mut posts = PostMeans::default();
     let (mut latest, mut installed) = (0, 0);
     let mut time = observed.start;
     loop {
@@ -77,7 +77,7 @@ pub fn evaluate(observed: &WorkerObservations, published: &TrainerEvents) -> Sta
             posts.add_cold();
             continue;
         };
-        // With two clocks, a version can seem to be used before its publication.
+        // If there are two clocks, a version can appear to be used before it is published.
         let lag = (latest as u64).saturating_sub(held + 1);
         let since = published.times.get(held as usize + 1);
         let time_lag = since.filter(|_| lag > 0).map_or(0, |at| time.saturating_sub(*at));
@@ -118,22 +118,22 @@ pub fn evaluate(observed: &WorkerObservations, published: &TrainerEvents) -> Sta
     staleness
 }
 
-/// First index from `from` whose element does not satisfy `holds`.
+/// Returns the first index from `from` whose element does not satisfy `holds`.
 fn advance<T>(elements: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
     let rest = elements.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|element| holds(element)).count()
 }
 
-/// Smallest of the sorted values for which at least the fraction `quantile` of all values is not larger; 0 if there are
-/// no values.
+/// Returns the smallest of the sorted values that is at least as large as the fraction `quantile` of all values; 0 if
+/// there are no values.
 fn nearest_rank(sorted: &[u64], quantile: f64) -> u64 {
     let rank = (quantile * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// Means over the posts.
+/// Mean values over all posts.
 #[derive(Debug, Default)]
-struct Posts {
+struct PostMeans {
     current: CoveredSteps,
     /// Index of the post that covers the next step.
     next: usize,
@@ -143,7 +143,7 @@ struct Posts {
     original: OriginalStaleness,
 }
 
-impl Posts {
+impl PostMeans {
     fn add(&mut self, latest: u64, lag: u64) {
         self.current.steps += 1;
         self.current.latest += latest;
@@ -270,7 +270,8 @@ mod tests {
         let worker = evaluate(&observed, &published).worker;
         let (posted, original) = (worker.posted.unwrap(), worker.original.unwrap());
         assert_eq!((posted.posts, original.posts), (2, 2));
-        // First post: 20 steps to 1200. Latest version (from 1): 9 times 1, 10 times 2 and once 3. Lag: 10 times 1, once 2.
+        // First post: 20 steps to 1200. Latest version (from 1): 9 times 1, 10 times 2 and once 3. Lag: 10 times 1,
+        // once 2.
         let (latest, store) = (32.0 / 20.0, 12.0 / 20.0);
         // Second post: steps from 1210 to 1400. Latest: 9 times 3, 10 times 4, once 5. Version 1 until 1240, then 3.
         let (latest_2, store_2) = (72.0 / 20.0, (4.0 * 2.0 + 10.0 + 2.0) / 20.0);

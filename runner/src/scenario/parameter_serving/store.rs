@@ -1,4 +1,4 @@
-//! File with the latest version in mode `Filesystem`. The trainer replaces it by renaming a complete file, and the
+//! File with the latest version, for `Filesystem` mode. The trainer replaces it by renaming a complete file, and the
 //! workers read it.
 
 use std::fs::{self, DirEntry, File};
@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use super::parameters::{HEADER_BYTES, Parameters, Verification, load_from, store_in};
 
-/// Prefix of the names of all stores.
+/// Name prefix of all stores.
 const PREFIX: &str = "fabricbench-parameters-";
-/// Age at which no trainer writes a file any longer: it exceeds the deadline of every case.
+/// Age at which no trainer is still writing a file, because the age exceeds the deadline of every case.
 const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
 /// Store that the trainer writes. Its files are removed when this value is dropped.
@@ -33,20 +33,20 @@ pub struct StoreReader {
 pub enum FetchResult {
     /// There is no version yet, or it is not newer.
     NotNewer,
-    /// A newer version, all of whose bytes were verified.
+    /// A newer version, whose bytes have all been verified.
     Newer(u64),
     /// The bytes belong to several versions.
     Torn,
 }
 
-fn path(directory: &Path, key: u64) -> PathBuf {
+fn store_path(directory: &Path, key: u64) -> PathBuf {
     directory.join(format!("{PREFIX}{key:016x}"))
 }
 
-/// Removes the files of trainers that were killed. In `/dev/shm`, such files occupy memory.
+/// Removes the files that killed trainers left behind. In `/dev/shm`, such files occupy memory.
 ///
 /// # Errors
-/// Returns the first error. A file that cannot be removed does not prevent the removal of the others.
+/// Returns the first error. If a file cannot be removed, the others are still removed.
 fn remove_abandoned(directory: &Path) -> io::Result<()> {
     let mut removed = Ok(());
     for entry in fs::read_dir(directory)? {
@@ -72,7 +72,7 @@ fn remove_if_abandoned(entry: &DirEntry) -> io::Result<()> {
 
 impl StoreWriter {
     /// Creates an empty file in `directory`, so that workers can check that they see the same directory. Before that,
-    /// files of killed trainers that are more than a day old are removed from the directory.
+    /// files that killed trainers left behind more than a day ago are removed from the directory.
     ///
     /// # Errors
     /// Returns an error if the file cannot be created.
@@ -80,7 +80,7 @@ impl StoreWriter {
         if let Err(error) = remove_abandoned(directory) {
             tracing::warn!(directory = %directory.display(), %error, "some files of earlier runs were not removed");
         }
-        let path = path(directory, key);
+        let path = store_path(directory, key);
         let writer = Self {
             temporary: path.with_extension("new"),
             path,
@@ -123,7 +123,7 @@ impl StoreReader {
     /// # Errors
     /// Returns an error if the trainer's file is not in the directory.
     pub fn open(directory: &Path, parameters: &Parameters, key: u64) -> io::Result<Self> {
-        let path = path(directory, key);
+        let path = store_path(directory, key);
         fs::metadata(&path)?;
         Ok(Self {
             path,
@@ -145,7 +145,7 @@ impl StoreReader {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(FetchResult::Torn),
             read => read?,
         }
-        let Some(version) = parameters.version_of(&header) else {
+        let Some(version) = parameters.header_version(&header) else {
             return Ok(FetchResult::Torn);
         };
         if held.is_some_and(|held| version <= held) {
@@ -158,7 +158,7 @@ impl StoreReader {
         }
         let Ok(verified) = parameters.verify(load_from(&self.buffer));
         Ok(match verified {
-            Verification::Whole(version) => FetchResult::Newer(version),
+            Verification::Intact(version) => FetchResult::Newer(version),
             Verification::Torn => FetchResult::Torn,
         })
     }
@@ -242,7 +242,7 @@ mod tests {
                 FetchResult::Torn,
                 "{length}"
             );
-            // A file that has not been written to its end is also torn.
+            // A partially written file is also torn.
             fs::write(&writer.path, &writer.prepared[..length]).unwrap();
             assert_eq!(
                 reader.fetch(&mut parameters, None).unwrap(),

@@ -1,11 +1,10 @@
-//! The table that the trainer writes into the memory of each worker: clock readings, and after the last step the
-//! publication times and the receipts of the worker's posts. Performs no I/O except for copies of memory.
+//! Table that the trainer writes into each worker's memory: clock readings, and after the last step the publication
+//! times and the receipts of the worker's posts. Performs no I/O except for memory copies.
 //!
 //! ```text
-//! word 0: number of published versions, which workers read in mode Pull
-//! words 4 to 6: clock of the trainer, boot ID, key of the case
-//! words 8 to 10: number of publication times, number of receipts, number of datagrams
-//! words 16 and following: publication times, then receipts
+//! word 0: number of published versions, which workers read in Pull mode words 4 to 6: trainer clock, boot ID, case key
+//! words 8 to 10: number of publication times, number of receipts, number of datagrams words 16 and following:
+//! publication times, then receipts
 //! ```
 
 use crate::memory::{Memory, MemoryError};
@@ -21,14 +20,14 @@ pub const FINAL: u64 = 64;
 /// Number of words from [`FINAL`] to the publication times.
 const FINAL_HEAD_WORDS: usize = 8;
 
-/// A clock reading of the trainer.
+/// Reading of the trainer's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockReading {
-    /// Time of the trainer, in nanoseconds.
+    /// Trainer time, in nanoseconds.
     pub nanos: u64,
     /// Boot ID of the trainer's kernel.
     pub boot: u64,
-    /// Key of the case.
+    /// Case key.
     pub key: u64,
 }
 
@@ -37,7 +36,7 @@ pub struct ClockReading {
 pub struct FinalTable {
     /// Publication times of all versions, on the trainer's clock, in nanoseconds.
     pub times: Vec<u64>,
-    /// Number of published versions when each post of the worker arrived.
+    /// Number of published versions when each of the worker's posts arrived.
     pub receipts: Vec<u64>,
     /// Number of datagrams that the trainer sent.
     pub datagrams: u64,
@@ -106,7 +105,7 @@ impl FinalTable {
     /// Loads the values from the table at `table`.
     ///
     /// # Errors
-    /// Returns an error if the memory has fewer words than the table states.
+    /// Returns an error if the memory has fewer words than the table specifies.
     pub fn load(memory: &Memory, table: u64) -> Result<Self, MemoryError> {
         let head = read_words(memory, table + FINAL, FINAL_HEAD_WORDS)?;
         let (times, receipts) = (head[0] as usize, head[1] as usize);

@@ -1,4 +1,4 @@
-//! The work of one thread of the trainer: it serves one worker, and thread 0 also publishes the versions.
+//! Work of one trainer thread: it serves one worker, and thread 0 also publishes the versions.
 
 use std::io;
 use std::path::Path;
@@ -18,25 +18,25 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
 use crate::scenario::case_protocol::{SideContext, ThreadMeasurement, Work};
-use crate::scenario::engine::{Engine, Place, failure};
+use crate::scenario::engine::{Engine, TransferOffsets, failure};
 use crate::scenario::phases::Phases;
 use crate::scenario::simultaneous::ThreadWindow;
 use crate::transport::Transport;
 
-/// Interval in nanoseconds at which a thread checks for a new publication of thread 0 when the next one is overdue.
+/// Interval in nanoseconds at which a thread checks for a new publication by thread 0 when the next one is overdue.
 const OVERDUE_NANOS: u64 = 100_000;
 
-/// The work of one thread of the trainer. The file with the versions exists until this value is dropped, which is after
-/// the last step of all workers.
+/// Work of one trainer thread. The file with the versions exists until this value is dropped, which is after the last
+/// step of all workers.
 pub struct Trainer<'a> {
     serving: &'a ServingWorkload,
     publication: &'a Publication,
     phases: Option<&'a Phases>,
-    /// Index of the flow of this thread.
+    /// Index of this thread's flow.
     flow: usize,
     is_publisher: bool,
     outlet: Outlet,
-    /// Number of published versions when each post of the worker arrived.
+    /// Number of published versions when each of the worker's posts arrived.
     receipts: Vec<u64>,
 }
 
@@ -44,18 +44,19 @@ pub struct Trainer<'a> {
 enum Outlet {
     /// Another thread delivers them.
     Other,
-    /// To a file.
+    /// This thread writes them to a file.
     File(StoreWriter, Parameters),
-    /// To a multicast group.
+    /// This thread sends them to a multicast group.
     Group(Sender, Parameters),
-    /// Into the memory of the worker. `next` is the first version that has not been sent.
+    /// This thread writes them into the worker's memory. `next` is the first version that has not been sent.
     Write {
         parameters: Parameters,
         prepared: Option<u64>,
         in_flight: Option<u64>,
         next: u64,
     },
-    /// Into the memory of this thread, from which the worker reads. `offered` is the number of versions in it so far.
+    /// This thread creates them in its own memory, from which the worker reads. `offered` is the number of versions in
+    /// it so far.
     Offer { parameters: Parameters, offered: u64 },
 }
 
@@ -93,7 +94,7 @@ impl<'a> Trainer<'a> {
             Delivery::Filesystem { .. } | Delivery::Multicast(_) => Outlet::Other,
             Delivery::Push => {
                 let memory = engine.memory()?;
-                create_in(&memory, engine, &mut parameters, 0)?;
+                create_version(&memory, engine, &mut parameters, 0)?;
                 Outlet::Write {
                     parameters,
                     prepared: Some(0),
@@ -103,8 +104,8 @@ impl<'a> Trainer<'a> {
             }
             Delivery::Pull => {
                 let memory = engine.memory()?;
-                create_in(&memory, engine, &mut parameters, 0)?;
-                table::write_words(&memory, head(engine), &[0])?;
+                create_version(&memory, engine, &mut parameters, 0)?;
+                table::write_words(&memory, head_offset(engine), &[0])?;
                 Outlet::Offer {
                     parameters,
                     offered: 0,
@@ -114,19 +115,19 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Publishes the next version if it is due, or ends the publications.
+    /// Publishes the next version if it is due, or ends publishing.
     fn publish(&mut self, start: u64, now: u64) -> Result<(), CaseFailure> {
         if !self.is_publisher || self.publication.has_ended() {
             return Ok(());
         }
         let published = self.publication.published_count();
-        let is_due = now >= self.due(start, published);
+        let is_due = now >= self.due_at(start, published);
         let is_complete = published == u64::from(self.serving.max_version) && is_due;
         if is_complete || now.saturating_sub(start) >= self.serving.max_time_nanos {
             self.publication.end();
             return Ok(());
         }
-        // Versions are sent to the group one after another, as they are written to a file.
+        // Versions are sent to the group one after another, just as they are written to a file.
         let is_busy = matches!(&self.outlet, Outlet::Group(sender, _) if sender.is_busy());
         if !is_due || is_busy {
             return Ok(());
@@ -152,8 +153,8 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Time at which the version with this number is due.
-    fn due(&self, start: u64, version: u64) -> u64 {
+    /// Time at which `version` is due.
+    fn due_at(&self, start: u64, version: u64) -> u64 {
         start.saturating_add(self.serving.push_nanos.saturating_mul(version))
     }
 
@@ -199,17 +200,17 @@ impl<'a> Trainer<'a> {
                     // A worker that is still receiving an older version gets the latest one next.
                     let version = published - 1;
                     if *prepared != Some(version) {
-                        create_in(memory, engine, parameters, version)?;
+                        create_version(memory, engine, parameters, version)?;
                     }
                     let slot = ServingWorkload::slot_offset(version, engine.geometry.size);
                     let landing = engine.geometry.landing_base + slot;
-                    engine.post_at(Place {
+                    engine.post_at(TransferOffsets {
                         source: slot,
                         landing,
                     })?;
                     (*prepared, *in_flight, *next) = (None, Some(version), version + 1);
                 } else if published < max_version && *prepared != Some(published) {
-                    create_in(memory, engine, parameters, published)?;
+                    create_version(memory, engine, parameters, published)?;
                     *prepared = Some(published);
                 }
                 Ok(in_flight.is_some())
@@ -218,13 +219,13 @@ impl<'a> Trainer<'a> {
                 let published = publication.published_count();
                 if published > *offered {
                     if published > *offered + 1 {
-                        // This thread has missed a publication, so that the latest version is not in memory yet.
-                        create_in(memory, engine, parameters, published - 1)?;
+                        // This thread has missed a publication, so the latest version is not in memory yet.
+                        create_version(memory, engine, parameters, published - 1)?;
                     }
-                    table::write_words(memory, head(engine), &[published])?;
+                    table::write_words(memory, head_offset(engine), &[published])?;
                     *offered = published;
                     if published < max_version {
-                        create_in(memory, engine, parameters, published)?;
+                        create_version(memory, engine, parameters, published)?;
                     }
                 }
                 Ok(false)
@@ -248,7 +249,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// If there are several nodes, waits until the workers of all flows have finished their steps. Until then, the
-    /// workers may read the file of this thread.
+    /// workers may read this thread's file.
     fn await_last_steps<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Some(phases) = self.phases else {
             return Ok(());
@@ -276,7 +277,7 @@ impl<'a> Trainer<'a> {
         let table = ServingWorkload::table_offset(engine.geometry.size);
         let boot = clock_offset::boot_number();
         for answered in total - EXCHANGES..total {
-            engine.serve_until("waiting for a clock request of the worker", |engine| {
+            engine.serve_until("waiting for a clock request from the worker", |engine| {
                 engine.inbox.clock_requests > answered
             })?;
             let reading = ClockReading {
@@ -292,13 +293,13 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// Offset of the number of versions that this thread offers.
-fn head<T: Transport>(engine: &Engine<'_, T>) -> u64 {
+/// Offset of the value that holds the number of versions that this thread offers.
+fn head_offset<T: Transport>(engine: &Engine<'_, T>) -> u64 {
     ServingWorkload::table_offset(engine.geometry.size) + table::HEAD
 }
 
-/// Creates the bytes of `version` in its slot of the source area.
-fn create_in<T: Transport>(
+/// Creates the bytes of `version` in the version's slot in the source area.
+fn create_version<T: Transport>(
     memory: &Memory,
     engine: &Engine<'_, T>,
     parameters: &mut Parameters,
@@ -310,7 +311,7 @@ fn create_in<T: Transport>(
         .map_err(CaseFailure::from)
 }
 
-/// Writes `length` bytes of this side's table, from `offset`, into the table of the worker.
+/// Writes `length` bytes of this side's table, from `offset`, into the worker's table.
 fn write_table<T: Transport>(
     engine: &mut Engine<'_, T>,
     offset: u64,
@@ -318,7 +319,11 @@ fn write_table<T: Transport>(
 ) -> Result<(), CaseFailure> {
     let source = ServingWorkload::table_offset(engine.geometry.size) + offset;
     let landing = engine.geometry.landing_base + source;
-    engine.post_bytes(TransferOperation::Write, Place { source, landing }, length)?;
+    engine.post_bytes(
+        TransferOperation::Write,
+        TransferOffsets { source, landing },
+        length,
+    )?;
     engine.serve_until("waiting for the table to be written", |engine| {
         engine.outgoing.in_flight() == 0
     })
@@ -338,8 +343,8 @@ fn socket_failure(error: &io::Error) -> CaseFailure {
     failure(
         FailureReason::OperationRejected,
         format!(
-            "the datagrams cannot be sent (parameterServing.multicast): {error}; use an interface and a group that the \
-             network of this worker can reach"
+            "the datagrams cannot be sent (parameterServing.multicast): {error}; use an interface and a group that this \
+             worker's network can reach"
         ),
     )
 }
@@ -363,7 +368,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
         let memory = engine.memory()?;
         self.await_all_flows(engine)?;
         if self.is_publisher {
-            self.publication.begin(clock::now());
+            self.publication.start_at(clock::now());
         }
         engine.serve_until("waiting for the first version", |_| {
             self.publication.start().is_some()
@@ -384,7 +389,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
                 engine.idle("delivering a version")?;
             } else {
                 let now = clock::now();
-                let next = self.due(start, self.publication.published_count());
+                let next = self.due_at(start, self.publication.published_count());
                 let end = start.saturating_add(self.serving.max_time_nanos);
                 engine.idle_until(
                     "serving parameters",
@@ -400,7 +405,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
                 break;
             }
             if !engine.poll()? {
-                engine.idle("waiting for the last post of the worker")?;
+                engine.idle("waiting for the worker's last post")?;
             }
         }
         let end = clock::now();
@@ -417,7 +422,7 @@ impl<T: Transport> Work<T> for Trainer<'_> {
         engine.signal(Signal::TableReady)?;
         let nothing = Recorder::new(Extent::Iterations(0));
         Ok(Some(ThreadMeasurement {
-            // The flows of a trainer deliver the same versions, so they have no separate rates.
+            // A trainer's flows deliver the same versions, so they have no separate rates.
             window: self.phases.map(|_| ThreadWindow {
                 opened: start,
                 closed: end,

@@ -1,4 +1,4 @@
-//! The work of one worker: it receives or fetches versions, posts to the trainer, and computes its staleness at the end.
+//! Work of one worker: it receives or fetches versions, posts to the trainer, and computes its staleness at the end.
 
 use std::io;
 use std::path::Path;
@@ -19,19 +19,20 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
 use crate::scenario::case_protocol::{ThreadMeasurement, Work};
-use crate::scenario::engine::{Engine, Place, failure};
+use crate::scenario::engine::{Engine, TransferOffsets, failure};
 use crate::transport::Transport;
 
-/// Maximum time between two polls of a socket, in nanoseconds.
+/// Maximum time between two socket polls, in nanoseconds.
 const SOCKET_NANOS: u64 = 200_000;
-/// Time in nanoseconds without a datagram after which all missing datagrams of a finished trainer are considered lost.
+/// Time in nanoseconds without a datagram after which all missing datagrams from a finished trainer are considered
+/// lost.
 const DRAIN_NANOS: u64 = 100_000_000;
 
-/// The work of one worker.
+/// Work of one worker.
 pub struct Worker<'a> {
     serving: &'a ServingWorkload,
     inlet: Option<Inlet>,
-    /// Best clock exchange before the measurement, and boot ID of the trainer.
+    /// Best clock exchange before the measurement, and the trainer's boot ID.
     clock: Option<(Exchange, u64)>,
     observed: WorkerObservations,
     torn: u64,
@@ -42,23 +43,23 @@ pub struct Worker<'a> {
 
 /// How versions reach the worker.
 enum Inlet {
-    /// From a file.
+    /// The worker reads them from a file.
     File(StoreReader, Parameters),
-    /// From a multicast group.
+    /// The worker receives them from a multicast group.
     Group(Receiver, Parameters),
-    /// From this worker's memory. `seen` is the number of the last version that was verified.
+    /// The trainer writes them into this worker's memory. `seen` is the number of the last version that was verified.
     Memory {
         parameters: Parameters,
         seen: Option<u64>,
     },
-    /// From the memory of the trainer.
+    /// The worker reads them from the trainer's memory.
     Read {
         parameters: Parameters,
         state: PullState,
     },
 }
 
-/// State of the reads in mode `Pull`.
+/// State of the reads in `Pull` mode.
 #[derive(Clone, Copy, Debug)]
 enum PullState {
     /// No read is in flight.
@@ -90,7 +91,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Starts the measurement at time `now`.
-    fn begin(&mut self, now: u64) {
+    fn start_at(&mut self, now: u64) {
         self.observed.start = now;
         self.next_pull = now;
         self.next_post = now.saturating_add(self.serving.post_nanos);
@@ -98,7 +99,7 @@ impl<'a> Worker<'a> {
 
     /// Records a post if one is due at time `now`. If the trainer ends late, no posts are recorded beyond those that
     /// fit into the final table.
-    fn posts_now(&mut self, now: u64) -> bool {
+    fn record_post_if_due(&mut self, now: u64) -> bool {
         if now < self.next_post {
             return false;
         }
@@ -110,13 +111,13 @@ impl<'a> Worker<'a> {
         true
     }
 
-    fn held(&self) -> Option<u64> {
+    fn version_in_use(&self) -> Option<u64> {
         self.observed.installs.last().map(|(_, version)| *version)
     }
 
     /// Uses `version`, whose bytes have been verified, from now on. An older version is ignored.
     fn install(&mut self, version: u64) {
-        if self.held().is_none_or(|held| version > held) {
+        if self.version_in_use().is_none_or(|held| version > held) {
             self.observed.installs.push((clock::now(), version));
         }
     }
@@ -146,7 +147,7 @@ impl<'a> Worker<'a> {
 
     /// Whether a pull is due. If so, the next pull is due after one period, or later if pulls take longer than the
     /// period.
-    fn pulls_now(&mut self, now: u64) -> bool {
+    fn pull_is_due(&mut self, now: u64) -> bool {
         if now < self.next_pull {
             return false;
         }
@@ -176,10 +177,10 @@ impl<'a> Worker<'a> {
 
     fn fetch(&mut self, reader: &mut StoreReader, parameters: &mut Parameters) -> Result<bool, CaseFailure> {
         let started_at = clock::now();
-        if !self.pulls_now(started_at) {
+        if !self.pull_is_due(started_at) {
             return Ok(false);
         }
-        let fetched = reader.fetch(parameters, self.held());
+        let fetched = reader.fetch(parameters, self.version_in_use());
         let Delivery::Filesystem { directory } = &self.serving.delivery else {
             return Ok(false);
         };
@@ -205,7 +206,7 @@ impl<'a> Worker<'a> {
         let mut idle = false;
         let received = receiver.receive(parameters, &mut idle);
         match received.map_err(|error| socket_failure(&error))? {
-            Some(Verification::Whole(version)) => self.install(version),
+            Some(Verification::Intact(version)) => self.install(version),
             Some(Verification::Torn) => self.torn += 1,
             None => {}
         }
@@ -228,7 +229,7 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Verifies `version` in this worker's memory, and uses it if it is whole. Returns whether it is whole.
+    /// Verifies `version` in this worker's memory, and uses it if it is intact. Returns whether it is intact.
     fn verify_landing<T: Transport>(
         &mut self,
         engine: &Engine<'_, T>,
@@ -239,13 +240,13 @@ impl<'a> Worker<'a> {
     ) -> Result<bool, CaseFailure> {
         let base = (engine.geometry.landing_base + slot) as usize;
         let verified = parameters.verify(|offset, bytes| memory.read_into(base + offset, bytes))?;
-        let is_whole = verified == Verification::Whole(version);
-        if is_whole {
+        let is_intact = verified == Verification::Intact(version);
+        if is_intact {
             self.install(version);
         } else {
             self.torn += 1;
         }
-        Ok(is_whole)
+        Ok(is_intact)
     }
 
     fn read<T: Transport>(
@@ -263,14 +264,14 @@ impl<'a> Worker<'a> {
         match *state {
             PullState::Idle => {
                 let started_at = clock::now();
-                if engine.inbox.serving_ended || !self.pulls_now(started_at) {
+                if engine.inbox.serving_ended || !self.pull_is_due(started_at) {
                     return Ok(false);
                 }
-                let place = Place {
+                let offsets = TransferOffsets {
                     source: head,
                     landing: engine.geometry.landing_base + head,
                 };
-                engine.post_bytes(TransferOperation::Read, place, 8)?;
+                engine.post_bytes(TransferOperation::Read, offsets, 8)?;
                 *state = PullState::Head { started_at };
             }
             PullState::Head { started_at } => {
@@ -278,10 +279,10 @@ impl<'a> Worker<'a> {
                 let offered = words?.first().copied().unwrap_or(0);
                 let latest = offered.checked_sub(1);
                 *state = PullState::Idle;
-                if let Some(version) = latest.filter(|_| latest > self.held()) {
+                if let Some(version) = latest.filter(|_| latest > self.version_in_use()) {
                     let source = ServingWorkload::slot_offset(version, size);
                     let landing = engine.geometry.landing_base;
-                    engine.post_at(Place { source, landing })?;
+                    engine.post_at(TransferOffsets { source, landing })?;
                     *state = PullState::Version { version, started_at };
                 }
             }
@@ -290,7 +291,7 @@ impl<'a> Worker<'a> {
                 if self.verify_landing(engine, memory, parameters, 0, version)? {
                     self.pulls.record(clock::now() - started_at);
                 } else {
-                    // The trainer has replaced the version while it was read.
+                    // The trainer replaced the version while it was being read.
                     self.next_pull = clock::now();
                 }
             }
@@ -331,7 +332,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Determines the relation between this clock and the clock of the trainer. Returns the best exchange and the last reading.
+/// Determines the relation between this clock and the trainer's clock. Returns the best exchange and the last reading.
 fn exchange_clocks<T: Transport>(
     engine: &mut Engine<'_, T>,
     memory: &Memory,
@@ -354,7 +355,7 @@ fn exchange_clocks<T: Transport>(
             after,
         });
     }
-    let best = clock_offset::best(exchanges).ok_or_else(|| {
+    let best = clock_offset::shortest_exchange(exchanges).ok_or_else(|| {
         let message = "no clock was read; this is a bug in fabricbench".to_owned();
         failure(FailureReason::Internal, message)
     })?;
@@ -393,11 +394,11 @@ impl<T: Transport> Work<T> for Worker<'_> {
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let memory = engine.memory()?;
         let start = clock::now();
-        self.begin(start);
+        self.start_at(start);
         while !engine.inbox.serving_ended {
             let polled = engine.poll()?;
             let now = clock::now();
-            if self.posts_now(now) {
+            if self.record_post_if_due(now) {
                 engine.signal(Signal::VersionPost)?;
             }
             let received = self.receive(engine, &memory)?;
@@ -473,9 +474,9 @@ mod tests {
             max_time_nanos: 100,
         };
         let mut worker = Worker::new(&serving);
-        worker.begin(1000);
+        worker.start_at(1000);
         // The trainer ends ten times later than planned.
-        let posts = (1000..2000).filter(|now| worker.posts_now(*now)).count();
+        let posts = (1000..2000).filter(|now| worker.record_post_if_due(*now)).count();
         assert_eq!(posts as u64, serving.max_posts());
         assert_eq!(worker.next_due(2000), u64::MAX);
         let size = 64;

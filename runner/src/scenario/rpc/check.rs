@@ -1,5 +1,5 @@
-//! The integrity pass of calls that do not use the transport of the arm: every byte of a payload is checked by the
-//! process that receives it.
+//! Integrity pass for calls that do not use the arm's transport: every byte of a payload is checked by the process that
+//! receives it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::data_seed;
 use crate::scenario::isolated::{Checked, check_sharing, samples};
 
-/// Checks the calls of a case within `limit`. Returns the report of the initiator, and the evidence of sharing.
+/// Checks the calls of a case within `limit`. Returns the initiator's report, and the evidence of sharing.
 pub(in crate::scenario) fn check(
     workload: &RpcWorkload,
     case: &Case<'_>,
@@ -34,7 +34,7 @@ pub(in crate::scenario) fn check(
             extension.check_payloads(seed, transfer)?;
         }
         calls.call()?;
-        // A local call passes a reference to the bytes of the caller.
+        // A local call passes a reference to the caller's bytes.
         if let (None, Arguments::Bytes(bytes)) = (&calls.extension, &calls.arguments) {
             local.check_bytes(bytes, transfer);
         }
@@ -45,9 +45,9 @@ pub(in crate::scenario) fn check(
     let mut evidence = Vec::new();
     if let Some(memory) = calls.arguments.shared() {
         let there = extension.map(calls.arguments.payload())?;
-        // The extension reports its pages while both processes have mapped them. The pages of the host are read
-        // afterwards, to identify the file.
-        let here = pages::of_mapping(std::process::id(), memory);
+        // The extension reports its pages while both processes have mapped them. The host's pages are read afterwards,
+        // to identify the file.
+        let here = pages::mapping_pages(std::process::id(), memory);
         evidence.push(check_sharing(
             case.arm.channel,
             case.size_bytes,

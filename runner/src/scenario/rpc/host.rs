@@ -1,4 +1,5 @@
-//! Calls that do not use the transport of the arm: to an extension on the machine of the initiator, or within its process.
+//! Calls that do not use the arm's transport: calls to an extension on the initiator's machine, or calls within the
+//! initiator's process.
 
 use std::time::Duration;
 
@@ -85,22 +86,22 @@ impl HostCalls {
         }
     }
 
-    /// CPU time of the extension so far, in nanoseconds.
+    /// The extension's CPU time so far, in nanoseconds.
     fn extension_cpu_nanos(&mut self) -> Result<u64, CaseFailure> {
         self.extension.as_mut().map_or(Ok(0), Extension::cpu_nanos)
     }
 
     /// Proportional set size of host and extension, in bytes.
     fn memory_bytes(&self) -> Option<u64> {
-        let host = pages::of_process(std::process::id())?.pss_bytes;
+        let host = pages::process_memory(std::process::id())?.pss_bytes;
         match &self.extension {
-            Some(extension) => Some(host + pages::of_process(extension.id())?.pss_bytes),
+            Some(extension) => Some(host + pages::process_memory(extension.id())?.pss_bytes),
             None => Some(host),
         }
     }
 }
 
-/// Checks that the arguments and their copies fit into the available memory.
+/// Checks that the arguments and their copies fit in the available memory.
 fn check_memory(channel: RpcChannel, is_shared: bool, hops: u32, bytes: u64) -> Result<(), CaseFailure> {
     let copies = match channel {
         _ if is_shared => 1,
@@ -125,8 +126,8 @@ impl Host {
     }
 }
 
-/// Takes as many samples as `budget` allows. The first one starts at `start`. Returns their number and the end of the
-/// last one.
+/// Takes as many samples as `budget` allows. The first one starts at `start`. Returns the number of samples and the end
+/// time of the last one.
 fn run_samples<T: Transport>(
     engine: &mut Engine<'_, T>,
     calls: &mut HostCalls,
@@ -147,7 +148,7 @@ fn run_samples<T: Transport>(
         start = end;
         if start >= next_poll {
             engine.poll()?;
-            if engine.waiting.deadline_has_passed() {
+            if engine.waiter.deadline_has_passed() {
                 return Err(engine.deadline_exceeded("calling"));
             }
             start = clock::now();

@@ -1,13 +1,13 @@
-//! Calls over the transport of the arm.
+//! Calls over the arm's transport.
 //!
-//! Since calls are nested, the messages of a sample alternate between the two sides: first the requests, then the replies.
-//! Messages are numbered from 1. The initiator sends the messages with odd numbers, and the target sends those with even
-//! numbers.
+//! Since calls are nested, the messages of a sample alternate between the two sides: first the requests, then the
+//! replies. Messages are numbered from 1. The initiator sends the messages with odd numbers, and the target sends those
+//! with even numbers.
 
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 
-use super::{is_echoed, messages};
+use super::{is_echoed, message_count};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
@@ -77,8 +77,8 @@ impl Exchange {
         engine.post_burst(1)
     }
 
-    /// Expects message number `message` of the other side next.
-    fn expect(&mut self, message: u32) {
+    /// Records that the next expected message from the other side is message number `message`.
+    fn set_expected(&mut self, message: u32) {
         let expected = if self.has_payload(message) {
             &mut self.payloads
         } else {
@@ -100,7 +100,7 @@ impl Exchange {
         let stripes = engine.geometry.stripes;
         for index in 0..stripes.rails {
             let (start, length) = stripes.chunk(index);
-            // The receives of a rail share their memory.
+            // All receives on a rail share their memory.
             let offset = engine.geometry.landing_base + receives.offset(index as usize, 0);
             let part = &mut self.received[start as usize..(start + length) as usize];
             memory.read_into(offset as usize, part)?;
@@ -119,8 +119,8 @@ impl Caller {
         }
     }
 
-    /// Takes as many samples as `budget` allows. The first one starts at `start`. Returns their number and the end of the
-    /// last one.
+    /// Takes as many samples as `budget` allows. The first one starts at `start`. Returns the number of samples and the
+    /// end time of the last one.
     fn run_samples<T: Transport>(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -128,12 +128,12 @@ impl Caller {
         mut start: u64,
         mut recorder: Option<&mut Recorder>,
     ) -> Result<(u64, u64), CaseFailure> {
-        let messages = messages(&self.workload);
+        let messages = message_count(&self.workload);
         let mut count = 0;
         while budget.available(1, start) > 0 {
             budget.spend(1);
             for message in (1..messages).step_by(2) {
-                self.exchange.expect(message + 1);
+                self.exchange.set_expected(message + 1);
                 self.exchange.send(engine, message)?;
                 while !self.exchange.has_arrived(engine) {
                     if !engine.poll()? {
@@ -178,7 +178,7 @@ impl Callee {
     pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Self {
         Self {
             exchange: Exchange::new(workload, bytes),
-            messages: messages(workload),
+            messages: message_count(workload),
             next: 1,
             is_expected: false,
         }
@@ -195,7 +195,7 @@ impl<T: Transport> Work<T> for Callee {
     ) -> Result<(), CaseFailure> {
         while !until(engine) {
             if !self.is_expected {
-                self.exchange.expect(self.next);
+                self.exchange.set_expected(self.next);
                 self.is_expected = true;
             }
             if self.exchange.has_arrived(engine) {

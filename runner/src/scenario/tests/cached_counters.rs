@@ -19,7 +19,7 @@ const REFRESH: Duration = Duration::from_millis(20);
 /// thread that simulates the kernel may wake late on a busy machine.
 const REPORTED_MILLIS: &str = "400";
 
-/// Directory with the counters of the port.
+/// Directory with the port's counters.
 const COUNTERS: &str = "sys/class/infiniband/nic/ports/1/hw_counters";
 
 /// An RDMA port whose counter files are copied from `hardware` at intervals.

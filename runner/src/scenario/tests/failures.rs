@@ -115,7 +115,7 @@ fn reports_a_peer_that_does_not_start_the_case() {
 }
 
 #[test]
-fn rejects_sizes_above_the_maximum_of_the_scenario() {
+fn rejects_sizes_above_the_scenario_maximum() {
     let mut pair = pair(Write, BASELINE);
     for failure in [
         pair.run(Pass::Measure, 1 << 20).0,

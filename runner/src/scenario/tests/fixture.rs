@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// Sets the faults that the transport of one side injects.
+    /// Sets the faults that one side's transport injects.
     pub fn set_faults(&mut self, role: Role, faults: &Faults) {
         let endpoints = match role {
             Role::Initiator => &mut self.initiator,

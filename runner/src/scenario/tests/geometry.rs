@@ -11,7 +11,7 @@ use super::fixture::{BASELINE, assignment, transfer};
 use crate::arm_endpoints::layout::Layout;
 use crate::scenario::geometry::Geometry;
 
-/// Geometry of writes of 4 KiB with 8 in flight.
+/// Geometry of 4 KiB writes with 8 in flight.
 fn geometry(buffers: TransferBuffers, pass: Pass) -> Geometry {
     let workload = TransferWorkload {
         buffers,

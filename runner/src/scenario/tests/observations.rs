@@ -35,7 +35,7 @@ fn initiator_samples_pings_on_the_idle_fabric_and_during_transfers() {
     let measured = [&initiator, &target].map(|posted| posted.simultaneous.unwrap().operations);
     assert_eq!(measured, [2000, 2000]);
     let pings = initiator.ping.unwrap();
-    // The number depends on the load of the machine, because the idle fabric is sampled for a limited time.
+    // The number depends on the machine's load, because the idle fabric is sampled for a limited time.
     assert!((1..=1000).contains(&pings.idle.histogram.count()));
     assert!(pings.loaded.histogram.count() > 0);
     assert_eq!(target.ping, None);
@@ -55,7 +55,7 @@ fn transfer_stall_delays_only_pings_during_transfers() {
 }
 
 #[test]
-fn each_transfer_is_followed_by_a_flush_if_the_transport_has_flushes() {
+fn each_transfer_is_followed_by_a_flush_if_the_transport_supports_flushes() {
     let mut pair = run_flushed(50);
     let without = pair.measure(4096).0.posted.unwrap();
     assert_eq!((without.operations, without.flush), (50, None));

@@ -26,7 +26,7 @@ fn pair(window: u32, open_loop: Option<OpenLoop>) -> Pair {
     Pair::new(workload, BASELINE, 1, 4096)
 }
 
-/// Measures transfers, one of which takes 100 ms to post.
+/// Measures transfers. One of them takes 100 ms to post.
 fn with_stall(window: u32, open_loop: Option<OpenLoop>) -> Posted {
     let mut pair = pair(window, open_loop);
     let faults = Faults {
@@ -66,7 +66,8 @@ fn send_latency_excludes_the_wait_for_other_sends() {
             .posted
             .unwrap();
         let median = Duration::from_nanos(posted.latency.quantile(0.5).unwrap());
-        // With a credit for every half window, the median would be half the time in which 32 transfers start: 8 ms.
+        // If a credit were sent only every half window, the median would be half the time in which 32 transfers start:
+        // 8 ms.
         assert!(median < Duration::from_millis(3), "{operation:?}: {median:?}");
     }
 }

@@ -51,7 +51,7 @@ fn assert_consistent(workers: &SideReport, report: &ServingReport) {
     let mean = report.version_lag.mean().unwrap();
     assert!((mean - lags as f64 / steps as f64).abs() < 1e-6, "{mean}");
     for worker in &report.workers {
-        // 12 periods of 20 ms. A worker may miss the first ones if its thread starts later than the trainer.
+        // There are 12 periods of 20 ms. A worker may miss the first ones if its thread starts later than the trainer.
         assert!(worker.steps + worker.cold_steps >= 200, "{worker:?}");
         assert!(worker.posts >= 3, "{worker:?}");
         let (posted, original) = (worker.posted.unwrap(), worker.original.unwrap());
@@ -128,7 +128,7 @@ fn datagrams_are_counted_for_every_worker() {
     assert_eq!(trainer.posted.unwrap().operations, 12);
     for worker in &report.workers {
         let datagrams = worker.datagrams.unwrap();
-        // 13 datagrams per version.
+        // Each version consists of 13 datagrams.
         assert_eq!(datagrams.sent, 12 * 13);
         assert_eq!(datagrams.lost, datagrams.sent - datagrams.received);
         assert!(datagrams.incomplete_versions <= 12 - worker.versions);

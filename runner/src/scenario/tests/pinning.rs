@@ -47,14 +47,14 @@ fn threads_with_host_memory_are_pinned_near_the_named_nics() {
     assert_eq!(pinned(&[]), [first]);
 }
 
-/// The simulated sysfs places the last CPU on another node, which is wrong on most machines. On these machines, the
+/// The simulated sysfs places the last CPU on another node, which is wrong on most machines. On those machines, the
 /// memory of that CPU's threads is rejected.
 #[test]
-fn threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked() {
+fn segment_threads_are_distributed_across_nodes_and_their_memory_is_checked() {
     let cpus = allowed_cpus();
     let [first, .., last] = cpus[..] else {
         println!(
-            "skipped threads_of_segments_are_distributed_over_the_nodes_and_their_memory_is_checked: this process may use \
+            "skipped segment_threads_are_distributed_across_nodes_and_their_memory_is_checked: this process may use \
              only one CPU"
         );
         return;

@@ -1,4 +1,4 @@
-//! Tests that the polling mode of a scenario applies only to that scenario.
+//! Tests that a scenario's polling mode applies only to that scenario.
 
 use crds::v1alpha1::{PingPongOperation, Polling};
 

@@ -39,7 +39,7 @@ fn half_of_the_measured_transfers_are_read_back() {
         assert!(posted.min_nanos <= reads.min_nanos && reads.max_nanos <= posted.max_nanos);
         assert!(posted.first_burst_nanos.unwrap() > 0);
         assert_eq!(target.posted, None);
-        // The reads of a batch use the rails of its writes.
+        // A batch's reads use the same rails as its writes.
         let per_rail = &posted.counters.bytes_per_rail;
         assert!(
             per_rail.iter().all(|bytes| bytes.is_multiple_of(2 * size.min(2))),
@@ -62,7 +62,7 @@ fn reads_and_writes_move_equal_bytes_on_every_rail() {
 }
 
 #[test]
-fn a_batch_begins_when_the_previous_one_is_complete() {
+fn a_batch_starts_when_the_previous_one_is_complete() {
     for operation in [Read, Write] {
         let workload = Workload::Transfer(workload(operation, false, 8, 1));
         let mut pair = Pair::new(workload, BASELINE, 1, 1 << 17);
@@ -89,7 +89,7 @@ fn writes_share_a_doorbell_but_reads_never_do() {
     let workload = Workload::Transfer(workload(Write, true, 8, 1));
     let mut pair = Pair::new(workload, arm, 1, 1 << 17);
     let counters = pair.measure(64).0.posted.unwrap().counters;
-    // 20 batches of writes, each with one doorbell, and as many of reads.
+    // There are 20 batches of writes, each with one doorbell, and 20 batches of reads.
     assert_eq!((counters.posts, counters.more), (320, 20 * 7));
 }
 
@@ -123,7 +123,7 @@ fn check_with_corruption(corrupt_at: u64) -> (IntegrityReport, IntegrityReport) 
 
 #[test]
 fn a_corrupted_write_is_detected_on_the_target() {
-    // Writes 0 to 3, their reads, then writes 4 to 7: the tenth post is write 5.
+    // The posts are writes 0 to 3, their reads, and then writes 4 to 7, so the tenth post is write 5.
     let (initiator, target) = check_with_corruption(9);
     for side in [&target, &initiator] {
         // Data that was corrupted by the write is also read back corrupted.

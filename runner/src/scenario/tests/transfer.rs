@@ -90,7 +90,7 @@ fn coalescing_uses_fewer_rails_and_reports_evidence() {
 
 #[test]
 fn a_burst_rings_the_doorbell_of_each_rail_once() {
-    // Bursts of 8 striped transfers on 4 rails: 8 posts and one doorbell per rail.
+    // Each burst of 8 striped transfers on 4 rails has 8 posts and one doorbell per rail.
     let mut pair = pair(Write, 16, 8, 40, doorbell(16));
     pair.measure(32 * 1024);
     let log = pair.take_log();
@@ -200,7 +200,7 @@ fn both_sides_post_concurrently() {
 
 #[test]
 fn both_sides_post_until_both_have_been_measured() {
-    // A link that gives three quarters to the initiator while both sides transmit.
+    // The link gives the initiator three quarters of the bandwidth while both sides transmit.
     let cost = Duration::from_micros(20);
     let link = SharedLink::new([3, 1], cost);
     let mut workload = transfer(Write, 8, 1, 3000);

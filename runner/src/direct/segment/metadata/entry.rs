@@ -1,4 +1,4 @@
-//! Entry of a segment in a metadata service. Reads the clock, and performs no other I/O.
+//! Segment entry in a metadata service. Reads the clock, and performs no other I/O.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::MetadataError;
 
-/// Version of the entries. Other versions are rejected.
+/// Version of new entries. Entries with any other version are rejected.
 const VERSION: u32 = 1;
 /// Maximum length of an entry, in bytes.
 pub(super) const MAX_ENTRY_BYTES: usize = 16 * 1024;
-/// Maximum length of the name of a segment.
+/// Maximum length of a segment name.
 const MAX_NAME: usize = 200;
 
-/// Published segment.
+/// Entry for a published segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Version of the entry.
     pub version: u32,
-    /// Version of the runner of the target.
+    /// The target's runner version.
     pub runner_version: String,
     /// Name of the segment.
     pub segment: String,
-    /// Random identifier of the execution of the target.
+    /// Random identifier of the target run.
     pub run: String,
     /// Address at which initiators reach the target.
     pub address: String,
@@ -49,7 +49,7 @@ impl Entry {
     /// # Errors
     /// Returns an error if `text` is not an entry.
     pub(super) fn parse(service: &str, text: &str) -> Result<Self, MetadataError> {
-        serde_json::from_str(text).map_err(|error| MetadataError::UnexpectedAnswer {
+        serde_json::from_str(text).map_err(|error| MetadataError::UnexpectedResponse {
             service: service.to_owned(),
             reason: format!("its value is not a segment entry: {error}"),
         })
@@ -100,7 +100,7 @@ pub(super) fn key(name: &str) -> String {
     format!("fabricbench/segment/{name}")
 }
 
-/// Checks the name of a segment.
+/// Checks a segment name.
 ///
 /// # Errors
 /// Returns a description of the problem.

@@ -1,45 +1,45 @@
-//! Errors of metadata services.
+//! Metadata service errors.
 
 use snafu::Snafu;
 
 use super::ENV_PASSWORD;
 
-/// Reason why a metadata service cannot be used, or has no valid entry.
+/// Why a metadata service cannot be used, or has no valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum MetadataError {
-    /// No server answered in time.
+    /// No server responded in time.
     #[snafu(display(
-        "the metadata service {service} does not answer: {reason}; check --metadata-servers and the service"
+        "the metadata service {service} did not respond: {reason}; check --metadata-servers and the service"
     ))]
     Unreachable {
         /// Kind and server.
         service: String,
-        /// Cause.
+        /// Why it did not respond.
         reason: String,
     },
-    /// The server does not accept the login.
+    /// The server does not accept the credentials.
     #[snafu(display(
-        "the metadata service {service} refuses the login: {reason}; use --metadata-user and the variable {ENV_PASSWORD}"
+        "the metadata service {service} rejects the credentials: {reason}; use --metadata-user and {ENV_PASSWORD}"
     ))]
     LoginRefused {
         /// Kind and server.
         service: String,
-        /// Answer of the server.
+        /// The server's response.
         reason: String,
     },
-    /// The server sent an unexpected answer.
+    /// The server sent an unexpected response.
     #[snafu(display(
-        "the metadata service {service} sent an unexpected answer: {reason}; check that the server is a metadata \
+        "the metadata service {service} sent an unexpected response: {reason}; check that the server is a metadata \
          service of this type"
     ))]
-    UnexpectedAnswer {
+    UnexpectedResponse {
         /// Kind and server.
         service: String,
         /// Description of the unexpected content.
         reason: String,
     },
-    /// There is no entry.
+    /// The segment has no entry.
     #[snafu(display(
         "the metadata service {service} has no segment {segment}: start the target with the same --metadata-type and \
          --metadata-servers, or check --remote-segment"
@@ -58,15 +58,15 @@ pub enum MetadataError {
     Stale {
         /// Name of the segment.
         segment: String,
-        /// Run of the target.
+        /// The target's run.
         run: String,
-        /// Time since the expiry, in seconds.
+        /// Time since the entry expired, in seconds.
         seconds: u64,
     },
-    /// The entry describes another segment.
+    /// The entry describes a different segment.
     #[snafu(display(
-        "the entry of segment {segment} describes segment {found:.200}: the metadata service confuses its keys, or another \
-         program has written the entry; start the target again"
+        "the entry of segment {segment} describes segment {found:.200}: the metadata service mixes up its keys, or another \
+         program wrote the entry; start the target again"
     ))]
     OtherSegment {
         /// Name of the requested segment.
@@ -82,7 +82,7 @@ pub enum MetadataError {
     OtherVersion {
         /// Name of the segment.
         segment: String,
-        /// Version of the target.
+        /// The target's version.
         found: String,
         /// Version of this program.
         expected: &'static str,
@@ -95,9 +95,9 @@ pub enum MetadataError {
     Taken {
         /// Name of the segment.
         segment: String,
-        /// Run of the other target.
+        /// The other target's run.
         run: String,
-        /// Address of the other target.
+        /// The other target's address.
         address: String,
         /// Time until the entry expires, in seconds.
         seconds: u64,

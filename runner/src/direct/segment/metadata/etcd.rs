@@ -1,5 +1,5 @@
-//! Entries in etcd, over the JSON gateway of its version 3 interface. An entry is attached to a lease, so that etcd removes
-//! it when it expires. Uses TCP.
+//! Entries in etcd, through the JSON gateway of its v3 API. An entry is attached to a lease, so that etcd removes it
+//! when it expires. Uses TCP.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use ureq::http::Method;
 
 use super::entry::{Entry, key, now_seconds};
-use super::exchange::{exchange, unexpected_answer, url};
-use super::{Login, MetadataError, Store};
+use super::exchange::{exchange, unexpected_response, url};
+use super::{Credentials, MetadataError, Store};
 
-/// gRPC status codes of a missing or wrong login: PERMISSION_DENIED and UNAUTHENTICATED.
-const LOGIN_CODES: [u64; 2] = [7, 16];
+/// gRPC status codes for missing or wrong credentials: PERMISSION_DENIED and UNAUTHENTICATED.
+const CREDENTIALS_CODES: [u64; 2] = [7, 16];
 
-/// Server.
+/// Client of an etcd server.
 pub(super) struct Etcd {
     service: String,
     server: String,
-    login: Option<Login>,
+    credentials: Option<Credentials>,
 }
 
 /// An entry, its revision and its lease.
@@ -27,18 +27,18 @@ struct FoundEntry {
     lease: String,
 }
 
-/// One connection with its token.
+/// Access to a server, with a token if there are credentials.
 struct Session<'a> {
     etcd: &'a Etcd,
     token: Option<String>,
 }
 
 impl Etcd {
-    pub(super) fn new(server: &str, login: Option<&Login>) -> Self {
+    pub(super) fn new(server: &str, credentials: Option<&Credentials>) -> Self {
         Self {
             service: format!("etcd at {server}"),
             server: server.to_owned(),
-            login: login.cloned(),
+            credentials: credentials.cloned(),
         }
     }
 
@@ -47,64 +47,67 @@ impl Etcd {
             etcd: self,
             token: None,
         };
-        if let Some(login) = &self.login {
-            let body = json!({"name": login.user, "password": login.password});
-            let answer = session.call("auth/authenticate", &body)?;
-            session.token = Some(self.text(&answer, "/token")?);
+        if let Some(credentials) = &self.credentials {
+            let body = json!({"name": credentials.user, "password": credentials.password});
+            let response = session.call("auth/authenticate", &body)?;
+            session.token = Some(self.text(&response, "/token")?);
         }
         Ok(session)
     }
 
-    fn text(&self, answer: &Value, pointer: &str) -> Result<String, MetadataError> {
-        let value = answer.pointer(pointer).and_then(Value::as_str);
+    fn text(&self, response: &Value, pointer: &str) -> Result<String, MetadataError> {
+        let value = response.pointer(pointer).and_then(Value::as_str);
         value.map(str::to_owned).ok_or_else(|| {
-            unexpected_answer(&self.service, &format!("the answer has no {pointer}: {answer}"))
+            unexpected_response(
+                &self.service,
+                &format!("the response has no {pointer}: {response}"),
+            )
         })
     }
 }
 
 impl Session<'_> {
-    /// Calls a method and returns its answer.
+    /// Calls a method and returns its response.
     fn call(&self, method: &str, body: &Value) -> Result<Value, MetadataError> {
         let service = &self.etcd.service;
         let url = url(&self.etcd.server, "/v3/") + method;
-        let answer = exchange(
+        let response = exchange(
             service,
             Method::POST,
             &url,
             self.token.as_deref(),
             &body.to_string(),
         )?;
-        let parsed: Value = serde_json::from_str(&answer.body)
-            .map_err(|error| unexpected_answer(service, &format!("status {}: {error}", answer.status)))?;
-        if answer.status == 200 {
+        let parsed: Value = serde_json::from_str(&response.body)
+            .map_err(|error| unexpected_response(service, &format!("status {}: {error}", response.status)))?;
+        if response.status == 200 {
             return Ok(parsed);
         }
-        let message = parsed["message"].as_str().unwrap_or(&answer.body).to_owned();
+        let message = parsed["message"].as_str().unwrap_or(&response.body).to_owned();
         let code = parsed["code"].as_u64().unwrap_or_default();
-        // etcd reports a wrong password or a missing login as an invalid argument.
-        let is_login = LOGIN_CODES.contains(&code)
+        // etcd reports a wrong password or missing credentials as an invalid argument.
+        let is_credentials_error = CREDENTIALS_CODES.contains(&code)
             || message.contains("authentication")
             || message.contains("user name is empty");
-        Err(match is_login {
+        Err(match is_credentials_error {
             true => MetadataError::LoginRefused {
                 service: service.clone(),
                 reason: message,
             },
-            false => unexpected_answer(service, &format!("status {}: {message}", answer.status)),
+            false => unexpected_response(service, &format!("status {}: {message}", response.status)),
         })
     }
 
     fn find(&self, name: &str) -> Result<Option<FoundEntry>, MetadataError> {
         let service = &self.etcd.service;
-        let answer = self.call("kv/range", &json!({"key": STANDARD.encode(key(name))}))?;
-        if answer.get("header").is_none() {
-            return Err(unexpected_answer(
+        let response = self.call("kv/range", &json!({"key": STANDARD.encode(key(name))}))?;
+        if response.get("header").is_none() {
+            return Err(unexpected_response(
                 service,
-                &format!("the answer has no header: {answer}"),
+                &format!("the response has no header: {response}"),
             ));
         }
-        let Some(found) = answer.pointer("/kvs/0") else {
+        let Some(found) = response.pointer("/kvs/0") else {
             return Ok(None);
         };
         let value = self.etcd.text(found, "/value")?;
@@ -112,7 +115,7 @@ impl Session<'_> {
             .decode(value)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| unexpected_answer(service, "the value is not text"))?;
+            .ok_or_else(|| unexpected_response(service, "the value is not text"))?;
         Ok(Some(FoundEntry {
             entry: Entry::parse(service, &value)?,
             revision: self.etcd.text(found, "/mod_revision")?,
@@ -120,13 +123,13 @@ impl Session<'_> {
         }))
     }
 
-    /// Revokes a lease, which removes its entry. A lease that has expired is not an error.
+    /// Revokes a lease, which removes its entry. An expired lease is not an error.
     fn revoke(&self, lease: &str) -> Result<(), MetadataError> {
         if lease == "0" {
             return Ok(());
         }
         match self.call("lease/revoke", &json!({"ID": lease})) {
-            Err(MetadataError::UnexpectedAnswer { reason, .. }) if reason.contains("lease not found") => {
+            Err(MetadataError::UnexpectedResponse { reason, .. }) if reason.contains("lease not found") => {
                 Ok(())
             }
             other => other.map(drop),
@@ -162,9 +165,9 @@ impl Store for Etcd {
             session.revoke(&lease)?;
             return session.find(&entry.segment)?.map_or_else(
                 || {
-                    Err(unexpected_answer(
+                    Err(unexpected_response(
                         &self.service,
-                        "the entry changed while it was written",
+                        "the entry changed while it was being written",
                     ))
                 },
                 |found| Ok(Some(found.entry)),

@@ -1,4 +1,4 @@
-//! One HTTP request and its answer, with a timeout and a limit on the length. Uses TCP.
+//! One HTTP request and its response, with a timeout and a length limit. Uses TCP.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use ureq::http::{Method, Request};
 
 use super::MetadataError;
 
-/// Timeout for an operation on a metadata service.
+/// Timeout for a metadata service operation.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum length of an answer, in bytes.
-pub(super) const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+/// Maximum length of a response, in bytes.
+pub(super) const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
-/// Answer of a server.
+/// Response from a server.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
-/// Sends a request and reads the answer.
+/// Sends a request and reads the response.
 ///
 /// # Errors
-/// Returns an error if the server does not answer in time, or the answer is not HTTP or too long.
+/// Returns an error if the server does not respond in time, or the response is not HTTP or is too long.
 pub(super) fn exchange(
     service: &str,
     method: Method,
     url: &str,
     authorization: Option<&str>,
     body: &str,
-) -> Result<Answer, MetadataError> {
+) -> Result<Response, MetadataError> {
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
@@ -46,7 +46,7 @@ pub(super) fn exchange(
     }
     let request = request
         .body(body.to_owned())
-        .map_err(|error| unexpected_answer(service, &error.to_string()))?;
+        .map_err(|error| unexpected_response(service, &error.to_string()))?;
     let mut response = agent
         .run(request)
         .map_err(|error| request_error(service, error))?;
@@ -54,10 +54,10 @@ pub(super) fn exchange(
     let body = response
         .body_mut()
         .with_config()
-        .limit(MAX_ANSWER_BYTES)
+        .limit(MAX_RESPONSE_BYTES)
         .read_to_string()
         .map_err(|error| request_error(service, error))?;
-    Ok(Answer { status, body })
+    Ok(Response { status, body })
 }
 
 fn request_error(service: &str, error: ureq::Error) -> MetadataError {
@@ -70,12 +70,12 @@ fn request_error(service: &str, error: ureq::Error) -> MetadataError {
             service: service.to_owned(),
             reason,
         },
-        _ => unexpected_answer(service, &reason),
+        _ => unexpected_response(service, &reason),
     }
 }
 
-pub(super) fn unexpected_answer(service: &str, reason: &str) -> MetadataError {
-    MetadataError::UnexpectedAnswer {
+pub(super) fn unexpected_response(service: &str, reason: &str) -> MetadataError {
+    MetadataError::UnexpectedResponse {
         service: service.to_owned(),
         reason: reason.chars().take(200).collect(),
     }

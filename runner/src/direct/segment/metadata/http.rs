@@ -1,17 +1,17 @@
 //! Entries in an HTTP service, such as `fabricbench metadata`: GET, PUT and DELETE of `?key=KEY`. Uses TCP.
 //!
-//! `fabricbench metadata` refuses to replace the entry of another run. With other services, another target could publish
-//! the same name between the two requests of a publication.
+//! `fabricbench metadata` refuses to replace the entry of another run. Other services would allow another target to
+//! publish the same name between the two requests of a publication.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ureq::http::Method;
 
 use super::entry::{Entry, key, now_seconds};
-use super::exchange::{Answer, exchange, unexpected_answer, url};
-use super::{Login, MetadataError, Store};
+use super::exchange::{Response, exchange, unexpected_response, url};
+use super::{Credentials, MetadataError, Store};
 
-/// Server.
+/// Client of an HTTP server.
 pub(super) struct Http {
     service: String,
     url: String,
@@ -19,37 +19,40 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(server: &str, login: Option<&Login>) -> Self {
+    pub(super) fn new(server: &str, credentials: Option<&Credentials>) -> Self {
         Self {
             service: format!("http at {server}"),
             url: url(server, "/metadata"),
-            authorization: login.map(|login| {
-                let user = login.user.as_deref().unwrap_or_default();
-                format!("Basic {}", STANDARD.encode(format!("{user}:{}", login.password)))
+            authorization: credentials.map(|credentials| {
+                let user = credentials.user.as_deref().unwrap_or_default();
+                format!(
+                    "Basic {}",
+                    STANDARD.encode(format!("{user}:{}", credentials.password))
+                )
             }),
         }
     }
 
-    fn exchange(&self, method: Method, query: &str, body: &str) -> Result<Answer, MetadataError> {
+    fn exchange(&self, method: Method, query: &str, body: &str) -> Result<Response, MetadataError> {
         let url = format!("{}?key={query}", self.url);
-        let answer = exchange(&self.service, method, &url, self.authorization.as_deref(), body)?;
-        match answer.status {
+        let response = exchange(&self.service, method, &url, self.authorization.as_deref(), body)?;
+        match response.status {
             401 | 403 => Err(MetadataError::LoginRefused {
                 service: self.service.clone(),
-                reason: format!("status {}", answer.status),
+                reason: format!("status {}", response.status),
             }),
-            200 | 204 | 404 | 409 => Ok(answer),
-            status => Err(unexpected_answer(&self.service, &format!("status {status}"))),
+            200 | 204 | 404 | 409 => Ok(response),
+            status => Err(unexpected_response(&self.service, &format!("status {status}"))),
         }
     }
 }
 
 impl Store for Http {
     fn find(&self, name: &str) -> Result<Option<Entry>, MetadataError> {
-        let answer = self.exchange(Method::GET, &key(name), "")?;
-        match answer.status {
+        let response = self.exchange(Method::GET, &key(name), "")?;
+        match response.status {
             404 => Ok(None),
-            _ => Entry::parse(&self.service, &answer.body).map(Some),
+            _ => Entry::parse(&self.service, &response.body).map(Some),
         }
     }
 
@@ -63,9 +66,9 @@ impl Store for Http {
         match self.exchange(Method::PUT, &key(&entry.segment), &body)?.status {
             200 | 204 => Ok(None),
             409 => self.find(&entry.segment),
-            status => Err(unexpected_answer(
+            status => Err(unexpected_response(
                 &self.service,
-                &format!("status {status} of a PUT"),
+                &format!("PUT returned status {status}"),
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! Published entry of a target. A thread renews the entry until the target exits. Uses TCP and standard error.
+//! A target's published entry. A thread renews the entry until the target exits. Uses TCP and standard error.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,7 +11,7 @@ use super::{Metadata, MetadataError};
 /// Number of renewals within the lifetime of an entry.
 const RENEWALS: u32 = 3;
 
-/// Published segment.
+/// Segment that is published in a metadata service.
 pub struct Publication {
     metadata: Metadata,
     name: String,
@@ -56,7 +56,9 @@ impl Publication {
                         "the entry of segment {segment} cannot be renewed, so initiators may not find the segment: \
                          {error}"
                     ),
-                    Ok(()) if is_failing => writeln!(io::stderr(), "segment {segment} is published again"),
+                    Ok(()) if is_failing => {
+                        writeln!(io::stderr(), "segment {segment} has been published again")
+                    }
                     _ => Ok(()),
                 };
                 is_failing = renewed.is_err();
@@ -67,7 +69,7 @@ impl Publication {
             Ok(renewal) => publication.renewal = Some(renewal),
             Err(error) => {
                 return Err(MetadataError::Unreachable {
-                    service: publication.metadata.describe(),
+                    service: publication.metadata.display_name(),
                     reason: format!("a thread cannot be started: {error}"),
                 });
             }

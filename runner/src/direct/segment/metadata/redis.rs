@@ -1,8 +1,8 @@
 //! Entries in Redis. An entry has a time to live, so that Redis removes it when it expires. Uses TCP.
 //!
-//! The crate `redis` encodes the commands and decodes the replies. Its connections limit only the duration of a single
+//! The `redis` crate encodes the commands and decodes the replies. Its connections limit only the duration of a single
 //! read, so a server that sends its reply slowly would keep them waiting. The connections of this module have a
-//! deadline and a limit on the length of the replies.
+//! deadline and a limit on the reply length.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, ErrorKind, FromRedisValue, Parser, RedisError, RedisResult, cmd, from_redis_value};
 
 use super::entry::{Entry, MAX_ENTRY_BYTES, key};
-use super::exchange::{MAX_ANSWER_BYTES, TIMEOUT, unexpected_answer};
-use super::{Login, MetadataError, Store};
+use super::exchange::{MAX_RESPONSE_BYTES, TIMEOUT, unexpected_response};
+use super::{Credentials, MetadataError, Store};
 
-/// Stores an entry, unless another run has published one; in this case, returns the existing entry. Redis removes
+/// Stores an entry, unless another run has published one. In that case, returns the existing entry. Redis removes
 /// expired entries.
 const PUBLISH: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run ~= ARGV[1] then return old end
@@ -27,11 +27,11 @@ return false";
 /// First bytes of the replies to these commands: a simple string, an error, a number and a string.
 const REPLIES: [u8; 4] = *b"+-:$";
 
-/// Server.
+/// Client of a Redis server.
 pub(super) struct Redis {
     service: String,
     server: String,
-    login: Option<Login>,
+    credentials: Option<Credentials>,
 }
 
 /// Connection whose replies end before a deadline and have a limited total length.
@@ -51,7 +51,7 @@ impl Connection {
                     return Ok(Self {
                         stream,
                         deadline,
-                        bytes_left: MAX_ANSWER_BYTES,
+                        bytes_left: MAX_RESPONSE_BYTES,
                     });
                 }
                 Err(error) => last = error,
@@ -67,7 +67,7 @@ impl Connection {
         let mut first = [0];
         self.read_exact(&mut first)?;
         if !REPLIES.contains(&first[0]) {
-            return Err((ErrorKind::Parse, "this is not a reply of Redis").into());
+            return Err((ErrorKind::Parse, "this is not a Redis reply").into());
         }
         let value = Parser::new().parse_value((&first[..]).chain(self))?;
         Ok(from_redis_value(value.extract_error()?)?)
@@ -87,7 +87,7 @@ impl Read for Connection {
     }
 }
 
-/// Time until `deadline`.
+/// Returns the time until `deadline`.
 ///
 /// # Errors
 /// Returns `TimedOut` if `deadline` has passed.
@@ -100,28 +100,28 @@ fn time_left(deadline: Instant) -> io::Result<Duration> {
 }
 
 impl Redis {
-    pub(super) fn new(server: &str, login: Option<&Login>) -> Self {
+    pub(super) fn new(server: &str, credentials: Option<&Credentials>) -> Self {
         Self {
             service: format!("redis at {server}"),
             server: server.to_owned(),
-            login: login.cloned(),
+            credentials: credentials.cloned(),
         }
     }
 
-    /// Logs in if there is a login, and executes `command`.
+    /// Authenticates if there are credentials, and executes `command`.
     fn execute<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, MetadataError> {
         let mut connection =
             Connection::open(&self.server).map_err(|error| self.request_error(&error.into()))?;
         let mut query = || {
-            if let Some(login) = &self.login {
+            if let Some(credentials) = &self.credentials {
                 let mut auth = cmd("AUTH");
-                auth.arg(&login.user).arg(&login.password);
+                auth.arg(&credentials.user).arg(&credentials.password);
                 connection.query::<()>(&auth)?;
             }
             connection.query(command)
         };
         query().map_err(|error| match connection.bytes_left {
-            0 => unexpected_answer(&self.service, "the answer is too long"),
+            0 => unexpected_response(&self.service, "the response is too long"),
             _ => self.request_error(&error),
         })
     }
@@ -145,7 +145,7 @@ impl Redis {
         if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
             return MetadataError::Unreachable { service, reason };
         }
-        unexpected_answer(&service, &reason)
+        unexpected_response(&service, &reason)
     }
 }
 
@@ -158,7 +158,7 @@ impl Store for Redis {
             return Ok(None);
         };
         if text.len() > MAX_ENTRY_BYTES {
-            return Err(unexpected_answer(&self.service, "the entry is too long"));
+            return Err(unexpected_response(&self.service, "the entry is too long"));
         }
         Entry::parse(&self.service, &text).map(Some)
     }

@@ -1,4 +1,4 @@
-//! Receives the datagrams of the trainer, assembles the versions, and counts the datagrams that arrived.
+//! Receives the trainer's datagrams, assembles the versions, and counts the datagrams that arrived.
 
 use std::io;
 use std::net::UdpSocket;
@@ -8,7 +8,7 @@ use crds::record::DatagramReport;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
 use super::address::{interface, socket_address};
-use super::{BURST, HEADER_BYTES, datagrams};
+use super::{BURST, HEADER_BYTES, datagram_count};
 use crate::scenario::parameter_serving::parameters::{Parameters, Verification, load_from};
 
 /// Size of the receive buffer that a worker requests: three versions of the default size.
@@ -24,7 +24,7 @@ pub struct Receiver {
     assembly: Vec<u8>,
     /// The version in `assembly`, and the number of its datagrams that have not arrived.
     assembling: Option<(u64, u64)>,
-    /// One bit for each datagram of each version, set if it has arrived.
+    /// One bit for each datagram of each version. The bit is set if the datagram has arrived.
     arrived: Vec<u64>,
     pub(super) counts: DatagramReport,
 }
@@ -61,7 +61,7 @@ impl Receiver {
             socket.join_multicast_v4(group.ip(), &interface)?;
         }
         let payload = delivery.datagram_bytes as usize;
-        let bits = datagrams(parameters.size(), payload) * u64::from(max_version);
+        let bits = datagram_count(parameters.size(), payload) * u64::from(max_version);
         Ok(Self {
             socket,
             key,
@@ -77,8 +77,8 @@ impl Receiver {
         })
     }
 
-    /// Receives some of the waiting datagrams. Returns the result for a version whose last datagram has arrived, or `None`.
-    /// `idle` is set if no datagram was waiting.
+    /// Receives some of the waiting datagrams. Returns the result for a version whose last datagram has arrived, or
+    /// `None`. Sets `idle` if no datagram was waiting.
     ///
     /// # Errors
     /// Returns an error if the socket fails.
@@ -107,7 +107,7 @@ impl Receiver {
     /// Handles the datagram of `length` bytes in `packet`. Returns whether the version in `assembly` is complete.
     fn handle(&mut self, length: usize) -> bool {
         let size = self.assembly.len();
-        let total = datagrams(size, self.payload);
+        let total = datagram_count(size, self.payload);
         let Some((version, index)) = self.identify(length, total) else {
             // The datagram belongs to another application or another case.
             return false;
@@ -135,7 +135,7 @@ impl Receiver {
         missing == 1
     }
 
-    /// Version and index of the datagram of `length` bytes in `packet`, if it belongs to this case.
+    /// Returns the version and index of the datagram of `length` bytes in `packet`, if it belongs to this case.
     fn identify(&self, length: usize, total: u64) -> Option<(u64, u64)> {
         let (words, _) = self.packet.as_chunks::<8>();
         let [key, version, place] = [0, 1, 2].map(|word| u64::from_le_bytes(words[word]));
@@ -146,9 +146,9 @@ impl Receiver {
         belongs.then_some((version, index))
     }
 
-    /// Returns the datagram counts. `sent` and `versions_sent` are the numbers of datagrams and versions that the
-    /// trainer sent, and `versions_received` is the number of versions that this worker received completely. Must be
-    /// called only after every datagram has arrived or is considered lost.
+    /// Returns the datagram counts. `sent` datagrams and `versions_sent` versions were sent by the trainer, and this
+    /// worker received `versions_received` versions completely. Must be called only after every datagram has arrived or
+    /// is considered lost.
     pub fn report(&self, sent: u64, versions_sent: u64, versions_received: u64) -> DatagramReport {
         DatagramReport {
             sent,

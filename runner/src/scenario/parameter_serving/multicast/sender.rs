@@ -1,4 +1,4 @@
-//! Sends the versions of the trainer as datagrams, at no more than a given rate.
+//! Sends the trainer's versions as datagrams, at no more than a given rate.
 
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
@@ -7,10 +7,10 @@ use crds::assignment::MulticastDelivery;
 use rustix::net::sockopt;
 
 use super::address::{interface, socket_address};
-use super::{BURST, HEADER_BYTES, datagrams};
+use super::{BURST, HEADER_BYTES, datagram_count};
 use crate::scenario::parameter_serving::parameters::{Parameters, store_in};
 
-/// Sender of the trainer.
+/// The trainer's sender.
 #[derive(Debug)]
 pub struct Sender {
     socket: UdpSocket,
@@ -36,7 +36,7 @@ struct SendState {
 pub struct SendProgress {
     /// Number of datagrams sent by this call.
     pub datagrams: u64,
-    /// The version whose last datagram was sent by this call.
+    /// Version whose last datagram was sent by this call.
     pub finished: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Sender {
         let Ok(()) = parameters.create(version, store_in(&mut self.prepared));
     }
 
-    /// Starts to send the prepared version at time `now`.
+    /// Starts sending the prepared version at time `now`.
     pub fn start(&mut self, version: u64, now: u64) {
         self.sending = Some(SendState {
             version,
@@ -99,7 +99,7 @@ impl Sender {
         let Some(mut sending) = self.sending else {
             return Ok(sent);
         };
-        let total = datagrams(self.prepared.len(), self.payload);
+        let total = datagram_count(self.prepared.len(), self.payload);
         for _ in 0..BURST {
             if self.is_ahead(sending, now) {
                 break;
@@ -143,6 +143,6 @@ impl Sender {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    // ENOBUFS: the queue of the interface is full.
+    // ENOBUFS: the interface queue is full.
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }

@@ -73,7 +73,7 @@ fn receive_all(receiver: &mut Receiver, wanted: u64) -> BTreeSet<u64> {
     while receiver.counts.received + receiver.counts.duplicates < wanted {
         assert!(Instant::now() < deadline, "{:?}", receiver.counts);
         match receiver.receive(&mut parameters, &mut false).unwrap() {
-            Some(Verification::Whole(version)) => assert!(whole.insert(version)),
+            Some(Verification::Intact(version)) => assert!(whole.insert(version)),
             Some(Verification::Torn) => panic!("a complete version is torn"),
             None => {}
         }
@@ -81,12 +81,12 @@ fn receive_all(receiver: &mut Receiver, wanted: u64) -> BTreeSet<u64> {
     whole
 }
 
-/// Sends `versions` versions through a relay, and returns the report, the complete versions and the numbers of the
+/// Sends `versions` versions through a relay, and returns the report, the number of complete versions and the number of
 /// datagrams that the relay dropped.
 fn through_relay(versions: u64, drops: impl Fn(u64) -> bool + Send + Copy) -> (DatagramReport, u64, u64) {
     let mut parameters = Parameters::new(KEY, SIZE);
     let (inbound, _) = free_address();
-    // The relay must not lose additional datagrams, even if its thread starts late.
+    // The relay must not lose additional datagrams, even when its thread starts late.
     let granted = sockopt::set_socket_recv_buffer_size_force(&inbound, RECEIVE_BUFFER_BYTES);
     granted
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&inbound, RECEIVE_BUFFER_BYTES))
@@ -96,7 +96,7 @@ fn through_relay(versions: u64, drops: impl Fn(u64) -> bool + Send + Copy) -> (D
     let delivery = delivery(&inbound, &group);
     let mut receiver = Receiver::open(&delivery, &parameters, KEY, versions as u32).unwrap();
     let mut sender = Sender::open(&delivery, &parameters, KEY).unwrap();
-    let total = versions * datagrams(SIZE as usize, PAYLOAD as usize);
+    let total = versions * datagram_count(SIZE as usize, PAYLOAD as usize);
     let planned = (0..total).filter(|number| drops(*number)).count() as u64;
     thread::scope(|scope| {
         let relay = scope.spawn(move || relay(inbound, group, total, drops));
