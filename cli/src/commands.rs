@@ -1,5 +1,5 @@
-//! Command line. Each subcommand has a file with its arguments and an `execute` method; the files of the subcommands
-//! that run in a cluster are in the `operator` crate.
+//! Command line. Each subcommand has a file with its arguments and an `execute` method; the subcommands that run in a
+//! cluster are in the `operator` crate.
 
 mod cluster;
 mod compare;
@@ -70,7 +70,7 @@ impl Command {
     }
 }
 
-/// Binary name of the kubectl plugin.
+/// kubectl plugin binary name.
 const PLUGIN: &str = "kubectl-fabricbench";
 
 /// Uses the command name `kubectl fabricbench` in help texts if the binary is invoked as a kubectl plugin.

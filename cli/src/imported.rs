@@ -17,9 +17,9 @@ pub use manifest::{
 pub use values::{Value, ValueSummary};
 
 /// Statement that every report of an imported run contains.
-pub const NOT_CONTROLLED: &str = "the values come from existing logs. They were measured without rounds, random order, control \
-     arms, evidence and proof of the fabric, so a difference may be noise, or an effect of the order or of the state of the \
-     machines. There is no verdict; to obtain one, measure the variants in one run with a scenario `command`";
+pub const NOT_CONTROLLED: &str = "the values come from existing logs. They were measured without rounds, random order, \
+     control arms, evidence or proof of the fabric, so a difference may be noise or an effect of measurement order or \
+     machine state. There is no verdict; to obtain one, measure the variants in one run with a `command` scenario";
 /// Short form of [`NOT_CONTROLLED`], for tables and other programs.
 pub const NOT_CONTROLLED_SHORT: &str = "not controlled";
 
@@ -36,13 +36,13 @@ pub struct ImportedRun {
     pub warnings: Vec<String>,
 }
 
-/// Reason why logs cannot be combined into a run.
+/// Error that prevents logs from being combined into a run.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum ImportedRunError {
     /// A log contains sizes, although a size was specified.
     #[snafu(display("{log}: the log contains sizes, so --size cannot apply to it. Remove --size"))]
     HasSizes {
-        /// Path of the log.
+        /// Path to the log.
         log: String,
     },
     /// Logs with the same metric are from different tests.
@@ -51,25 +51,26 @@ pub enum ImportedRunError {
          be compared. Import each test as a separate run"
     ))]
     OtherTest {
-        /// Path of the first log.
+        /// Path to the first log.
         first: String,
-        /// Its test.
+        /// Test that produced the first log.
         first_test: String,
-        /// Path of the second log.
+        /// Path to the second log.
         second: String,
-        /// Its test.
+        /// Test that produced the second log.
         second_test: String,
         /// Name of the metric.
         metric: &'static str,
     },
     /// Two logs have the same content.
     #[snafu(display(
-        "{second} has the same content as {first}. Each log counts only once: specify the log of another execution"
+        "{second} has the same content as {first}. Each log counts only once: specify the log of a different run of \
+         the tool"
     ))]
     SameLog {
-        /// Path of the first log.
+        /// Path to the first log.
         first: String,
-        /// Path of the second log.
+        /// Path to the second log.
         second: String,
     },
 }
@@ -80,7 +81,7 @@ impl ImportedRun {
     /// # Errors
     /// Returns an error if two logs have the same content, or their values cannot be compared.
     pub fn new(manifest: Manifest, logs: &[Log]) -> Result<Self, ImportedRunError> {
-        distinct(&manifest)?;
+        check_distinct(&manifest)?;
         if manifest.size.is_some() {
             for (stored, log) in manifest.logs.iter().zip(logs) {
                 let log_has_sizes = log.rows.iter().any(|row| row.size.is_some());
@@ -103,7 +104,7 @@ impl ImportedRun {
         })
     }
 
-    /// Value of a variant at a size; `None` if no log of the variant contains it.
+    /// Returns a variant's value at a size, or `None` if none of its logs contains it.
     pub fn value_summary(&self, variant: usize, size: Option<u64>, metric: Metric) -> Option<&ValueSummary> {
         let mut values = self.values.iter();
         let found = values.find(|value| (value.variant, value.size, value.metric) == (variant, size, metric));
@@ -112,7 +113,7 @@ impl ImportedRun {
 }
 
 /// Fails if two logs have the same content.
-fn distinct(manifest: &Manifest) -> Result<(), ImportedRunError> {
+fn check_distinct(manifest: &Manifest) -> Result<(), ImportedRunError> {
     for (index, second) in manifest.logs.iter().enumerate() {
         let mut earlier = manifest.logs.iter().take(index);
         if let Some(first) = earlier.find(|first| first.sha256 == second.sha256) {

@@ -28,7 +28,7 @@ pub mod text;
 use campaign::Evaluation;
 use campaign::plan::{Arm, HashedPlan};
 
-/// Input of every report format.
+/// Input to every report format.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Plan of the run.

@@ -1,5 +1,5 @@
-//! Tests of manifests: the plans of the examples match golden files, and every invalid manifest is rejected with the path
-//! of the invalid field.
+//! Tests of manifests: the plans of the examples match golden files, and every invalid manifest is rejected with the
+//! path of the invalid field.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -28,8 +28,8 @@ fn fabricbench(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The YAML files of a directory, sorted by name.
-fn files(directory: &str) -> Vec<PathBuf> {
+/// Returns the YAML files in a directory, sorted by name.
+fn yaml_files(directory: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join(directory))
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -58,7 +58,7 @@ fn assert_golden(name: &str, actual: &str) {
 
 /// The testbed tests start runners without an operator, with a handwritten assignment in a ConfigMap.
 #[test]
-fn assignment_of_the_testbed_is_valid() {
+fn testbed_assignment_is_valid() {
     let text = std::fs::read_to_string(root().join("testbed/tests/manifests/leg.yaml")).unwrap();
     let first = serde_yaml::Deserializer::from_str(&text).next().unwrap();
     let config_map = serde_yaml::Value::deserialize(first).unwrap();
@@ -68,7 +68,7 @@ fn assignment_of_the_testbed_is_valid() {
 
 #[test]
 fn plans_of_examples_match_golden_files() {
-    for file in files("examples") {
+    for file in yaml_files("examples") {
         let runs = manifest::load(&file, None).unwrap_or_else(|error| panic!("{error}"));
         let texts = runs.into_iter().map(|mut run| {
             run.spec.sampling.seed = Some(42);
@@ -146,7 +146,7 @@ fn every_plan_has_a_different_random_seed_unless_one_is_set() {
 #[test]
 fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
     let mut failures = Vec::new();
-    for file in files("cli/manifest/bad_manifests") {
+    for file in yaml_files("cli/manifest/bad_manifests") {
         let text = std::fs::read_to_string(&file).unwrap();
         let (path, part) = text
             .lines()
@@ -258,7 +258,7 @@ fn every_schema_bound_has_a_bad_manifest() {
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     let mut bounded = BTreeSet::new();
     bounded_fields(schema, "spec", &mut bounded);
-    let tested: BTreeSet<_> = files("cli/manifest/bad_manifests")
+    let tested: BTreeSet<_> = yaml_files("cli/manifest/bad_manifests")
         .iter()
         .filter_map(|file| {
             let text = std::fs::read_to_string(file).unwrap();

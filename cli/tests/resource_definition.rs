@@ -1,4 +1,4 @@
-//! Tests the generated CustomResourceDefinition (size, structure, bounds and immutability rules), and whether the
+//! Tests the generated CustomResourceDefinition (size, structure, bounds and immutability rules), and checks that the
 //! generated files are up to date.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -23,14 +23,14 @@ fn schema() -> Value {
 }
 
 /// Calls `visit` with every schema nested in `schema` and its path.
-fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
+fn visit_schemas(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
     visit(path, schema);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        walk(field, &format!("{path}.{name}"), visit);
+        visit_schemas(field, &format!("{path}.{name}"), visit);
     }
     for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
         if let Some(inner) = schema.get(key) {
-            walk(inner, &format!("{path}{mark}"), visit);
+            visit_schemas(inner, &format!("{path}{mark}"), visit);
         }
     }
 }
@@ -76,7 +76,7 @@ fn definition_has_no_words_that_yaml_1_1_reads_as_booleans() {
 #[test]
 fn schema_is_structural_and_described() {
     let mut invalid = Vec::new();
-    walk(&schema(), "", &mut |path, schema| {
+    visit_schemas(&schema(), "", &mut |path, schema| {
         let typed = schema.get("type").is_some() || schema["x-kubernetes-int-or-string"] == true;
         let unsupported = ["$ref", "$defs", "definitions", "const", "not", "if"]
             .iter()
@@ -101,7 +101,7 @@ fn schema_is_structural_and_described() {
 #[test]
 fn every_list_and_string_in_the_spec_is_bounded() {
     let mut unbounded = Vec::new();
-    walk(&schema()["properties"]["spec"], "spec", &mut |path, schema| {
+    visit_schemas(&schema()["properties"]["spec"], "spec", &mut |path, schema| {
         let bounded = match schema["type"].as_str() {
             Some("array") => schema.get("maxItems").is_some(),
             // A pattern that lists all permitted values is also a bound.
@@ -126,7 +126,7 @@ fn every_list_and_string_in_the_spec_is_bounded() {
 #[test]
 fn rules_compile_within_the_cost_limit() {
     let mut count = 0;
-    walk(&schema(), "", &mut |path, schema| {
+    visit_schemas(&schema(), "", &mut |path, schema| {
         let compiled = compile_schema(schema);
         assert!(
             !compiled.has_errors(),
@@ -146,7 +146,7 @@ fn rules_compile_within_the_cost_limit() {
     assert!(count >= 10, "{count} rules");
 }
 
-/// A run with every optional field.
+/// Returns a run with every optional field.
 fn full_run() -> Value {
     json!({
         "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "run"},

@@ -48,9 +48,10 @@ enum Command {
     ///
     /// Accepts one client, and exits with status 0 when the client has finished, or when SIGINT or SIGTERM arrives
     /// before a client connects. A client can choose the transport, the scenarios of `connect`, message sizes up to
-    /// --max-bytes, operation counts up to 1000000 and the memory kind. It cannot choose files, libraries, environment
-    /// variables or devices on this machine. Any other connection to the port is rejected, and the server continues to
-    /// wait. There is no authentication and no encryption: listen only on a network whose machines you trust.
+    /// --max-bytes, operation counts up to 1000000 and the kind of memory. It cannot choose files, libraries,
+    /// environment variables or devices of this machine. Any other connection to the port is rejected, and the server
+    /// continues to wait. Connections are neither authenticated nor encrypted, so listen only on a network where you
+    /// trust every machine.
     Serve(Box<ServeFlags>),
     /// Measure scenarios of the Starway benchmark suite with a `serve` process on another machine, and print the
     /// results.
@@ -60,7 +61,7 @@ enum Command {
     /// Offer a segment to an `initiator` on another machine: register memory, print the segment name and the initiator
     /// command, and serve one initiator after another until SIGINT or SIGTERM arrives.
     ///
-    /// There is no authentication and no encryption: listen only on a network whose machines you trust.
+    /// Connections are neither authenticated nor encrypted, so listen only on a network where you trust every machine.
     #[command(args_override_self = true)]
     Target(Box<TargetFlags>),
     /// Read from or write to the segment of a `target` process with the workloads of the Transfer Engine Benchmark, and
@@ -98,7 +99,7 @@ enum Command {
         /// Target directory.
         directory: PathBuf,
     },
-    /// Copy a directory with libraries to a volume, for pods that load libraries from several images.
+    /// Copy a directory of libraries to a volume, for pods that load libraries from several images.
     CopyLibrary {
         /// Directory with the libraries.
         from: PathBuf,

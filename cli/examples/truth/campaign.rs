@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use test_support::rederive;
 
-/// Names and specifications of the transports. The campaigns alternate between them.
+/// Transports that the campaigns alternate between, each with its name and specification.
 pub const TRANSPORTS: [(&str, &str); 2] = [
     ("loopback", "{loopback: {rails: 2}}"),
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
@@ -31,7 +31,7 @@ pub struct FinishedRun {
 /// Rule that determines how many rounds are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// Whether the campaign may end earlier.
+    /// Whether comparisons end as soon as they are decided, or after a fixed number of rounds.
     pub stop: Stop,
     /// Number of rounds; `None` for the default.
     pub number: Option<u32>,
@@ -43,10 +43,10 @@ pub struct Binaries {
     planted: PathBuf,
     scratch: TempDir,
     stored: PathBuf,
-    /// Hash of all binaries. It is part of the key of each stored result, so that results of different binaries are
-    /// never mixed.
+    /// Hash of all binaries. It is part of the key of every stored result, so results of different binaries are never
+    /// mixed.
     digest: [u8; 32],
-    /// Number of results that were reused from earlier executions.
+    /// Number of results reused from earlier invocations.
     reused: Cell<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Binaries {
         })
     }
 
-    /// Number of results that were reused from earlier executions of the same binaries.
+    /// Returns the number of results reused from earlier invocations of the same binaries.
     pub fn reused_count(&self) -> u32 {
         self.reused.get()
     }

@@ -6,10 +6,10 @@ use std::error::Error;
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 
 use crate::campaign::{Binaries, Rounds, TRANSPORTS, manifest};
-use crate::proportion::{percent, wilson};
+use crate::proportion::{format_proportion, wilson_interval};
 
-/// Variants in addition to the baseline. `same` behaves like the baseline but runs in another process. `batched` runs in
-/// the process of the baseline, so the run also has a control arm in that process. Batching changes how `bulk` posts
+/// Variants to compare with the baseline. `same` behaves like the baseline but runs in another process. `batched` runs
+/// in the baseline's process, so the run also has a control arm in that process. Batching changes how `bulk` posts
 /// transfers, but does not affect `ping`.
 const VARIANTS: &str = "  \
   - {name: same, env: [{name: UNUSED, value: '1'}]}
@@ -37,7 +37,7 @@ struct Count {
     rounds: u32,
 }
 
-/// Numbers for the runs of one transport.
+/// Run counts and savings for one transport.
 #[derive(Default)]
 struct Runs {
     all: u32,
@@ -50,7 +50,7 @@ struct Runs {
 /// # Errors
 /// Returns an error if a campaign does not complete, or if the rate of false verdicts or of suspect runs is
 /// significantly above 5 percent.
-pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<dyn Error>> {
+pub fn run_campaigns(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut runs = BTreeMap::<&str, Runs>::new();
     for campaign in 0..campaigns {
@@ -82,7 +82,7 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
             count.inconclusive,
             f64::from(count.rounds) / f64::from(count.comparisons),
             count.false_verdicts,
-            percent(count.false_verdicts, count.evaluated),
+            format_proportion(count.false_verdicts, count.evaluated),
         );
     }
     for (name, runs) in &runs {
@@ -90,7 +90,7 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
             "{name}: a control showed a change in {} of {} runs: {}; {:.0} % of the planned cases were not needed",
             runs.suspect,
             runs.all,
-            percent(runs.suspect, runs.all),
+            format_proportion(runs.suspect, runs.all),
             f64::from(runs.saved_percent) / f64::from(runs.all)
         );
     }
@@ -99,7 +99,7 @@ pub fn count(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<(), Box<
         .map(|count| (count.false_verdicts, count.evaluated));
     let beyond = rows
         .chain(runs.values().map(|runs| (runs.suspect, runs.all)))
-        .filter(|(count, all)| wilson(*count, *all).0 > 0.05)
+        .filter(|(count, all)| wilson_interval(*count, *all).0 > 0.05)
         .count();
     if beyond > 0 {
         return Err(format!("{beyond} rates are significantly above 5 percent").into());

@@ -2,7 +2,7 @@
 //!
 //! Usage: `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED] [Fixed|Settled]`. First
 //! build `fabricbench`, `fabricbench-runner` and the runner's `planted` example with the same profile. Results are
-//! stored in `target/truth`, and a later execution with the same binaries runs only the missing campaigns, so a large
+//! stored in `target/truth`, and a later invocation with the same binaries runs only the missing campaigns, so a large
 //! number of campaigns can be run in several batches. The status of every executed campaign is checked with
 //! `operator/tests/rederive`.
 //!
@@ -10,11 +10,11 @@
 //!   The method guarantees that the probability of any false positive in a scenario is at most 5 percent. Two kinds of
 //!   arms are counted: variants with verdicts, and controls, which are evaluated by their intervals. A variant has a
 //!   verdict only if the plan does not treat it as identical to the baseline. The only such A/A arm is a variant with
-//!   an unused environment variable, which runs in another process. Controls run both in the process of the baseline
-//!   and in another process. Controls in the process of the baseline require a variant in that process: a variant with
-//!   doorbell batching, which is counted only where batching does not change the posts. A run in which a control shows
-//!   a change is `Suspect`; the method limits the probability of this outcome to 5 percent. With `Settled`, the A/A
-//!   campaigns end comparisons as soon as they are decided, and the measured rounds are counted.
+//!   an unused environment variable, which runs in another process. Controls run both in the baseline's process and in
+//!   another process. Controls in the baseline's process require a variant in that process: a variant with doorbell
+//!   batching, which is counted only where batching does not change the posts. A run in which a control shows a change
+//!   is `Suspect`; the method limits the probability of this outcome to 5 percent. With `Settled`, the A/A campaigns
+//!   end comparisons as soon as they are decided, and the measured rounds are counted.
 //! - Planted: some arms are slowed down by a known percentage. The slowdown must be detected, and the interval should
 //!   contain it.
 #![allow(clippy::print_stdout, reason = "this program prints its results")]
@@ -42,10 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(other) => return Err(format!("{other} is neither Fixed nor Settled").into()),
     };
     let binaries = Binaries::find()?;
-    identical::count(&binaries, campaigns, stop)?;
-    planted::count(&binaries, with_plants)?;
+    identical::run_campaigns(&binaries, campaigns, stop)?;
+    planted::run_campaigns(&binaries, with_plants)?;
     println!(
-        "{} results were reused from earlier executions of these binaries",
+        "{} results were reused from earlier runs of these binaries",
         binaries.reused_count()
     );
     Ok(())

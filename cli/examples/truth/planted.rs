@@ -1,5 +1,5 @@
 //! Campaigns in which some arms are slower by a known percentage. They measure how often the effect is detected, and
-//! how the number of rounds affects the duration of a campaign and the share of decided comparisons.
+//! how the number of rounds affects campaign duration and the share of decided comparisons.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -7,14 +7,14 @@ use std::error::Error;
 use crds::v1alpha1::{BenchmarkRun, Stop, Verdict};
 
 use crate::campaign::{Binaries, FinishedRun, Rounds, TRANSPORTS, manifest};
-use crate::proportion::{percent, wilson};
+use crate::proportion::{format_proportion, wilson_interval};
 
 const VARIANTS: &str = "  \
   - {name: slower-10, env: [{name: UNUSED, value: '10'}]}
   - {name: slower-25, env: [{name: UNUSED, value: '25'}]}
   - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
-/// Rules for the number of rounds. Each campaign is executed once with each rule.
+/// Rules for the number of rounds. Each campaign is run once with each rule.
 const ROUNDS: [Rounds; 3] = [
     Rounds {
         stop: Stop::Fixed,
@@ -31,9 +31,9 @@ const ROUNDS: [Rounds; 3] = [
 ];
 const PPM_PER_PERCENT: i64 = 10_000;
 /// Smallest planted effect that must be detected, in parts per million.
-const CERTAIN: i64 = 50 * PPM_PER_PERCENT;
+const MUST_DETECT_PPM: i64 = 50 * PPM_PER_PERCENT;
 
-/// Numbers for the campaigns of one transport with one rule.
+/// Durations and decision counts for the campaigns over one transport with one rule.
 #[derive(Default)]
 struct Cost {
     seconds: Vec<f64>,
@@ -58,7 +58,7 @@ struct Count {
 /// percent is missed more often than expected by chance. An interval that does not contain the planted effect is not an
 /// error: an arm that waits longer also has colder caches and is interrupted more often, so the planted effect is a
 /// lower bound.
-pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
+pub fn run_campaigns(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut costs = BTreeMap::<String, Cost>::new();
     for campaign in 0..campaigns {
@@ -66,7 +66,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         for rounds in ROUNDS {
             let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
             let finished = binaries.run(name, &manifest, true)?;
-            let group = format!("{name}, {}", describe(rounds));
+            let group = format!("{name}, {}", describe_rule(rounds));
             add(&finished.run, &group, &mut counts)?;
             costs.entry(group).or_default().add(&finished);
         }
@@ -77,7 +77,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         println!(
             "{group:32} {:>6.1} s per campaign (median); decided {}",
             cost.seconds.get(cost.seconds.len() / 2).copied().unwrap_or(0.0),
-            percent(cost.decided, cost.comparisons),
+            format_proportion(cost.decided, cost.comparisons),
         );
     }
     println!(
@@ -91,20 +91,23 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
             "{what:44} {:>9} {:>8.1} %   {:30} {}",
             count.evaluated,
             median as f64 / PPM_PER_PERCENT as f64,
-            percent(count.found, count.evaluated),
-            percent(count.contained, count.evaluated),
+            format_proportion(count.found, count.evaluated),
+            format_proportion(count.contained, count.evaluated),
         );
     }
     for (what, count) in counts {
-        let is_missed = count.planted >= CERTAIN && wilson(count.found, count.evaluated).1 < 0.95;
+        let is_missed =
+            count.planted >= MUST_DETECT_PPM && wilson_interval(count.found, count.evaluated).1 < 0.95;
         if count.wrong_direction > 0 || is_missed {
-            return Err(format!("{what}: the planted effect was not detected").into());
+            return Err(
+                format!("{what}: the planted effect was missed or reported in the wrong direction").into(),
+            );
         }
     }
     Ok(())
 }
 
-fn describe(rounds: Rounds) -> String {
+fn describe_rule(rounds: Rounds) -> String {
     match rounds.number {
         Some(number) => format!("{:?} {number}", rounds.stop),
         None => format!("{:?}", rounds.stop),

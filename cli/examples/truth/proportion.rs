@@ -1,8 +1,8 @@
 //! Proportions with their confidence intervals.
 
 /// Formats a proportion with its 95 percent interval.
-pub fn percent(successes: u32, trials: u32) -> String {
-    let (low, high) = wilson(successes, trials);
+pub fn format_proportion(successes: u32, trials: u32) -> String {
+    let (low, high) = wilson_interval(successes, trials);
     let fraction_percent = 100.0 * f64::from(successes) / f64::from(trials.max(1));
     format!(
         "{fraction_percent:.1} % [{:.1}, {:.1}]",
@@ -12,7 +12,7 @@ pub fn percent(successes: u32, trials: u32) -> String {
 }
 
 /// Computes the 95 percent Wilson score interval of a proportion (E. B. Wilson, 1927).
-pub fn wilson(successes: u32, trials: u32) -> (f64, f64) {
+pub fn wilson_interval(successes: u32, trials: u32) -> (f64, f64) {
     if trials == 0 {
         return (0.0, 1.0);
     }

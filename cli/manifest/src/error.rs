@@ -66,7 +66,7 @@ impl fmt::Display for Defect {
 /// Error reading a file as a list of `BenchmarkRun`s or as an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
-    /// Path of the file.
+    /// Path to the file.
     pub file: PathBuf,
     /// Defects in the file. The list is never empty.
     pub defects: Vec<Defect>,

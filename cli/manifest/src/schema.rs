@@ -1,5 +1,5 @@
-//! Validates a run as the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of the
-//! generated CustomResourceDefinition. Performs no I/O.
+//! Validates a run the way the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of
+//! the generated CustomResourceDefinition. Performs no I/O.
 
 use std::sync::LazyLock;
 
@@ -19,8 +19,8 @@ pub(super) struct SchemaRules {
 }
 
 impl SchemaRules {
-    /// The compiled schema of the `BenchmarkRun` resource. It is compiled only once, because that takes longer than the
-    /// validation of a run.
+    /// Returns the compiled schema of the `BenchmarkRun` resource. It is compiled only once, because compiling it takes
+    /// longer than validating a run.
     ///
     /// # Errors
     /// Returns an error if the schema is invalid, which is a programming error.
@@ -75,7 +75,7 @@ impl SchemaRules {
         // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
             let defects = errors.into_vec().into_iter();
-            // The schema has no metadata fields, so the message of a rule on metadata names the field.
+            // The schema has no metadata fields, so the message of a metadata rule names the field.
             let defect = |error: CelError| match error.field_path.as_str() {
                 "" => Defect::file(error.message),
                 path => Defect::field(path, error.message),

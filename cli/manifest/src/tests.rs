@@ -70,7 +70,7 @@ fn limits_nesting_and_expanded_size() {
         let aliases = vec![alias; 10].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
     }
-    // Many aliases of one long list, but not enough to reach the parser's own limit.
+    // There are many aliases of one long list, but not enough to reach the parser's own limit.
     let long = format!(
         "a: &a [{}]\nb: [{}]\n",
         "x, ".repeat(50_000),

@@ -1,7 +1,7 @@
 //! Parses YAML documents into JSON values and limits their expanded size. Performs no I/O.
 //!
-//! serde_yaml limits how often aliases are followed, relative to the length of the document, but many aliases of one
-//! long list can still exhaust memory. Therefore every node is counted after alias expansion.
+//! serde_yaml limits how often aliases are followed, relative to the document length, but many aliases of one long list
+//! can still exhaust memory. Therefore every node is counted after alias expansion.
 
 use std::cell::Cell;
 use std::fmt;
@@ -68,7 +68,7 @@ fn check_nesting(text: &str) -> Result<(), Defect> {
 /// Maximum number of open brackets. The limit is far above [`MAX_NESTING`] to tolerate unbalanced brackets in comments.
 const MAX_OPEN_BRACKETS: usize = 1000;
 
-/// Number of nodes that the rest of the file may contain.
+/// Number of nodes that the remainder of the file may contain.
 struct Budget {
     nodes: Cell<usize>,
 }

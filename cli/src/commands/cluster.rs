@@ -1,4 +1,4 @@
-//! Access to the cluster of the current kubeconfig context, for commands that read from that cluster. Performs I/O.
+//! Access to the cluster in the current kubeconfig context, for commands that read from it. Performs I/O.
 
 use std::env;
 use std::error::Error;
@@ -29,7 +29,7 @@ pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Res
 pub(super) struct Cluster {
     /// Kubernetes client for the cluster.
     pub(super) client: Client,
-    /// Address of the API server.
+    /// API server address.
     server: String,
 }
 
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// Converts the error of a request for `key` to a failure.
+    /// Converts an error from a request for `key` to a failure.
     pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
         Failure::incomplete(match error {
             kube::Error::Api(_) => format!("{key}: {}", message(error)),
@@ -94,12 +94,12 @@ fn describe_config_error(error: &InferConfigError) -> String {
     match kubeconfig_error {
         Some(KubeconfigError::ReadConfig(why, path)) => {
             format!(
-                "{}: {why}. Set KUBECONFIG to the kubeconfig file of the cluster",
+                "{}: {why}. Set KUBECONFIG to the cluster's kubeconfig file",
                 path.display()
             )
         }
-        Some(why) if set => format!("{why}. Set KUBECONFIG to the kubeconfig file of the cluster"),
-        _ => format!("{error}. Set KUBECONFIG to the kubeconfig file of the cluster"),
+        Some(why) if set => format!("{why}. Set KUBECONFIG to the cluster's kubeconfig file"),
+        _ => format!("{error}. Set KUBECONFIG to the cluster's kubeconfig file"),
     }
 }
 

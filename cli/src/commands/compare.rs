@@ -20,8 +20,8 @@ use crate::report::runs;
 /// Compare two finished runs with matching environments.
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
-/// run to cancel out changes in the state of the machines between the runs. To compare two libraries or settings,
-/// define them as variants of one run. If a run is imported, the values are compared without a verdict.
+/// run to cancel out changes in machine state between the runs. To compare two libraries or settings, define them as
+/// variants of one run. If a run is imported, the values are compared without a verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
@@ -105,7 +105,7 @@ fn is_same_run(first: &Source, second: &Source) -> bool {
     }
 }
 
-/// Plan and evaluation of a stored run.
+/// Returns the plan and the evaluation of `stored`.
 pub(super) fn finished(stored: &StoredRun) -> FinishedRun<'_> {
     FinishedRun {
         plan: &stored.plan,

@@ -22,44 +22,44 @@ use crate::imported::{ManifestKind, ManifestStatus};
 use crate::report::imported;
 use crate::report::text::TextOptions;
 
-/// Create a run from existing logs of a benchmark tool, to report and compare the values that it printed.
+/// Create a run from existing logs of a benchmark tool, to report and compare the values that the tool printed.
 ///
-/// The values were not measured under the control of fabricbench, so the run has no verdicts, and `report` and `compare`
-/// exit with status 3. Each log must be the complete output of one execution.
+/// fabricbench did not control the measurement, so the run has no verdicts, and the exit status of `report` and
+/// `compare` is 3. Each log must be the complete output of one run of the tool.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples: fabricbench import all_reduce.log --tool NcclTests --name all-reduce
           fabricbench import --tool Perftest --variant old=1.log --variant old=2.log --variant new=3.log --name drivers"
 )]
 pub(super) struct Import {
-    /// Logs of one variant, each of one execution.
+    /// Logs of one variant, each from one run of the tool.
     #[arg(
         value_name = "FILE",
         required_unless_present = "variants",
         conflicts_with = "variants"
     )]
     files: Vec<PathBuf>,
-    /// Tool that printed the logs.
+    /// Tool that produced the logs.
     #[arg(long, value_name = "TOOL", ignore_case = true, value_parser = parse_named::<CommandTool>(TOOLS))]
     tool: CommandTool,
-    /// A log and its variant. May be repeated; several logs of one variant are repeated executions. The other variants
-    /// are compared with the first one.
+    /// Log file and the variant that it belongs to. May be repeated; several logs of one variant come from repeated
+    /// runs of the tool. The other variants are compared with the first one.
     #[arg(long = "variant", value_name = "NAME=FILE")]
     variants: Vec<VariantLog>,
     /// Name of the run.
     #[arg(long, default_value = "imported")]
     name: String,
     /// Size of a message or transfer in all logs, for tools that do not print it, such as 64 or 1Mi.
-    #[arg(long, value_parser = size)]
+    #[arg(long, value_parser = parse_size)]
     size: Option<Size>,
-    /// With the tool Regex: regular expression that matches the lines with results, with the named groups `latency` or
-    /// `bandwidth`, and `size` if a line contains the size in bytes.
+    /// Regular expression that matches the result lines; only for --tool Regex. It needs a named group `latency` or
+    /// `bandwidth`, and a group `size` if the lines contain the size in bytes.
     #[arg(long, value_name = "REGEX")]
     expression: Option<String>,
-    /// Unit of the group latency.
+    /// Unit of the `latency` group.
     #[arg(long, value_name = "UNIT", requires = "expression", value_parser = parse_named::<TimeUnit>(TIME_UNITS))]
     latency_unit: Option<TimeUnit>,
-    /// Unit of the group bandwidth, per second.
+    /// Unit of the `bandwidth` group, per second.
     #[arg(long, value_name = "UNIT", requires = "expression", value_parser = parse_named::<RateUnit>(RATE_UNITS))]
     bandwidth_unit: Option<RateUnit>,
     /// Directory for the results.
@@ -67,7 +67,7 @@ pub(super) struct Import {
     output: PathBuf,
 }
 
-/// A log, and the name of its variant.
+/// Log file with the name of its variant.
 #[derive(Clone, Debug)]
 struct VariantLog {
     variant: String,
@@ -83,10 +83,10 @@ impl FromStr for VariantLog {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, file) = text
             .split_once('=')
-            .ok_or("the form is NAME=FILE, for example baseline=first.log")?;
+            .ok_or("use the form NAME=FILE, for example baseline=first.log")?;
         check_name(name)?;
         if file.is_empty() {
-            return Err("the file is missing; the form is NAME=FILE".to_owned());
+            return Err("the file is missing; use the form NAME=FILE".to_owned());
         }
         Ok(Self {
             variant: name.to_owned(),
@@ -105,7 +105,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Parser for a value by its name in the resource. The case is ignored if the argument ignores it.
+/// Returns a parser that accepts a value by its name in the resource. Case is ignored if the argument ignores case.
 fn parse_named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     names: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
@@ -133,7 +133,7 @@ impl Import {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         check_name(&self.name).map_err(|error| Failure::invalid_input(format!("--name: {error}")))?;
         let pattern = self.pattern()?;
-        let sources = self.sources()?;
+        let sources = self.variant_logs()?;
         let files = directory::read_logs(sources.iter().map(|source| source.file.as_path()));
         let files = files.map_err(Failure::invalid_input)?;
         let manifest = Manifest {
@@ -168,11 +168,12 @@ impl Import {
         });
         match (&pattern, self.tool) {
             (None, CommandTool::Regex) => Err(Failure::invalid_input(
-                "the tool Regex needs --expression, for example --expression 'latency (?<latency>[0-9.]+) us' \
+                "--tool Regex requires --expression, for example --expression 'latency (?<latency>[0-9.]+) us' \
                  --latency-unit us",
             )),
             (Some(_), tool) if tool != CommandTool::Regex => Err(Failure::invalid_input(format!(
-                "--expression applies only to the tool Regex. Remove it, or specify --tool Regex instead of {tool:?}"
+                "--expression applies only to --tool Regex. Remove --expression, or specify --tool Regex instead of \
+                 {tool:?}"
             ))),
             (Some(pattern), _) => match check_pattern(pattern) {
                 Ok(()) => Ok(Some(pattern.clone())),
@@ -189,8 +190,8 @@ impl Import {
         }
     }
 
-    /// Logs with their variants, in the order of the command line.
-    fn sources(&self) -> Result<Vec<VariantLog>, Failure> {
+    /// Returns the logs with their variants, in command-line order.
+    fn variant_logs(&self) -> Result<Vec<VariantLog>, Failure> {
         let only = self.files.iter().map(|file| VariantLog {
             variant: ONLY_VARIANT.to_owned(),
             file: file.clone(),
@@ -236,8 +237,8 @@ fn print(run: &ImportedRun, target: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Size of at least one byte.
-fn size(text: &str) -> Result<Size, String> {
+/// Parses a size of at least one byte.
+fn parse_size(text: &str) -> Result<Size, String> {
     let size = Size::from_str(text).map_err(|error| error.to_string())?;
     if size.bytes() == 0 {
         return Err("must be at least 1 byte".to_owned());

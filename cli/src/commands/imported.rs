@@ -1,5 +1,5 @@
-//! Reports of imported runs, and comparisons with them. Their exit status is 3, because their values cannot be trusted
-//! like the values of a measured run.
+//! Reports of imported runs, and comparisons with them. The exit status is 3, because imported values cannot be trusted
+//! as much as measured ones.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Input file of a command, with overrides from the command line.
+//! A command's input file, with overrides from the command line.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,11 @@ use super::Failure;
 pub struct Input {
     /// File with one or more BenchmarkRuns as YAML documents.
     pub file: PathBuf,
-    /// File with overrides for other hardware: `transport`, `memory` (of all scenarios), `devices`, `align` and
+    /// File with overrides for other hardware: `transport`, `memory` (for all scenarios), `devices`, `align` and
     /// `resources` replace the corresponding fields of every run.
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
-    /// Number of rounds of every run. Overrides spec.sampling.rounds.
+    /// Number of rounds in every run. Overrides spec.sampling.rounds.
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub rounds: Option<u32>,
     /// Seed of every run. Overrides spec.sampling.seed.
@@ -48,7 +48,7 @@ impl Input {
     ///
     /// # Errors
     /// Returns an error if the file or the overlay cannot be read or is invalid. The error identifies the field and
-    /// suggests a remedy.
+    /// suggests a fix.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
@@ -59,11 +59,11 @@ impl Input {
         self.plan(runs)
     }
 
-    /// Validates and plans `runs`, which were read from [`Self::file`]. A run without a uid gets one, because the order
-    /// of its measurements may be derived from the uid.
+    /// Validates and plans `runs`, which were read from [`Self::file`]. A run without a uid gets one, because its
+    /// measurement order may be derived from the uid.
     ///
     /// # Errors
-    /// Returns an error if a run is invalid. The error identifies the field and suggests a remedy.
+    /// Returns an error if a run is invalid. The error identifies the field and suggests a fix.
     pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
         let several = runs.len() > 1;
         let mut planned = Vec::new();

@@ -28,7 +28,7 @@ use super::{Exit, Failure};
 /// Maximum number of pods whose logs are read concurrently.
 const MAX_CONCURRENT_PODS: usize = 64;
 
-/// Print the worker logs of a run in the cluster. Each line starts with the name of the pod.
+/// Print the worker logs of a run in the cluster. Each line starts with the pod name.
 ///
 /// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods, but the records are kept;
 /// use `fabricbench report` to read them.
@@ -115,7 +115,7 @@ impl Logs {
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
         let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
         let mut pods = pin!(pods.default_backoff().applied_objects());
-        // For each pod, the last printed reason why its worker has not started, or `None` once its log is being
+        // For each pod, the last printed reason that its worker has not started, or `None` once its log is being
         // followed.
         let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut logs = FuturesUnordered::new();
@@ -160,7 +160,7 @@ impl Logs {
         Ok(any)
     }
 
-    /// Prints the log of one pod and returns whether it was available. If not, prints the reason to standard error.
+    /// Prints one pod's log and returns whether it was available. If not, prints the reason to standard error.
     async fn print_log(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
         let params = LogParams {
             container: Some(WORKER_CONTAINER.to_owned()),
@@ -182,7 +182,7 @@ impl Logs {
     }
 }
 
-/// Returns the object of a watch event, or `None` if the watch was interrupted. The watcher restarts an interrupted
+/// Returns the object from a watch event, or `None` if the watch was interrupted. The watcher restarts an interrupted
 /// watch.
 fn watched_object<T>(
     cluster: &Cluster,

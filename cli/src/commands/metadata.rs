@@ -28,9 +28,9 @@ use tokio::time::sleep;
 
 use super::{Exit, Failure};
 
-/// Variable with the password that clients must send.
+/// Environment variable that contains the password that clients must send.
 const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
-/// Time that requests in progress have to complete after a signal.
+/// Time allowed for requests in progress to complete after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// Maximum length of an entry, in bytes.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;
@@ -38,34 +38,34 @@ const MAX_ENTRY_BYTES: usize = 16 * 1024;
 /// Run an HTTP metadata service for `fabricbench-runner target` and `initiator` (`--metadata-type http`), until SIGINT
 /// or SIGTERM is received.
 ///
-/// Entries are kept in memory and expire. If the variable FABRICBENCH_METADATA_PASSWORD is set, clients must send this
-/// password. There is no encryption: listen only on a network whose machines you trust.
+/// Entries are kept in memory and expire. If FABRICBENCH_METADATA_PASSWORD is set, clients must send this password.
+/// Traffic is not encrypted, so listen only on a network where you trust every machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench metadata --addr 192.168.1.10 --port 8080")]
 pub(super) struct Metadata {
-    /// Address to listen on. With the default, only programs on this machine can connect.
+    /// Address to listen on. By default, only programs on this machine can connect.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     addr: String,
-    /// TCP port to listen on. With 0, the system chooses a free port, which is printed.
+    /// TCP port to listen on. If 0, the system chooses a free port, which is printed.
     #[arg(long, default_value_t = 8080)]
     port: u16,
 }
 
-/// State of the service.
+/// State of the metadata service.
 #[derive(Clone)]
 struct Service {
     entries: Arc<Mutex<Entries>>,
     password: Option<Arc<str>>,
 }
 
-/// Parameters of a request.
+/// Query parameters of a request.
 #[derive(Deserialize)]
 struct Parameters {
     key: String,
     run: Option<String>,
 }
 
-type Answer = (StatusCode, String);
+type TextResponse = (StatusCode, String);
 
 impl Metadata {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
@@ -85,7 +85,7 @@ impl Metadata {
             ))
         })?;
         let failed = |error: io::Error| Failure::incomplete(format!("the metadata service failed: {error}"));
-        let stopped = signal().map_err(failed)?;
+        let stopped = stop_signal().map_err(failed)?;
         let service = Service {
             entries: Arc::default(),
             password: env::var(ENV_PASSWORD).ok().map(Arc::from),
@@ -114,8 +114,9 @@ fn announce(address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Resolves when this process receives SIGINT or SIGTERM. A second signal ends the process immediately.
-fn signal() -> io::Result<oneshot::Receiver<()>> {
+/// Returns a channel that resolves when this process receives SIGINT or SIGTERM. A second signal ends the process
+/// immediately.
+fn stop_signal() -> io::Result<oneshot::Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
@@ -157,7 +158,7 @@ impl Service {
         })
     }
 
-    fn with<R>(&self, operation: impl FnOnce(&mut Entries) -> R) -> R {
+    fn with_entries<R>(&self, operation: impl FnOnce(&mut Entries) -> R) -> R {
         operation(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -166,11 +167,11 @@ async fn find(
     State(service): State<Service>,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
-) -> Answer {
+) -> TextResponse {
     if !service.is_allowed(&headers) {
-        return unauthorized_answer();
+        return unauthorized_response();
     }
-    match service.with(|entries| entries.get(&parameters.key, now())) {
+    match service.with_entries(|entries| entries.get(&parameters.key, now())) {
         Some(text) => (StatusCode::OK, text),
         None => (StatusCode::NOT_FOUND, "no entry\n".to_owned()),
     }
@@ -181,11 +182,11 @@ async fn store(
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
     body: String,
-) -> Answer {
+) -> TextResponse {
     if !service.is_allowed(&headers) {
-        return unauthorized_answer();
+        return unauthorized_response();
     }
-    match service.with(|entries| entries.put(&parameters.key, body, now())) {
+    match service.with_entries(|entries| entries.put(&parameters.key, body, now())) {
         Ok(()) => (StatusCode::OK, String::new()),
         Err(Rejection::Invalid(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
         Err(Rejection::Taken) => (
@@ -200,15 +201,15 @@ async fn remove(
     State(service): State<Service>,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
-) -> Answer {
+) -> TextResponse {
     if !service.is_allowed(&headers) {
-        return unauthorized_answer();
+        return unauthorized_response();
     }
-    service.with(|entries| entries.remove(&parameters.key, parameters.run.as_deref()));
+    service.with_entries(|entries| entries.remove(&parameters.key, parameters.run.as_deref()));
     (StatusCode::OK, String::new())
 }
 
-fn unauthorized_answer() -> Answer {
+fn unauthorized_response() -> TextResponse {
     (StatusCode::UNAUTHORIZED, "a password is required\n".to_owned())
 }
 

@@ -15,7 +15,7 @@ use crate::report;
 /// Show the plan for a file: legs, rounds, rails and chunks, estimated data volume and time, and comparisons that
 /// cannot show an effect.
 ///
-/// The argument can also be NAMESPACE/NAME of a run in the current kubeconfig context.
+/// The argument can also be the NAMESPACE/NAME of a run in the current kubeconfig context.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench plan examples/nixl-optimizations.yaml")]
 pub(super) struct Plan {

@@ -1,4 +1,4 @@
-//! `fabricbench replay`: measures the plan of a finished run again.
+//! `fabricbench replay`: measures a finished run's plan again.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::stored::StoredRun;
 use super::{Exit, Failure, Input};
 use crate::local::{Interrupt, LocalRun, find_runner};
 
-/// Measure the plan of a finished run again on this machine, and compare the two runs.
+/// Measure a finished run's plan again on this machine, and compare the two runs.
 ///
 /// The new run uses the spec, number of rounds, measurement order and operation counts of the finished run, so it needs
 /// no pilot. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that needs a
@@ -29,10 +29,10 @@ pub(super) struct Replay {
     /// Directory for the results.
     #[arg(long, value_name = "DIR", default_value = "fabricbench-replay")]
     output: PathBuf,
-    /// Path of the fabricbench-runner binary. By default, the directory of this binary and then PATH are searched.
+    /// Path to the fabricbench-runner binary. Defaults to the one next to this binary or, if there is none, in PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
-    /// Instead of measuring the new run, give it this name and print it as JSON, for example for `kubectl create`.
+    /// Print the new run as JSON with this name instead of measuring it, for example for `kubectl create`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["output", "runner"])]
     manifest: Option<String>,
 }
@@ -48,7 +48,7 @@ impl Replay {
             rounds: Some(finished.plan.rounds),
             seed: Some(finished.plan.seed),
         };
-        let planned = input.plan(vec![again(&finished, self.manifest.clone())])?;
+        let planned = input.plan(vec![new_run(&finished, self.manifest.clone())])?;
         let planned = planned
             .into_iter()
             .next()
@@ -67,9 +67,9 @@ impl Replay {
     }
 }
 
-/// Creates a run with the spec and the operation counts of `finished`. If `name` is `None`, the new run also has the
-/// name of `finished`.
-fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
+/// Creates a run with the spec and the operation counts of `finished`. If `name` is `None`, the new run has the same
+/// name as `finished`.
+fn new_run(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
     let mut spec = finished.run.spec.clone();
     spec.suspend = false;
     for scenario in &mut spec.scenarios {
@@ -82,7 +82,7 @@ fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
                 let sizes = planned.sizes.iter();
                 sizes.map(move |size| operations(finished, index, planned, *size))
             });
-            // If the count of any size or rate is missing, the pilot determines the counts of all of them again.
+            // If the count for any size or rate is missing, the pilot determines all counts again.
             scenario.operation_counts = counts.collect::<Option<_>>().unwrap_or_default();
         }
     }
@@ -97,7 +97,7 @@ fn again(finished: &StoredRun, name: Option<String>) -> BenchmarkRun {
     }
 }
 
-/// Number of operations of a scenario at one size; `None` if no arm has a valid case.
+/// Returns the operation count of a scenario at one size, or `None` if no arm has a valid case.
 fn operations(
     finished: &StoredRun,
     scenario: usize,

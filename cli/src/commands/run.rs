@@ -39,7 +39,7 @@ pub(super) struct Run {
     /// there is a regression and 3 if the environments differ.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
-    /// Path of the fabricbench-runner binary. By default, the directory of this binary and then PATH are searched.
+    /// Path to the fabricbench-runner binary. Defaults to the one next to this binary or, if there is none, in PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
 }
@@ -134,8 +134,8 @@ impl Run {
         }
     }
 
-    /// Plans the run again with the uid of the run in `directory`, because the order of the measurements may be derived
-    /// from the uid.
+    /// Plans the run again with the uid of the run in `directory`, because the measurement order may be derived from
+    /// the uid.
     fn plan_as_stored(&self, planned: PlannedRun, directory: &Path) -> Result<PlannedRun, Failure> {
         let stored = RunDirectory::open(directory).and_then(|directory| directory.read_run());
         // If the directory cannot be read, the error is reported when the run is resumed.
@@ -175,7 +175,7 @@ pub(super) fn execute_run(
     Ok(outcome.max(compared))
 }
 
-/// Writes the report of `run` into its directory and prints the tables. Fails if the run stopped early.
+/// Writes the report of `run` to its directory and prints the tables. Fails if the run stopped early.
 fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),

@@ -21,11 +21,11 @@ use crate::imported::directory::is_imported;
 pub struct StoredRun {
     /// Run, as read from its source.
     pub run: BenchmarkRun,
-    /// Plan, computed from the spec of the run.
+    /// Plan, computed from the run's spec.
     pub plan: HashedPlan,
     /// Evaluation of the records.
     pub evaluation: Evaluation,
-    /// Reason why the records may differ from the measured records.
+    /// Why the records may differ from the measured records.
     pub integrity_warning: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl StoredRun {
         Ok(stored)
     }
 
-    /// Adds `warning` to the run, so that all its reports contain it.
+    /// Adds `warning` to the run, so that all its reports show it.
     fn with_integrity_warning(mut self, warning: String) -> Self {
         self.evaluation.summary.warnings.insert(0, warning.clone());
         self.integrity_warning = Some(warning);
@@ -97,7 +97,7 @@ impl UnreadRun {
         let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
         if let Some(measured) = measured.filter(|measured| **measured != plan.hash()) {
             return Err(failure(&format!(
-                "status.planHash is {measured}, but the spec yields the plan hash {}: either the spec was changed, or \
+                "status.planHash is {measured}, but the spec yields plan hash {}: either the spec was changed, or \
                  a different version of fabricbench measured the run. Restore the spec, or use that version",
                 plan.hash()
             )));

@@ -1,4 +1,4 @@
-//! Pairs of values of two runs, at least one of which is imported. There is no verdict. Performs no I/O.
+//! Pairs the values of two runs, at least one of which is imported. Computes no verdict. Performs no I/O.
 
 use campaign::Evaluation;
 use campaign::plan::HashedPlan;
@@ -12,7 +12,7 @@ use super::{ImportedRun, ValueSummary};
 /// Maximum number of names in an error.
 const MAX_NAMES: usize = 8;
 
-/// Origin of the values of a run.
+/// Origin of a run's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Origin {
     /// Existing logs.
@@ -26,26 +26,26 @@ pub enum Origin {
 pub struct Side {
     /// Name of the run.
     pub name: String,
-    /// Origin of its values.
+    /// Origin of the values.
     pub origin: Origin,
-    /// Tools and patterns of its values.
+    /// Tools that reported the values, with their patterns.
     tools: Vec<(CommandTool, Option<CommandPattern>)>,
-    /// Values.
+    /// Values of each variant or arm, size and metric.
     values: Vec<SideValue>,
 }
 
-/// Value of a run.
+/// One value from a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideValue {
-    /// Variant or arm.
+    /// Name of the variant or arm.
     pub variant: String,
     /// Scenario of a measured run.
     pub scenario: Option<String>,
     /// Size in bytes, if it is known.
     pub size: Option<u64>,
-    /// Metric.
+    /// Metric of the value.
     pub metric: Metric,
-    /// Values of the logs or the rounds.
+    /// Summary of the values in the logs or rounds.
     pub observed: ValueSummary,
 }
 
@@ -58,31 +58,31 @@ pub struct Pair {
     pub second: SideValue,
 }
 
-/// Reason why two runs have no value in common.
+/// Error that prevents two runs from being compared.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum CompareError {
-    /// The measured run has no command.
+    /// The measured run has no `command` scenario.
     #[snafu(display(
-        "{run} has no scenario `command`, so it contains no values that a tool reported. Compare imported values with a run \
-         that measured the same tool"
+        "{run} has no `command` scenario, so it contains no values that a tool reported. Compare imported values with a \
+         run that measured the same tool"
     ))]
     NoCommand {
         /// Name of the run.
         run: String,
     },
-    /// The tools differ.
+    /// The runs used different tools.
     #[snafu(display(
-        "the tool of {first} is {first_tools}, but the tool of {second} is {second_tools}. Tools define latency and \
-         bandwidth differently; compare runs of the same tool"
+        "{first} was measured with {first_tools}, but {second} was measured with {second_tools}. Tools define latency \
+         and bandwidth differently; compare runs of the same tool"
     ))]
     OtherTool {
         /// Name of the first run.
         first: String,
-        /// Its tools.
+        /// Tools of the first run.
         first_tools: String,
         /// Name of the second run.
         second: String,
-        /// Its tools.
+        /// Tools of the second run.
         second_tools: String,
     },
     /// The runs have no variant in common.
@@ -93,14 +93,14 @@ pub enum CompareError {
     OtherVariants {
         /// Name of the first run.
         first: String,
-        /// Its variants.
+        /// Variants of the first run.
         first_variants: String,
         /// Name of the second run.
         second: String,
-        /// Its variants.
+        /// Variants of the second run.
         second_variants: String,
     },
-    /// The runs have no size in common.
+    /// The runs have no size and metric in common.
     #[snafu(display("{first} and {second} have no size and metric in common"))]
     OtherSizes {
         /// Name of the first run.
@@ -111,7 +111,7 @@ pub enum CompareError {
 }
 
 impl Side {
-    /// Values of an imported run.
+    /// Returns the values of an imported run.
     pub fn from_imported(run: &ImportedRun) -> Self {
         let names = run.manifest.variants();
         let values = run.values.iter().filter_map(|value| {
@@ -131,7 +131,7 @@ impl Side {
         }
     }
 
-    /// Values that the tools of a measured run reported in its valid rounds.
+    /// Returns the values that the tools reported in the valid rounds of a measured run.
     pub fn from_measured(plan: &HashedPlan, evaluation: &Evaluation) -> Self {
         let mut tools = Vec::new();
         let mut values = Vec::new();
@@ -194,8 +194,8 @@ impl Side {
     }
 }
 
-/// Values of `first` and `second` with the same variant, size and metric. If each run has one variant, their names may
-/// differ.
+/// Returns the values of `first` and `second` with the same variant, size and metric. If each run has one variant,
+/// their names may differ.
 ///
 /// # Errors
 /// Returns an error if no values match.
@@ -204,10 +204,10 @@ pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
         ensure!(!side.tools.is_empty(), NoCommandSnafu { run: &side.name });
     }
     let [only] = first.tools.as_slice() else {
-        return other_tool(first, second);
+        return different_tools(first, second);
     };
     if second.tools.as_slice() != std::slice::from_ref(only) {
-        return other_tool(first, second);
+        return different_tools(first, second);
     }
     let (first_names, second_names) = (first.variants(), second.variants());
     let is_single = first_names.len() == 1 && second_names.len() == 1;
@@ -215,9 +215,9 @@ pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
     if !is_single && !has_common {
         return OtherVariantsSnafu {
             first: &first.name,
-            first_variants: names(&first_names),
+            first_variants: join_names(&first_names),
             second: &second.name,
-            second_variants: names(&second_names),
+            second_variants: join_names(&second_names),
         }
         .fail();
     }
@@ -244,7 +244,7 @@ pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
     Ok(found)
 }
 
-fn other_tool<R>(first: &Side, second: &Side) -> Result<R, CompareError> {
+fn different_tools<R>(first: &Side, second: &Side) -> Result<R, CompareError> {
     OtherToolSnafu {
         first: &first.name,
         first_tools: first.describe_tools(),
@@ -254,7 +254,7 @@ fn other_tool<R>(first: &Side, second: &Side) -> Result<R, CompareError> {
     .fail()
 }
 
-fn names(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     let mut shown: Vec<&str> = names.iter().copied().take(MAX_NAMES).collect();
     if names.len() > MAX_NAMES {
         shown.push("…");

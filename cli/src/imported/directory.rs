@@ -1,5 +1,5 @@
-//! Reads logs to import, and reads and writes the directory of an imported run: `import.json`, the logs and
-//! `report.html`. Performs I/O.
+//! Reads logs to import, and reads and writes an imported run's directory: `import.json`, the logs and `report.html`.
+//! Performs I/O.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,35 +14,35 @@ use super::{ImportedRun, ImportedRunError, MAX_LOGS, Manifest};
 
 /// Name of the file that describes an imported run.
 pub const MANIFEST_FILE: &str = "import.json";
-/// Maximum size of this file, in bytes.
+/// Maximum size of `import.json`, in bytes.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
-/// Maximum total size of all logs of a run, in bytes.
+/// Maximum total size of the logs in a run, in bytes.
 const MAX_TOTAL_BYTES: usize = 128 << 20;
 const LOGS: &str = "logs";
 
-/// Reason why logs could not be read or stored.
+/// Error reading or storing logs.
 #[derive(Debug, Snafu)]
 pub enum DirectoryError {
     /// A file or directory could not be read or written.
     #[snafu(display("{}: {source}", path.display()))]
     Io {
-        /// Path of the file or directory.
+        /// Path to the file or directory.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
     /// The path is a directory or a device.
     #[snafu(display("{} is not a regular file. Write the log to a file first", path.display()))]
     NotAFile {
-        /// Path.
+        /// Path that is not a regular file.
         path: PathBuf,
     },
     /// A log cannot be imported.
     #[snafu(display("{}: {source}", path.display()))]
     Log {
-        /// Path of the log.
+        /// Path to the log.
         path: PathBuf,
-        /// Reason.
+        /// Why the log cannot be imported.
         #[snafu(source(from(ImportError, Box::new)))]
         source: Box<ImportError>,
     },
@@ -58,13 +58,13 @@ pub enum DirectoryError {
         path.display()
     ))]
     HasRun {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
     },
     /// `import.json` is invalid.
     #[snafu(display("{}: invalid ImportedRun: {reason}. Import the logs again", path.display()))]
     InvalidManifest {
-        /// Path of the file.
+        /// Path to the file.
         path: PathBuf,
         /// Description of the problem.
         reason: String,
@@ -75,7 +75,7 @@ pub enum DirectoryError {
         path.display()
     ))]
     TwoRuns {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
     },
     /// A stored log was changed.
@@ -85,19 +85,19 @@ pub enum DirectoryError {
         path.display()
     ))]
     Changed {
-        /// Path of the log.
+        /// Path to the log.
         path: PathBuf,
-        /// Its hash.
+        /// SHA-256 hash of the log.
         found: String,
-        /// Its hash at the time of the import.
+        /// SHA-256 hash of the log when it was imported.
         expected: String,
     },
     /// The logs cannot be combined into a run.
     #[snafu(display("{}: {source}", path.display()))]
     Combine {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
-        /// Reason.
+        /// Why the logs cannot be combined.
         #[snafu(source(from(ImportedRunError, Box::new)))]
         source: Box<ImportedRunError>,
     },
@@ -106,7 +106,7 @@ pub enum DirectoryError {
 /// Content of a log file.
 #[derive(Debug)]
 pub struct LogFile {
-    /// Path.
+    /// Path to the log file.
     pub path: PathBuf,
     bytes: Vec<u8>,
     /// SHA-256 hash of the content.
@@ -129,10 +129,10 @@ impl LogFile {
         })
     }
 
-    /// Reads the results with the tool of `manifest`.
+    /// Parses the results as output of the tool in `manifest`.
     ///
     /// # Errors
-    /// Returns an error if the content is not the log of exactly one complete execution of the tool.
+    /// Returns an error if the content is not the complete log of exactly one run of the tool.
     pub fn results(&self, manifest: &Manifest) -> Result<Log, DirectoryError> {
         let path = &self.path;
         import::read(manifest.tool, manifest.pattern.as_ref(), &self.bytes).context(LogSnafu { path })
@@ -155,7 +155,7 @@ pub fn read_logs<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<LogFil
     Ok(logs)
 }
 
-/// Writes an imported run to `directory`. The description is written last, so that a run is complete or absent.
+/// Writes an imported run to `directory`. `import.json` is written last, so that the run is either complete or absent.
 ///
 /// # Errors
 /// Returns an error if the directory contains a run, or a file cannot be written.
@@ -229,7 +229,7 @@ pub fn load(directory: &Path) -> Result<ImportedRun, DirectoryError> {
     ImportedRun::new(manifest, &logs).context(CombineSnafu { path: directory })
 }
 
-/// Path of the stored log with the given index. It is derived only from the index, so that `import.json` cannot refer
+/// Path to the stored log with the given index. It is derived only from the index, so that `import.json` cannot refer
 /// to a file elsewhere.
 fn log_path(directory: &Path, index: usize) -> PathBuf {
     directory.join(LOGS).join(format!("{}.log", index + 1))

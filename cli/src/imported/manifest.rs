@@ -4,9 +4,9 @@ use crds::units::Size;
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of logs of a run.
+/// Maximum number of logs in a run.
 pub const MAX_LOGS: usize = 256;
-/// Maximum number of variants of a run.
+/// Maximum number of variants in a run.
 pub const MAX_VARIANTS: usize = 16;
 
 /// Description of an imported run.
@@ -19,9 +19,9 @@ pub struct Manifest {
     pub name: String,
     /// State of the run.
     pub status: Status,
-    /// Tool that printed the logs.
+    /// Tool that produced the logs.
     pub tool: CommandTool,
-    /// How to parse the logs, if the tool is Regex.
+    /// How to parse the logs if the tool is `Regex`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<CommandPattern>,
     /// Size of a message or transfer in all logs, if the tool does not print it.
@@ -31,7 +31,7 @@ pub struct Manifest {
     pub imported_at: String,
     /// Version of fabricbench that imported the logs.
     pub version: String,
-    /// Logs, in the order of the command line. The other variants are compared with the first one.
+    /// Logs in command-line order. All other variants are compared with the variant of the first log.
     pub logs: Vec<StoredLog>,
 }
 
@@ -52,17 +52,17 @@ pub struct Status {
     pub reason: Reason,
 }
 
-/// State of an imported run. It differs from all states of a BenchmarkRun.
+/// State of an imported run. It differs from every BenchmarkRun state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// Created from existing logs.
     Imported,
 }
 
-/// Reason why an imported run has no verdict.
+/// Why an imported run has no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// The values were not measured under the control of fabricbench.
+    /// fabricbench did not control the measurement.
     NotControlled,
 }
 
@@ -74,7 +74,7 @@ impl Status {
     };
 }
 
-/// Log of one execution.
+/// Log of one run of the tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StoredLog {
@@ -87,7 +87,7 @@ pub struct StoredLog {
 }
 
 impl Manifest {
-    /// Names of the variants, in the order of their first log.
+    /// Returns the variant names, in the order of their first log.
     pub fn variants(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for log in &self.logs {
@@ -98,7 +98,7 @@ impl Manifest {
         names
     }
 
-    /// Number of logs of the variant `name`.
+    /// Returns the number of logs of the variant `name`.
     pub fn logs_of(&self, name: &str) -> usize {
         self.logs.iter().filter(|log| log.variant == name).count()
     }

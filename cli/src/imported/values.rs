@@ -1,4 +1,4 @@
-//! Values of the variants of an imported run. Performs no I/O.
+//! Values of an imported run's variants. Performs no I/O.
 
 use campaign::compare::metric_name;
 use campaign::format;
@@ -9,7 +9,7 @@ use crds::v1alpha1::Metric;
 
 use super::{ImportedRunError, Manifest, OtherTestSnafu};
 
-/// Metrics of a tool, in the order of the reports.
+/// Metrics of a tool, in report order.
 pub const METRICS: [Metric; 2] = [Metric::ReportedLatency, Metric::ReportedBandwidth];
 
 /// Values of one metric of one variant at one size.
@@ -21,11 +21,12 @@ pub struct Value {
     pub size: Option<u64>,
     /// `ReportedLatency` in nanoseconds, or `ReportedBandwidth` in bytes per second.
     pub metric: Metric,
-    /// The values.
+    /// Summary of the values.
     pub observed: ValueSummary,
 }
 
-/// Values of several logs. There is no interval, because nothing is known about the executions.
+/// Summary of the values in several logs. It has no interval, because nothing is known about how the logs were
+/// produced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueSummary {
     /// Number of logs.
@@ -50,20 +51,20 @@ impl ValueSummary {
         })
     }
 
-    /// Difference of the medians from `first` to `self`, in percent of `first`.
+    /// Returns the change in the median from `first` to `self`, as a percentage of `first`.
     pub fn difference_percent(&self, first: &Self) -> f64 {
         (self.median / first.median - 1.0) * 100.0
     }
 }
 
 impl Value {
-    /// The size for display.
+    /// Formats the size for display.
     pub fn size_text(&self) -> String {
         size_text(self.size)
     }
 }
 
-/// A size for display.
+/// Formats a size for display.
 pub fn size_text(size: Option<u64>) -> String {
     size.map_or_else(|| "not printed".to_owned(), format::size)
 }
@@ -77,7 +78,7 @@ fn value_of(row: &Row, metric: Metric) -> Option<f64> {
     }
 }
 
-/// Values of all variants, by metric, size and variant.
+/// Returns the values of all variants, by metric, size and variant.
 pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
     let size_of = |row: &Row| {
         let printed = row.size.map(|size| size.bytes);

@@ -17,19 +17,19 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
 
 use super::bindings::bindings;
-use super::gang::{Event, Gang, events};
+use super::gang::{Event, Gang, event_channel};
 use super::interrupt::Interrupt;
 use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
 use super::rail_sources::{RDMA_DEVICES, rail_sources};
 
-/// Timeout for the rendezvous of the workers.
+/// Timeout for the workers' rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Maximum time for the last worker to exit after all others have exited. Its only remaining task is to report the
-/// failure of the others.
+/// Maximum time for the last worker to exit after all others have exited. Its only remaining task is to report that the
+/// others failed.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reason why a plan could not be executed. Failures that workers report are in the records instead.
+/// Error executing a plan. Failures that workers report are in the records instead.
 #[derive(Debug, Snafu)]
 pub enum ExecuteError {
     /// The run directory could not be used.
@@ -44,23 +44,23 @@ pub enum ExecuteError {
         /// Underlying error.
         source: StatsError,
     },
-    /// A system operation that every run needs has failed.
+    /// A system operation that every run needs failed.
     #[snafu(display("cannot {operation}: {source}"))]
     System {
         /// The operation, as a verb phrase.
         operation: &'static str,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
 }
 
-/// Inputs of an execution.
+/// Inputs for executing a plan.
 pub(super) struct Execution<'a> {
     /// Plan of the run.
     pub(super) plan: &'a HashedPlan,
-    /// UID of the run. It identifies the run in rendezvous messages and in the record stream.
+    /// UID of the run, which identifies it in rendezvous messages and in the record stream.
     pub(super) uid: &'a str,
-    /// Path of the runner binary.
+    /// Path to the runner binary.
     pub(super) runner: &'a Path,
     /// Signals that stop the run.
     pub(super) interrupt: &'a Interrupt,
@@ -68,14 +68,14 @@ pub(super) struct Execution<'a> {
     pub(super) deadline: Duration,
 }
 
-/// Reason why a run stopped before its last block.
+/// Reason for stopping a run before its last block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// Ctrl-C or SIGTERM.
     Interrupted,
     /// `runPolicy.activeDeadlineSeconds` has elapsed.
     Deadline,
-    /// A worker failed; contains the message.
+    /// A worker failed. Contains the error message.
     WorkerFailed(String),
 }
 
@@ -224,7 +224,7 @@ impl Attempt<'_> {
         assignment: &Path,
         deadline: Instant,
     ) -> Result<Option<StopReason>, ExecuteError> {
-        let (sender, receiver) = events();
+        let (sender, receiver) = event_channel();
         let interrupt = execution.interrupt;
         interrupt.forward_to(Some(sender.clone()));
         // Signals that arrived before the channel was registered are not sent to it.
@@ -317,13 +317,13 @@ impl Attempt<'_> {
     }
 }
 
-/// Describes the exit status of a worker, followed by the last lines of its standard error.
+/// Describes a worker's exit status, followed by the last lines of its standard error.
 fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    let stderr = gang.stderr(rank);
+    let stderr = gang.last_stderr_lines(rank);
     if stderr.is_empty() {
         format!("worker {rank} terminated with {status}")
     } else {

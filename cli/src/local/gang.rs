@@ -15,11 +15,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Maximum time for the workers to exit after a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum time to read the standard error of a worker after it has exited.
+/// Maximum time to read a worker's standard error after it has exited.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Capacity of the event channel. When it is full, worker 0 blocks as soon as its pipe is also full.
 const EVENT_CAPACITY: usize = 64;
-/// Number of lines of a worker's standard error that are kept for an error message.
+/// Number of standard error lines that are kept per worker for an error message.
 const STDERR_LINES: usize = 20;
 
 /// Event from a gang or from this process.
@@ -41,7 +41,7 @@ pub(super) enum Event {
     Interrupted,
 }
 
-/// The worker processes of one leg.
+/// One leg's worker processes.
 pub(super) struct Gang {
     workers: Vec<Worker>,
     /// Whether the standard output of worker 0 is open.
@@ -101,7 +101,7 @@ impl Gang {
         }
     }
 
-    /// Whether any worker is running or the output of worker 0 has not been received completely.
+    /// Whether any worker is running or the output of worker 0 has not been fully received.
     pub(super) fn is_running(&self) -> bool {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
@@ -128,7 +128,7 @@ impl Gang {
     }
 
     /// Returns the last lines that worker `rank` wrote to its standard error.
-    pub(super) fn stderr(&self, rank: u32) -> String {
+    pub(super) fn last_stderr_lines(&self, rank: u32) -> String {
         let Some(worker) = self.workers.get(rank as usize) else {
             return String::new();
         };
@@ -186,21 +186,21 @@ impl Worker {
     }
 }
 
-/// Creates the event channel of a gang. Signals to this process use the same sender.
-pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
+/// Creates a gang's event channel. Signals to this process use the same sender.
+pub(super) fn event_channel() -> (SyncSender<Event>, Receiver<Event>) {
     sync_channel(EVENT_CAPACITY)
 }
 
 /// Waits for the worker to exit and sends [`Event::Exited`].
 ///
-/// Before sending the event, waits until the standard error of the worker has been read, because it contains the reason
-/// for the exit.
+/// Before sending the event, waits until the worker's standard error has been read, because it contains the reason for
+/// the exit.
 fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
     // Returns when the sender is dropped. The timeout is needed because a child process that outlives the worker may
     // keep the pipe open.
     let _ = stderr_closed.recv_timeout(STDERR_TIMEOUT);
-    // The send fails only if the gang was dropped, in which case the event is not needed.
+    // The send fails only if the gang was dropped. The event is not needed then.
     let _ = events.send(Event::Exited { rank, status });
 }
 
@@ -257,13 +257,17 @@ mod tests {
 
     #[test]
     fn keeps_the_standard_error_of_a_failed_worker() {
-        let (sender, receiver) = events();
+        let (sender, receiver) = event_channel();
         let mut gang = Gang::start(Path::new("/bin/ls"), Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.is_running() {
             assert!(gang.next(deadline).is_some(), "the process did not exit");
         }
-        assert!(gang.stderr(0).contains("ls:"), "{}", gang.stderr(0));
+        assert!(
+            gang.last_stderr_lines(0).contains("ls:"),
+            "{}",
+            gang.last_stderr_lines(0)
+        );
     }
 
     #[test]
@@ -277,7 +281,7 @@ mod tests {
         );
         std::fs::write(&runner, script).unwrap();
         std::fs::set_permissions(&runner, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let (sender, receiver) = events();
+        let (sender, receiver) = event_channel();
         let mut gang = Gang::start(&runner, Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let ready = gang.next(Instant::now() + Duration::from_secs(20));
         assert!(matches!(ready, Some(Event::Line(line)) if line == "ready"));

@@ -1,4 +1,4 @@
-//! The directory of a run with `records.jsonl`, `run.json` and `report.html`. Performs I/O.
+//! The run directory, which contains `records.jsonl`, `run.json` and `report.html`. Performs I/O.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
-/// Maximum size of the records of a local run, in bytes. The size is limited because the evaluation holds verified
-/// records in memory.
+/// Maximum size of a local run's records, in bytes. The size is limited because the evaluation holds verified records
+/// in memory.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
 /// Maximum size of a record file that is read, in bytes: four times the maximum for a plan, to allow for failed
 /// attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
-/// Name of the record file in the run directory and in the status of a run.
+/// Name of the record file, in the run directory and in a run's status.
 pub const RECORDS_FILE: &str = "records.jsonl";
 /// Size of the chunks in which a record file is read.
 const CHUNK_BYTES: usize = 1024 * 1024;
 /// Maximum size of a `run.json` that is read, in bytes. It exceeds the size limit of Kubernetes objects.
 const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reason why a run directory could not be used.
+/// Error using a run directory.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
     /// A file or directory could not be read or written.
     #[snafu(display("{}: {source}", path.display()))]
     Io {
-        /// Path of the file or directory.
+        /// Path to the file or directory.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
     /// The directory could not be created.
@@ -38,9 +38,9 @@ pub enum OutputError {
         path.display()
     ))]
     Create {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
     /// A record could not be appended.
@@ -49,9 +49,9 @@ pub enum OutputError {
         path.display()
     ))]
     Append {
-        /// Path of the record file.
+        /// Path to the record file.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Operating system error.
         source: io::Error,
     },
     /// The directory contains records that a new run would overwrite.
@@ -61,7 +61,7 @@ pub enum OutputError {
         path.display()
     ))]
     HasRecords {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
     },
     /// Another process is writing the records.
@@ -70,13 +70,13 @@ pub enum OutputError {
         path.display()
     ))]
     Locked {
-        /// Path of the record file.
+        /// Path to the record file.
         path: PathBuf,
     },
     /// The directory contains no run.
     #[snafu(display("{} is not a run directory: it has no {missing}", path.display()))]
     NotARun {
-        /// Path of the directory.
+        /// Path to the directory.
         path: PathBuf,
         /// Name of the missing file.
         missing: &'static str,
@@ -84,7 +84,7 @@ pub enum OutputError {
     /// A file exceeds the maximum size.
     #[snafu(display("{} is {length} bytes long; the limit is {limit}", path.display()))]
     TooLarge {
-        /// Path of the file.
+        /// Path to the file.
         path: PathBuf,
         /// Size of the file in bytes.
         length: u64,
@@ -94,14 +94,14 @@ pub enum OutputError {
     /// `run.json` is not a valid BenchmarkRun.
     #[snafu(display("{}: invalid BenchmarkRun: {source}", path.display()))]
     InvalidRun {
-        /// Path of the file.
+        /// Path to the file.
         path: PathBuf,
-        /// Error of the parser.
+        /// Parser error.
         source: serde_json::Error,
     },
 }
 
-/// The directory of a run.
+/// Directory of a run.
 #[derive(Clone, Debug)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -148,7 +148,7 @@ impl RunDirectory {
         paths.iter().flat_map(|path| Self::open(path)).collect()
     }
 
-    /// Path of the directory.
+    /// Path to the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

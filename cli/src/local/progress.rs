@@ -1,5 +1,5 @@
-//! Shows the progress of a run, with a progress bar on a terminal and with lines of text elsewhere. Performs I/O:
-//! writes to standard error.
+//! Shows a run's progress, with a progress bar on a terminal and with lines of text elsewhere. Performs I/O: writes to
+//! standard error.
 
 use std::fmt;
 use std::io::{IsTerminal, Write, stderr};
@@ -23,7 +23,7 @@ struct PlainProgress {
 }
 
 impl Progress {
-    /// Starts the progress display for the run `name` with `total` blocks, of which `done` are already measured.
+    /// Starts the progress display for the run `name`. `done` of its `total` blocks have already been measured.
     pub fn start(name: &str, done: u64, total: u64) -> Self {
         let terminal = stderr().is_terminal();
         let target = if terminal {

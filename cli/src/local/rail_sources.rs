@@ -19,7 +19,7 @@ struct RdmaDevice {
     address: Option<String>,
 }
 
-/// Sources of the rails of each rank; empty if the workers choose them.
+/// Returns the rail sources of each rank, or an empty list if the workers choose them.
 ///
 /// If a transport uses RDMA devices and there are enough of them, every rail of every rank uses a different device,
 /// because a device that communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback addresses: rail
@@ -30,7 +30,7 @@ pub(super) fn rail_sources(transports: &[&TransportSpec], workers: u32, devices:
     if let Some(transport) = rdma {
         // Without an address, libfabric 1.17 does not find a verbs device.
         let by_address = transports.iter().any(|transport| uses_libfabric_verbs(transport));
-        let of_ranks = divide(&active_devices(devices), by_address, workers, transport.rails());
+        let of_ranks = assign_devices(&active_devices(devices), by_address, workers, transport.rails());
         if let Some(of_ranks) = of_ranks {
             return of_ranks;
         }
@@ -56,7 +56,12 @@ fn uses_libfabric_verbs(transport: &TransportSpec) -> bool {
 }
 
 /// Assigns a different device to each of `rails` rails on each of `workers` ranks; `None` if there are not enough devices.
-fn divide(devices: &[RdmaDevice], by_address: bool, workers: u32, rails: u32) -> Option<Vec<Vec<String>>> {
+fn assign_devices(
+    devices: &[RdmaDevice],
+    by_address: bool,
+    workers: u32,
+    rails: u32,
+) -> Option<Vec<Vec<String>>> {
     let source = |device: &RdmaDevice| match by_address {
         true => device.address.clone(),
         false => Some(device.name.clone()),
@@ -67,7 +72,7 @@ fn divide(devices: &[RdmaDevice], by_address: bool, workers: u32, rails: u32) ->
     Some(of_ranks.map(<[String]>::to_vec).collect())
 }
 
-/// The RDMA devices in the directory `devices` whose port 1 is active, in the order of their names.
+/// Returns the RDMA devices in the `devices` directory whose port 1 is active, sorted by name.
 fn active_devices(devices: &Path) -> Vec<RdmaDevice> {
     let Ok(entries) = fs::read_dir(devices) else {
         return Vec::new();
@@ -110,7 +115,7 @@ mod tests {
 
     /// Creates a directory with devices that have the addresses 10.0.0.1, 10.0.0.2 and so on, and with one device that is
     /// not active.
-    fn machine(active: u32) -> tempfile::TempDir {
+    fn machine_with_devices(active: u32) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for number in 0..=active {
             let port = directory.path().join(format!("rxe{number}/ports/1"));
@@ -137,7 +142,7 @@ mod tests {
 
     #[test]
     fn ranks_have_different_rdma_devices() {
-        let machine = machine(4);
+        let machine = machine_with_devices(4);
         let verbs = TransportSpec::Verbs(Verbs::new(2));
         let found = sources(&[verbs], machine.path());
         assert_eq!(found, [["rxe0", "rxe1"], ["rxe2", "rxe3"]]);
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn libfabric_finds_verbs_devices_by_address() {
-        let machine = machine(2);
+        let machine = machine_with_devices(2);
         let arms = [
             TransportSpec::Verbs(Verbs::new(1)),
             libfabric(LibfabricProvider::Verbs, 1),
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn workers_choose_the_devices_if_there_are_not_enough() {
-        let machine = machine(1);
+        let machine = machine_with_devices(1);
         assert!(sources(&[TransportSpec::Verbs(Verbs::new(1))], machine.path()).is_empty());
         assert!(sources(&[libfabric(LibfabricProvider::Shm, 1)], machine.path()).is_empty());
     }

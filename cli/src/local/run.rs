@@ -19,7 +19,7 @@ use super::execute::{ExecuteError, Execution, StopReason, execute};
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 
-/// Reason why a run could not be executed or resumed.
+/// Error executing or resuming a run.
 #[derive(Debug, Snafu)]
 pub enum LocalError {
     /// The run directory could not be used.
@@ -28,7 +28,7 @@ pub enum LocalError {
         /// Underlying error.
         source: OutputError,
     },
-    /// The records of the plan would exceed the size limit.
+    /// The plan's records would exceed the size limit.
     #[snafu(display(
         "{run}: the records would be about {planned} bytes long; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
          number of rounds, sizes, variants or workers, or split the run"
@@ -57,25 +57,25 @@ pub enum LocalError {
          a new run with --output"
     ))]
     PlanMismatch {
-        /// Path of the run directory.
+        /// Path to the run directory.
         directory: String,
         /// Differences between the specs.
         difference: String,
     },
-    /// The record file was changed in a way that did not break the chain of its lines.
+    /// The record file was changed without breaking the chain of its lines.
     #[snafu(display(
         "{directory}/records.jsonl is not the file that this run wrote: its SHA-256 hash differs from \
          status.records.sha256 in run.json, although every line is valid. Restore the original file, or measure again \
          in another directory"
     ))]
     RecordsChanged {
-        /// Path of the run directory.
+        /// Path to the run directory.
         directory: String,
     },
     /// `run.json` lacks a field that every local run has.
     #[snafu(display("{directory}/run.json has no {field}: it was not written by `fabricbench run`"))]
     MissingField {
-        /// Path of the run directory.
+        /// Path to the run directory.
         directory: String,
         /// Path of the field.
         field: &'static str,
@@ -95,7 +95,7 @@ pub struct LocalRun {
 pub struct RunResult {
     /// Evaluation of all records.
     pub evaluation: Evaluation,
-    /// Reason why the run stopped before its last block.
+    /// Why the run stopped before its last block.
     pub stopped: Option<StopReason>,
 }
 
@@ -145,7 +145,7 @@ impl LocalRun {
         if stored_hash != plan.hash() {
             return PlanMismatchSnafu {
                 directory: name,
-                difference: difference(&stored, run),
+                difference: describe_difference(&stored, run),
             }
             .fail();
         }
@@ -162,17 +162,17 @@ impl LocalRun {
         })
     }
 
-    /// The run directory.
+    /// Returns the run directory.
     pub fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
-    /// Plan of the run.
+    /// Returns the plan of the run.
     pub fn plan(&self) -> &HashedPlan {
         &self.plan
     }
 
-    /// The run with its status.
+    /// Returns the run with its status.
     pub fn run(&self) -> &BenchmarkRun {
         &self.run
     }
@@ -276,7 +276,7 @@ fn check_record_size(plan: &HashedPlan) -> Result<(), LocalError> {
 }
 
 /// Describes why the plans of two runs differ.
-fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
+fn describe_difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
     let changes = spec_changes(&stored.spec, &current.spec);
     match changes.is_empty() {
         true => "it was planned by a different version of fabricbench".to_owned(),

@@ -8,7 +8,7 @@ use snafu::Snafu;
 
 const RUNNER_NAME: &str = "fabricbench-runner";
 
-/// Reason why the runner binary was not found.
+/// Error finding the runner binary.
 #[derive(Debug, Snafu)]
 pub enum RunnerError {
     /// The given path is not a file.

@@ -1,4 +1,4 @@
-//! Text about the calls of a scenario: how many succeeded, and which failed or were skipped.
+//! Text about a scenario's calls: how many succeeded, and which failed or were skipped.
 
 use campaign::format;
 use campaign::summarize::{CallSummary, CellSummary};
@@ -10,17 +10,17 @@ use super::Report;
 pub struct CallTest<'a> {
     /// Name of the arm.
     pub arm: &'a str,
-    /// The calls.
+    /// Summary of the calls.
     pub call: &'a CallSummary,
 }
 
 impl CallTest<'_> {
-    /// Name of the test: the payload and the arm.
+    /// Returns the test name: the payload and the arm.
     pub fn name(&self) -> String {
         format!("{} over {}", self.call.payload.name(), self.arm)
     }
 
-    /// Cause of a failure or a skip, with its message.
+    /// Returns the cause of a failure or a skip, with its message.
     pub fn problem(&self) -> String {
         let cause = self.call.cause.map(|cause| format!("{cause:?}"));
         let parts = cause.into_iter().chain(self.call.message.clone());
@@ -28,8 +28,8 @@ impl CallTest<'_> {
     }
 }
 
-/// Calls of the scenario with index `scenario`, by payload and arm, without control arms. Empty if the scenario makes no
-/// calls.
+/// Returns the calls of the scenario with index `scenario`, by payload and arm, without control arms. Empty if the
+/// scenario makes no calls.
 pub fn tests<'a>(report: &Report<'a>, scenario: usize) -> Vec<CallTest<'a>> {
     let plan = report.plan;
     let test = |cell: &'a CellSummary| {

@@ -94,9 +94,9 @@ impl From<&Comparison> for ComparisonText {
 }
 
 impl ComparisonText {
-    /// Presents `comparison`, with a mark next to the change if the library emulated, or may have emulated, the
-    /// operations of the arm.
-    pub fn marked(report: &Report<'_>, comparison: &Comparison) -> Self {
+    /// Presents `comparison`, with a mark next to the change if the library emulated, or may have emulated, the arm's
+    /// operations.
+    pub fn with_emulation_mark(report: &Report<'_>, comparison: &Comparison) -> Self {
         let (scenario, size_bytes) = (comparison.scenario, comparison.size_bytes);
         let cell = report
             .evaluation
@@ -149,7 +149,7 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Whether the comparison is for a variant, and neither shows nor rules out a regression: it has no verdict or is
+/// Whether the comparison is for a variant and neither shows nor rules out a regression: it has no verdict or is
 /// inconclusive.
 pub fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
@@ -160,7 +160,7 @@ pub fn is_undecided(comparison: &Comparison) -> bool {
 pub enum BaselineText {
     /// Median with its unit.
     Measured(String),
-    /// Reason why no case is valid.
+    /// Why no case is valid.
     Invalid(String),
     /// No case has been measured yet.
     NotMeasured,

@@ -122,7 +122,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] 
     let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, metric);
     let text = comparison.map(ComparisonText::from);
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
-    let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
+    let number = |value: Option<f64>| value.map(format_significant).unwrap_or_default();
     let observed = &cell.observations;
     let serving = observed.serving.as_ref();
     let datagrams = serving.and_then(|found| found.datagrams);
@@ -238,7 +238,7 @@ fn protocols(protocols: &[ProtocolUse]) -> String {
     let each = protocols.iter().map(|protocol| {
         let steps = protocol.steps.as_ref().map_or_else(String::new, |steps| {
             format!(
-                " (creation {} ns, post {} ns, completion {} ns, all together)",
+                " (total: creation {} ns, post {} ns, completion {} ns)",
                 steps.creation_nanos, steps.post_nanos, steps.completion_nanos
             )
         });
@@ -251,7 +251,7 @@ fn protocols(protocols: &[ProtocolUse]) -> String {
 }
 
 /// Formats `value` with six significant digits, which exceeds the precision of any measurement.
-pub(super) fn significant(value: f64) -> String {
+pub(super) fn format_significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     match magnitude.is_finite() {
         true => {

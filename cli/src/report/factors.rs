@@ -1,4 +1,4 @@
-//! Sentences about the effects of factors that the report formats share.
+//! Sentences about factor effects, shared by the report formats.
 
 use campaign::compare::FactorEffect;
 use campaign::format;
@@ -6,13 +6,13 @@ use crds::v1alpha1::{FactorEffectKind, Verdict};
 
 use super::Report;
 
-/// Effects in `scenario`, by size in the order of the plan.
+/// Returns the effects in `scenario`, by size in plan order.
 pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> impl Iterator<Item = &'a FactorEffect> {
     let effects = report.evaluation.comparisons.factor_effects.iter();
     effects.filter(move |effect| effect.scenario == scenario)
 }
 
-/// Name of an effect, such as `inject x doorbell`.
+/// Returns the name of an effect, such as `inject x doorbell`.
 pub fn name(effect: &FactorEffect) -> String {
     let factors: Vec<&str> = effect.factors.iter().map(|factor| factor.name()).collect();
     match effect.kind {
@@ -22,7 +22,7 @@ pub fn name(effect: &FactorEffect) -> String {
     }
 }
 
-/// The effect with its interval, such as `-12.1 % [-14.0, -10.2]`.
+/// Formats the effect with its interval, such as `-12.1 % [-14.0, -10.2]`.
 pub fn change(effect: &FactorEffect) -> String {
     let Some(estimate) = effect.effect else {
         return "no value".to_owned();
@@ -58,7 +58,7 @@ pub fn verdict(effect: &FactorEffect) -> String {
     }
 }
 
-/// One line with the size, the name, the change and the verdict of an effect.
+/// Formats an effect as one line with its size, name, change and verdict.
 pub fn line(effect: &FactorEffect) -> String {
     format!(
         "{}  {}: {}  {}",
@@ -69,8 +69,8 @@ pub fn line(effect: &FactorEffect) -> String {
     )
 }
 
-/// Explanation of the effects.
-pub const EXPLANATION: &str = "The effect of a factor is the change of the metric that it causes, as the geometric \
+/// Explanation of factor effects.
+pub const EXPLANATION: &str = "The effect of a factor is the change that it causes in the metric, as the geometric \
                                mean over all combinations of the other factors. An interaction of two factors is the \
                                change in the effect of one that the other causes; 0 % means that their joint effect \
                                is the product of their separate effects. The combination compares the joint effect \

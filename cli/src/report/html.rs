@@ -17,7 +17,7 @@ use super::Report;
 
 pub(super) use page::head;
 
-/// Reason why a report could not be rendered.
+/// Error rendering a report.
 #[derive(Debug, Snafu)]
 pub enum HtmlError {
     /// A plot could not be drawn.
@@ -25,7 +25,7 @@ pub enum HtmlError {
     Plot {
         /// Name of the scenario.
         scenario: String,
-        /// Error of the plotting library.
+        /// Error from the plotting library.
         reason: String,
     },
 }
@@ -43,7 +43,7 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     Ok(page::page(report, sweeps, scenarios).into_string())
 }
 
-/// Converts a drawn plot to markup. An error contains `scenario`.
+/// Converts a drawn plot to markup. Errors name `scenario`.
 fn plot_markup(
     scenario: &str,
     svg: Result<String, plot::DrawError>,

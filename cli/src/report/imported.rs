@@ -1,5 +1,5 @@
-//! Reports of imported runs and of comparisons with them. Every format states that the values are not controlled, and none
-//! contains a verdict. Performs no I/O.
+//! Reports of imported runs and of comparisons with them. Every format says that the values are not controlled, and
+//! none contains a verdict. Performs no I/O.
 
 mod comparison;
 mod csv;
@@ -24,7 +24,7 @@ pub use junit::render as junit;
 pub use markdown::render as markdown;
 pub use text::render as text;
 
-/// Reason why there is no report in the format OpenMetrics.
+/// Explanation of why imported runs have no OpenMetrics report.
 pub const NO_OPENMETRICS: &str = "an imported run has no metrics: dashboards and alerts would treat its values as \
                                   measured. Use another --format";
 
@@ -32,9 +32,9 @@ pub const NO_OPENMETRICS: &str = "an imported run has no metrics: dashboards and
 struct Table {
     /// Name of the metric.
     metric: Metric,
-    /// Description of the table.
+    /// Table description.
     title: String,
-    /// Titles of the columns.
+    /// Column titles.
     columns: Vec<String>,
     /// Size and values.
     rows: Vec<Vec<String>>,
@@ -84,7 +84,7 @@ fn tables(run: &ImportedRun) -> Vec<Table> {
     tables
 }
 
-/// Values of a variant, with their difference from `baseline`.
+/// Formats a variant's values, with their difference from `baseline`.
 fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&ValueSummary>) -> String {
     let Some(observed) = observed else {
         return "no log".to_owned();
@@ -95,13 +95,13 @@ fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&Value
     });
     format!(
         "{}{}",
-        values(metric, observed, "log"),
+        format_values(metric, observed, "log"),
         difference.unwrap_or_default()
     )
 }
 
-/// Median, range and number of the values of the logs or rounds.
-fn values(metric: Metric, observed: &ValueSummary, noun: &str) -> String {
+/// Formats the median, range and number of log or round values.
+fn format_values(metric: Metric, observed: &ValueSummary, noun: &str) -> String {
     let text = |value| labels::metric_value(metric, value);
     let count = format::pluralized(observed.logs as u64, noun);
     match observed.logs {
@@ -115,7 +115,7 @@ fn values(metric: Metric, observed: &ValueSummary, noun: &str) -> String {
     }
 }
 
-/// Title of a report.
+/// Returns the title of a report.
 fn title(run: &ImportedRun) -> String {
     let logs = format::pluralized(run.manifest.logs.len() as u64, "log");
     format!(
@@ -124,8 +124,8 @@ fn title(run: &ImportedRun) -> String {
     )
 }
 
-/// A line for each log.
-fn sources(run: &ImportedRun) -> Vec<String> {
+/// Returns one line for each log.
+fn log_lines(run: &ImportedRun) -> Vec<String> {
     let logs = run.manifest.logs.iter();
     let line = logs.map(|log| {
         let hash: String = log.sha256.chars().take(12).collect();

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{Report, csv};
 
-/// Version of this format.
+/// Version of the report format.
 pub const FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Document<'a> {
     rounds: u32,
     analyses: &'a [u32],
     seed: u64,
-    /// Unit of the values of each metric.
+    /// Unit of each metric.
     units: BTreeMap<String, &'static str>,
     fabric: Option<&'a FabricEvidence>,
     results: Vec<NamedItem<'a, CellSummary>>,

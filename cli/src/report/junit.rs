@@ -1,6 +1,6 @@
 //! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
-//! expectation, one for each payload and variant of a scenario with calls, one for each size and variant of a scenario with
-//! consumers of a tensor, and one for each variant, which fails if the variant regresses.
+//! expectation, one for each payload and variant of a scenario with calls, one for each size and variant of a scenario
+//! with tensor consumers, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
 //! undecided result is skipped, with the reason. The test of a variant therefore passes only if the results rule out a
@@ -94,7 +94,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A test for each payload and variant of every scenario with calls.
+/// Returns a test for each payload and variant of every scenario with calls.
 fn call_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
     let scenarios = report.plan.scenarios.iter().enumerate();
     scenarios.flat_map(move |(index, scenario)| {
@@ -109,7 +109,7 @@ fn call_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + us
     })
 }
 
-/// A test for each size and variant of every scenario with consumers of a tensor.
+/// Returns a test for each size and variant of every scenario with tensor consumers.
 fn footprint_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
     report.evaluation.summary.cells.iter().filter_map(|cell| {
         let footprint = cell.footprint.as_ref()?;
@@ -135,7 +135,7 @@ fn footprint_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase>
     })
 }
 
-/// Status of a test in `section` of the report.
+/// Returns the status of a test in `section` of the report.
 fn section(section: CallSection, failure: &str, problem: &str) -> TestCaseStatus {
     match section {
         CallSection::Successful => TestCaseStatus::success(),

@@ -1,4 +1,4 @@
-//! Names and formatted values that the report formats share.
+//! Names and formatted values, shared by the report formats.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric};
@@ -22,7 +22,7 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Formats `value` of `metric` in `scenario` with its unit. A throughput has the unit in the spec, if one is set.
+/// Formats `value` of `metric` in `scenario` with its unit. Throughput is in the unit from the spec, if one is set.
 pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) -> String {
     match scenario.and_then(|scenario| scenario.rate_format) {
         Some(format) if metric == Metric::Throughput => format.text(value),
@@ -30,8 +30,9 @@ pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) 
     }
 }
 
-/// Name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the round-trip time as
-/// one-way latency, calls report the time to their reply, and an open loop measures from the intended start of a transfer.
+/// Returns the name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the
+/// round-trip time as one-way latency, calls report the time to their reply, and an open loop measures from the
+/// intended start of a transfer.
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
@@ -55,7 +56,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     format!("{kind} {}", metric_name(metric))
 }
 
-/// Outcome of an expectation.
+/// Returns the label of an expectation outcome.
 pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
     match answer.outcome {
         ExpectationOutcome::Met if answer.above_maximum => "Met, above the expected maximum",
@@ -65,7 +66,7 @@ pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
     }
 }
 
-/// Name of a fabric proof.
+/// Returns the name of a fabric proof.
 pub fn fabric_proof(proof: FabricProof) -> &'static str {
     match proof {
         FabricProof::Verified => "verified",

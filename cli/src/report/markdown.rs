@@ -67,7 +67,7 @@ fn head(text: &mut String, report: &Report<'_>) {
     }
 }
 
-/// Appends a table for each sweep with a row for each arm.
+/// Appends a table with a row for each worker count of each arm.
 fn append_scaling(text: &mut String, report: &Report<'_>) {
     let curves = serving::curves(report);
     if curves.is_empty() {
@@ -108,6 +108,7 @@ fn append_scaling(text: &mut String, report: &Report<'_>) {
     }
 }
 
+/// Appends a table for each sweep with a row for each arm.
 fn sweeps(text: &mut String, report: &Report<'_>) {
     for sweep in sweep::sweeps(report) {
         line(text, &format!("\n**{}**: {}\n", escape(sweep.name), sweep.title));
@@ -124,7 +125,7 @@ fn sweeps(text: &mut String, report: &Report<'_>) {
     }
 }
 
-/// Appends a table with a row for each effect of the factors in a scenario.
+/// Appends a table with a row for each factor effect in a scenario.
 fn factor_effects(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
     let mut effects = factors::of_scenario(report, index).peekable();
     if effects.peek().is_none() {
@@ -179,7 +180,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
                 .find(index, *size, *arm, scenario.primary);
             comparison.map_or_else(
                 || "not compared".to_owned(),
-                |one| ComparisonText::marked(report, one).line(),
+                |one| ComparisonText::with_emulation_mark(report, one).line(),
             )
         });
         let measured = BaselineText::new(report, index, scenario, *size).line();
@@ -240,7 +241,7 @@ pub(super) fn escape(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Escapes a part of a word.
+/// Escapes part of a word.
 ///
 /// The part becomes code if escaping is not sufficient: mentions, issue numbers, URLs and formulas are detected after
 /// backslash escapes are resolved.

@@ -15,13 +15,13 @@ pub enum ObservationKind {
     RoundTrip,
     /// The two directions of a bidirectional transfer.
     Directions,
-    /// Rates of the flows of the many-to-many pattern.
+    /// Flow rates of the many-to-many pattern.
     Flows,
     /// Flushes after transfers.
     Flush,
     /// Pings on the idle fabric and during transfers.
     Pings,
-    /// Reads of memory that was written before.
+    /// Reads of previously written memory.
     ReadBack,
     /// First batch of a case.
     FirstBatch,
@@ -29,9 +29,9 @@ pub enum ObservationKind {
     Cpu,
     /// Mean and deviation of calls.
     Calls,
-    /// Memory of host and consumers.
+    /// Memory of the host and the consumers.
     Footprint,
-    /// Version lag and time lag at the steps of the workers.
+    /// Version lag and time lag at the workers' steps.
     Staleness,
     /// Staleness that the trainer computes from posts.
     Posts,
@@ -41,12 +41,12 @@ pub enum ObservationKind {
     Excluded,
     /// Steps of transfers that a library creates, posts and completes in separate calls.
     Steps,
-    /// Evidence about the settings of the library.
+    /// Evidence about library settings.
     Settings,
 }
 
 impl ObservationKind {
-    /// Heading of a line or row.
+    /// Returns the heading of a line or row.
     pub fn heading(self) -> &'static str {
         match self {
             Self::RoundTrip => "rtt",
@@ -73,13 +73,13 @@ impl ObservationKind {
 pub struct Observation<'a> {
     /// Kind of the observation.
     pub kind: ObservationKind,
-    /// The results of the arm at the size.
+    /// The arm's results at the size.
     pub cell: &'a CellSummary,
-    /// The observed values.
+    /// Observed values, formatted as text.
     pub text: String,
 }
 
-/// Observations in the scenario with index `scenario`, by size and arm.
+/// Returns the observations in the scenario with index `scenario`, by size and arm.
 pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<'a>> {
     let cells = report.evaluation.summary.cells.iter();
     cells
@@ -168,7 +168,7 @@ fn footprint(cell: &CellSummary) -> Option<String> {
     };
     let bytes = |value: f64| format::bytes(value as u64);
     Some(format!(
-        "{consumers}, RAM/consumer {} by Pss ({} by Rss), of which {} before the tensor; tensor RAM {} ({:.3} copies); VRAM n/a \
+        "{consumers}, RAM/consumer {} by Pss ({} by Rss), including {} before the tensor; tensor RAM {} ({:.3} copies); VRAM n/a \
          (the tensor is in host memory); saved {} ({:.1} %); baseline {}; {:+.0} B with each distribution",
         bytes(memory.consumer),
         bytes(memory.consumer_rss),
@@ -276,7 +276,7 @@ fn pings(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// Formats a tail quantile, or the reason why it is unknown.
+/// Formats a tail quantile, or explains why it is unknown.
 fn tail(distribution: &Distribution, text: impl Fn(u64) -> String) -> String {
     distribution
         .tail_quantile(0.99)
@@ -345,7 +345,8 @@ fn deliveries(found: &Serving) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Formats the mean times of the steps of a transfer. They were measured in round 0, so they are evidence and not results.
+/// Formats the mean times of the steps in a transfer. They were measured in round 0, so they are evidence and not
+/// results.
 fn steps(cell: &CellSummary) -> Option<String> {
     let mut all = StepTimes::default();
     for steps in cell
@@ -361,13 +362,13 @@ fn steps(cell: &CellSummary) -> Option<String> {
         return None;
     }
     let created = match all.creation_nanos {
-        0 => "prepared before".to_owned(),
+        0 => "prepared in advance".to_owned(),
         nanos => format!("created in {}", mean(nanos, transfers)),
     };
     let reported = match all.reported_transfers {
         0 => "the library reported no times".to_owned(),
         reported => format!(
-            "the library reports {} from the post to the completion, and {:.1} descriptors for each transfer",
+            "the library reports {} from post to completion, and {:.1} descriptors for each transfer",
             mean(1000 * all.reported_transfer_micros, reported),
             all.reported_descriptors as f64 / reported as f64
         ),

@@ -1,4 +1,4 @@
-//! Summary of a whole run, which the report formats share: outcome, fabric, library, settings and noise floor.
+//! Summary of a whole run, shared by the report formats: outcome, fabric, library, settings and noise floor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
 }
 
 /// Describes the variance of the baseline by level, at the size where the variance is largest, and what would narrow
-/// the intervals of the variants. Returns `None` if there are too few rounds.
+/// the variants' intervals. Returns `None` if there are too few rounds.
 pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let variances = report.evaluation.summary.variances.iter();
     let of_scenario = variances.filter(|split| split.scenario == scenario);
@@ -125,7 +125,7 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     ))
 }
 
-/// Lists the upper bounds on the throughput of a scenario, lowest first; `None` if no bound is known.
+/// Lists the upper bounds on a scenario's throughput, lowest first; `None` if no bound is known.
 pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
     let bounds = report.evaluation.summary.upper_bounds.iter();
     let mut bounds: Vec<&UpperBound> = bounds.filter(|bound| bound.scenario == scenario).collect();
@@ -148,7 +148,7 @@ pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
 }
 
 /// Describes what narrows the intervals of variants that run in the baseline's process (`shared`) or in other processes
-/// (`separate`). `window` is the setting that determines the length of a window.
+/// (`separate`). `window` is the setting that determines the window length.
 fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, window: &str) -> String {
     let levels = deviations.between_windows.zip(deviations.between_processes);
     match (separate, levels) {
@@ -177,12 +177,12 @@ pub fn transport(report: &Report<'_>) -> String {
     }
     let described = transports
         .into_iter()
-        .map(|transport| describe(report, transport));
+        .map(|transport| describe_library(report, transport));
     described.collect::<Vec<_>>().join(", ")
 }
 
 /// Formats the library of the arms that use `transport`.
-fn describe(report: &Report<'_>, transport: &TransportSpec) -> String {
+fn describe_library(report: &Report<'_>, transport: &TransportSpec) -> String {
     let arms = report.evaluation.summary.environment.arms.iter();
     let uses = |arm: &&ArmFacts| {
         let mut planned = report.plan.arms.iter();
@@ -300,7 +300,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     settings
 }
 
-/// Formats the seed and states whether it is random.
+/// Formats the seed and says whether it is random.
 pub fn seed(plan: &Plan) -> String {
     let kind = if plan.sampling.seed.is_none() {
         "random seed"
@@ -311,7 +311,7 @@ pub fn seed(plan: &Plan) -> String {
 }
 
 /// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: for each primary metric, the
-/// widest interval of a control arm, and the number of sizes that have such an interval.
+/// widest control-arm interval, and the number of sizes that have such an interval.
 ///
 /// Like the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
 pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {

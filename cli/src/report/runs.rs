@@ -8,7 +8,7 @@ use crds::v1alpha1::Verdict;
 use super::labels;
 use super::text::TextOptions;
 
-/// Table style with a line under the header only.
+/// Table style with only a line under the header.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Renders the comparison as text with a final newline.

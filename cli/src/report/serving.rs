@@ -1,5 +1,5 @@
-//! Scaling of parameter serving with the worker count: combines the results of the scenarios that were created from one
-//! list of worker counts.
+//! Scaling of parameter serving with the worker count: combines the results of scenarios that were created from the
+//! same list of worker counts.
 
 use campaign::format;
 use campaign::format::pluralized;
@@ -15,7 +15,7 @@ pub struct Curve<'a> {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// One element for each worker count, in the order of the spec.
+    /// One element for each worker count, in spec order.
     pub points: Vec<Point<'a>>,
 }
 
@@ -25,12 +25,12 @@ pub struct Point<'a> {
     pub workers: u32,
     /// Results of the arm.
     pub cell: &'a CellSummary,
-    /// Staleness; `None` without a valid case.
+    /// Staleness; `None` if there is no valid case.
     pub serving: Option<&'a Serving>,
 }
 
 impl Point<'_> {
-    /// Mean version lag.
+    /// Formats the mean version lag.
     pub fn lag(&self) -> String {
         let Some(serving) = self.serving else {
             return "no valid case".to_owned();
@@ -47,7 +47,7 @@ impl Point<'_> {
         text
     }
 
-    /// Median time from the publication of a version to its use.
+    /// Formats the median time from the publication of a version to its use.
     pub fn latency(&self) -> Option<String> {
         self.cell
             .latency
@@ -55,7 +55,7 @@ impl Point<'_> {
             .map(|nanos| format::nanos(nanos as f64))
     }
 
-    /// Median push time, and the number of versions that have one.
+    /// Formats the median push time, and the number of versions that have one.
     pub fn push_time(&self) -> Option<String> {
         let serving = self.serving?;
         let missing = serving.not_delivered_to_all?;
@@ -70,7 +70,7 @@ impl Point<'_> {
         })
     }
 
-    /// Delivered bytes per second.
+    /// Formats the delivered bytes per second.
     pub fn rate(&self) -> Option<String> {
         self.serving?.push_bytes_per_second.map(format::bytes_per_second)
     }
@@ -93,7 +93,7 @@ impl Curve<'_> {
     }
 }
 
-/// The curves of all scenarios with several worker counts, without control arms.
+/// Returns the curves of all scenarios with several worker counts, without control arms.
 pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
     for cell in &report.evaluation.summary.cells {

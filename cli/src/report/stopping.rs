@@ -1,4 +1,4 @@
-//! Describes the analyses of a run whose comparisons end as soon as they are decided.
+//! Describes the analyses in a run whose comparisons end as soon as they are decided.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Sentences about load sweeps that the report formats share.
+//! Sentences about load sweeps, shared by the report formats.
 
 use campaign::format;
 use campaign::summarize::{MAX_LATENCY_RATIO, MIN_COMPLETED_SHARE, SweepSummary};
@@ -11,11 +11,11 @@ pub struct SweepText<'a> {
     pub name: &'a str,
     /// Heading of the lines, such as `highest sustained rate at 64 KiB, in transfers/s per thread`.
     pub title: String,
-    /// Results of the arms, in the order of the plan.
+    /// Results of the arms, in plan order.
     pub arms: Vec<&'a SweepSummary>,
 }
 
-/// The sweeps of the run, in the order of the plan.
+/// Returns the run's sweeps, in plan order.
 pub fn sweeps<'a>(report: &Report<'a>) -> Vec<SweepText<'a>> {
     let summaries = &report.evaluation.summary.sweeps;
     let same = |a: &SweepSummary, b: &SweepSummary| (&a.sweep, a.size_bytes) == (&b.sweep, b.size_bytes);
@@ -33,7 +33,7 @@ pub fn sweeps<'a>(report: &Report<'a>) -> Vec<SweepText<'a>> {
     of_sweep.collect()
 }
 
-/// Name of the arm of `sweep`.
+/// Returns the name of the arm in `sweep`.
 pub fn arm_name<'a>(report: &Report<'a>, sweep: &SweepSummary) -> &'a str {
     report
         .plan
@@ -42,7 +42,7 @@ pub fn arm_name<'a>(report: &Report<'a>, sweep: &SweepSummary) -> &'a str {
         .map_or("", |arm| arm.name.as_str())
 }
 
-/// The knee and the capacity of an arm.
+/// Formats the knee and the capacity of an arm.
 pub fn line(sweep: &SweepSummary) -> String {
     match capacity(sweep) {
         Some(capacity) => format!("{}; completes {capacity} when saturated", sweep.describe()),
@@ -50,7 +50,7 @@ pub fn line(sweep: &SweepSummary) -> String {
     }
 }
 
-/// The capacity with its interval, such as `381/s [379, 382]`; `None` if no rate is saturated.
+/// Formats the capacity with its interval, such as `381/s [379, 382]`; `None` if no rate is saturated.
 pub fn capacity(sweep: &SweepSummary) -> Option<String> {
     let spread = sweep.capacity.as_ref()?;
     let interval = spread.lower.zip(spread.upper);
@@ -58,7 +58,7 @@ pub fn capacity(sweep: &SweepSummary) -> Option<String> {
     Some(format!("{:.0}/s{interval}", spread.median))
 }
 
-/// The rule that determines whether a rate is sustained.
+/// Returns the rule that determines whether a rate is sustained.
 pub fn rule() -> String {
     format!(
         "A rate is sustained if its transfers complete at {:.0} % or more of the rate, and if their p99 latency is at most \

@@ -26,9 +26,9 @@ pub struct TextOptions<'a> {
     pub width: u16,
     /// Whether verdicts are colored.
     pub color: bool,
-    /// Path of the full report, if it was written.
+    /// Path to the full report, if it was written.
     pub full_report: Option<&'a str>,
-    /// State of the run with its reason and message, if it is neither running nor complete.
+    /// Run state with its reason and message, if it is neither running nor complete.
     pub state_summary: Option<&'a str>,
 }
 
@@ -115,7 +115,7 @@ fn append_scaling(text: &mut String, report: &Report<'_>, width: u16) {
             .map_or("", |arm| arm.name.as_str());
         text.push('\n');
         let title = format!(
-            "{arm} at {} with {} numbers of workers",
+            "{arm} at {} with {} worker counts",
             format::size(curve.size_bytes),
             curve.points.len()
         );

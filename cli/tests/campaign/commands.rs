@@ -1,4 +1,4 @@
-//! Shell completion, manual pages, the kubectl plugin and error messages of the command line.
+//! Shell completion, manual pages, the kubectl plugin and command-line error messages.
 
 use std::fs;
 use std::os::unix::fs::symlink;

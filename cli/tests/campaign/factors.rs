@@ -52,7 +52,7 @@ fn find(
 #[test]
 fn planted_interaction_is_found() {
     use Optimization::{Coalesce, Inject};
-    // Cargo also builds the examples of the workspace when it builds the tests.
+    // Cargo also builds the workspace examples when it builds the tests.
     let planted = current_exe()
         .unwrap()
         .with_file_name("")
@@ -66,7 +66,7 @@ fn planted_interaction_is_found() {
     let (found, text) = effects(Some(planted.to_str().unwrap()));
     println!("natural {natural:#?}\nplanted {found:#?}\n{text}");
     assert_eq!((natural.len(), found.len()), (3, 3));
-    // The planted factor multiplies the time of every combination, whatever the optimizations change.
+    // The planted factor multiplies the time of every combination, regardless of what the optimizations change.
     let planted_ratio = |kind, factors: &[Optimization]| {
         let ratio = |effects: &[FactorEffectResult]| {
             1.0 + find(effects, kind, factors).effect_ppm.unwrap() as f64 / 1e6

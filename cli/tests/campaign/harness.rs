@@ -16,11 +16,11 @@ use tempfile::TempDir;
 use super::processes::{MARK, Process, find_marked, shared_memory_of};
 use super::run_check::{check_runs, output_dir};
 
-/// Timeout of a campaign.
+/// Campaign timeout.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// Maximum time for processes to exit after the campaign has finished.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval between two checks of a condition.
+/// Interval between checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval between two scans of all processes while a command runs. A scan takes several milliseconds of CPU time.
 const SCAN_INTERVAL: Duration = Duration::from_millis(50);
@@ -28,12 +28,12 @@ const SCAN_INTERVAL: Duration = Duration::from_millis(50);
 /// Locked while a command is measuring.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// Root directory of the workspace.
+/// Workspace root directory.
 pub fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The `fabricbench` command with `arguments`.
+/// Returns the `fabricbench` command with `arguments`.
 pub fn fabricbench<const N: usize>(arguments: [&str; N]) -> Command {
     let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench"));
     let runner = binary.with_file_name("fabricbench-runner");
@@ -54,7 +54,7 @@ pub struct RunningCommand {
     directory: TempDir,
     /// Directory in which the command writes runs. The runs are checked when the command exits.
     runs: Option<PathBuf>,
-    /// IDs of all processes of the campaign that have been observed so far.
+    /// IDs of all campaign processes observed so far.
     seen: BTreeSet<u32>,
     machine: Option<MutexGuard<'static, ()>>,
 }
@@ -105,7 +105,7 @@ impl RunningCommand {
         self.machine = None;
     }
 
-    /// Running processes of the campaign, including the command itself.
+    /// Returns the running processes of the campaign, including the command itself.
     pub fn processes(&mut self) -> Vec<Process> {
         let found = find_marked(&self.mark);
         self.seen.extend(found.iter().map(|process| process.pid));
@@ -142,7 +142,7 @@ impl RunningCommand {
         self.wait_for(|running| running.processes().into_iter().find(|one| one.is_worker(rank)))
     }
 
-    /// Waits for an instrument process of the worker with this rank.
+    /// Waits until the worker with this rank has an instrument process.
     pub fn instrument(&mut self, rank: u32) -> Process {
         let worker = self.worker(rank).pid;
         self.wait_for(|running| {
@@ -161,8 +161,8 @@ impl RunningCommand {
         kill_process_group(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the command to exit. Fails if processes or shared memory of the campaign remain, or if a value in the
-    /// status of a run does not follow from its records.
+    /// Waits for the command to exit. Fails if any of the campaign's processes or shared memory remains, or if a value
+    /// in a run's status does not follow from its records.
     #[track_caller]
     pub fn wait(mut self) -> CommandOutput {
         let deadline = Instant::now() + TIMEOUT;
@@ -217,7 +217,7 @@ impl RunningCommand {
 }
 
 impl Drop for RunningCommand {
-    /// Kills all processes of the campaign, so that a failed test does not leave any behind.
+    /// Kills all campaign processes, so that a failed test does not leave any behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -294,12 +294,12 @@ impl TestDir {
         self.output_dir().join(name)
     }
 
-    /// The command that runs `manifest` and writes its output to [`Self::output_dir`].
+    /// Returns the command that runs `manifest` and writes its output to [`Self::output_dir`].
     pub fn run(&self, manifest: &str) -> Command {
         self.command(manifest, "--output")
     }
 
-    /// The reports of the run `name` in the formats junit and openmetrics.
+    /// Returns the JUnit and OpenMetrics reports of the run `name`.
     pub fn machine_reports(&self, name: &str) -> (String, String) {
         let directory = self.run_dir(name).display().to_string();
         let report = |format: &str| {
@@ -311,7 +311,7 @@ impl TestDir {
         (report("junit"), report("openmetrics"))
     }
 
-    /// Writes a shell script that consists of the shell code `before`, followed by the command line of the real runner.
+    /// Writes a shell script that consists of the shell code `before`, followed by the real runner's command line.
     /// Returns the path of the script.
     pub fn runner(&self, before: &str) -> String {
         let real = Path::new(env!("CARGO_BIN_EXE_fabricbench")).with_file_name("fabricbench-runner");
@@ -322,14 +322,14 @@ impl TestDir {
         file.display().to_string()
     }
 
-    /// The command that runs `manifest` with the runner at the path `runner`.
+    /// Returns the command that runs `manifest` with the runner at the path `runner`.
     pub fn run_with(&self, runner: &str, manifest: &str) -> Command {
         let mut command = self.run(manifest);
         command.args(["--runner", runner]);
         command
     }
 
-    /// The command that resumes the run in [`Self::output_dir`].
+    /// Returns the command that resumes the run in [`Self::output_dir`].
     pub fn resume(&self, manifest: &str) -> Command {
         self.command(manifest, "--resume")
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::command::{RESULT, manifest};
 use super::harness::{CommandOutput, RunningCommand, TestDir, fabricbench, workspace};
 
-/// Path of a log in the golden files of the parsers.
+/// Returns the path of a log in the parser golden files.
 fn golden_log_path(name: &str) -> String {
     let file = workspace().join(format!("command-output/tests/golden/{name}.txt"));
     file.display().to_string()
@@ -27,7 +27,7 @@ fn run(arguments: &[&str]) -> CommandOutput {
     RunningCommand::start(command).wait()
 }
 
-/// Writes a log of fabtests with the result `latency` in microseconds at 64 bytes.
+/// Writes a fabtests log with a latency of `latency` microseconds at 64 bytes.
 fn fabtests_log(dir: &Path, name: &str, latency: &str) -> String {
     let path = dir.join(name);
     let text = format!(
@@ -43,7 +43,7 @@ fn path(directory: PathBuf) -> String {
 }
 
 #[test]
-fn every_format_states_that_an_imported_run_is_not_controlled() {
+fn every_format_says_that_an_imported_run_is_not_controlled() {
     let dir = TestDir::new();
     let logs = tempfile::tempdir().unwrap();
     let log = |name, latency| fabtests_log(logs.path(), name, latency);
@@ -130,7 +130,7 @@ fn imported_runs_are_compared_without_a_verdict() {
     }
     let [latency, bandwidth, nccl] = ["latency", "bandwidth", "nccl"].map(|name| path(dir.run_dir(name)));
     let tools = run(&["compare", &latency, &nccl]).expect_code(2);
-    tools.expect_stderr("the tool of latency is Perftest, but the tool of nccl is NcclTests");
+    tools.expect_stderr("latency was measured with Perftest, but nccl was measured with NcclTests");
     let metrics = run(&["compare", &latency, &bandwidth]).expect_code(2);
     metrics.expect_stderr("have no size and metric in common");
     let same = run(&["compare", &latency, &latency]).expect_code(2);
@@ -192,7 +192,7 @@ fn imported_run_is_compared_with_a_measured_run_of_the_same_tool() {
 }
 
 #[test]
-fn stored_logs_must_not_change() {
+fn rejects_changed_stored_files() {
     let dir = TestDir::new();
     let log = golden_log_path("published/nixlbench-1.0");
     import(&dir, &[&log, "--tool", "Nixlbench"]).expect_code(0);
@@ -314,7 +314,7 @@ fn errors_explain_why_files_cannot_be_imported() {
         ),
         (
             &["--tool", "Perftest", "--variant", "old"],
-            "the form is NAME=FILE",
+            "use the form NAME=FILE",
         ),
         (
             &[&perftest, "--tool", "iperf"],
@@ -324,11 +324,11 @@ fn errors_explain_why_files_cannot_be_imported() {
         (&["--tool", "Perftest"], "required arguments were not provided"),
         (
             &[&perftest, "--tool", "Regex"],
-            "the tool Regex needs --expression",
+            "--tool Regex requires --expression",
         ),
         (
             &[&perftest, "--tool", "Perftest", "--expression", "x"],
-            "--expression applies only to the tool Regex",
+            "--expression applies only to --tool Regex",
         ),
         (
             &[&perftest, "--tool", "Regex", "--expression", "(?<latency>x)"],

@@ -11,7 +11,7 @@ use super::stored_run::{StoredRun, blocks, streams};
 /// Cases that last long enough for a test to intervene.
 const LONG: &str = "[{name: small, pingPong: {sizes: [64, 128], duration: 700ms}}]";
 const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
-/// A process that busy-polls shared memory does not notice the exit of its peer, so cases need a deadline.
+/// A process that busy-polls shared memory does not notice when its peer exits, so cases need a deadline.
 const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 5}";
 
 /// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
@@ -91,7 +91,7 @@ fn run_with_a_killed_worker_stops_and_can_be_resumed() {
     assert!(stored.blocks()[1].is_disjoint(&kept));
 }
 
-/// Shell code that precedes the command line of the runner and makes rank 1 exit immediately.
+/// Shell code that precedes the runner's command line and makes rank 1 exit immediately.
 const EXIT_RANK_1: &str = r#"case " $* " in *" --rank 1 "*) echo "no, thanks" >&2; exit 7;; esac; exec"#;
 
 #[test]

@@ -18,7 +18,8 @@ pub const TCP: &str = "{libfabric: {provider: tcp, rails: 1}}";
 /// Shared memory with one rail. The files of this transport remain if a process is killed.
 pub const SHM: &str = "{libfabric: {provider: shm, rails: 1}}";
 
-/// A run with two workers. The parts are in YAML flow style; `rest` contains additional lines of the spec.
+/// Returns the manifest of a run with two workers. The arguments are in YAML flow style; `rest` contains additional
+/// spec lines.
 pub fn run(variants: &str, transport: &str, scenarios: &str, rest: &[&str]) -> String {
     let mut text = format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: {NAME}}}\nspec:\n  \

@@ -14,11 +14,11 @@ const TWO_BY_TWO: &str = "placement: {pattern: ManyToMany, senders: 2, receivers
 const ONE: &str = "[{name: baseline}]";
 /// Rate limit of the loopback interface, in bits per second.
 const RATE: f64 = 100e6;
-/// Maximum error of the total rate of all flows.
+/// Maximum error of the total flow rate.
 const TOLERANCE: f64 = 0.05;
 
-/// The windows of the measured flows, each with the time from the command that opens the windows of all flows to the last
-/// report that a window has closed.
+/// Returns the windows of the measured flows, each with the time from the command that opens the windows of all flows
+/// to the last report that a window has closed.
 fn windows(stored: &StoredRun) -> Vec<(u64, Simultaneous)> {
     let cases = stored.cases().into_iter();
     let window = |case: &crds::record::CaseRecord| match &case.result {
@@ -40,10 +40,10 @@ fn flows_of(stored: &StoredRun, arm: &str) -> FlowsResult {
 #[test]
 fn total_flow_rate_is_within_5_percent_of_the_link_rate() {
     let dir = TestDir::new();
-    // The transfers in flight of all flows take 0.2 s on the link, so that it is busy even if a worker waits for a CPU.
-    // The queue holds all of them, so that none is dropped. The workers sleep, so that they do not take CPU time from
-    // each other. The messages of the coordinator share the link, so the windows are much longer than the time that
-    // these messages take.
+    // The in-flight transfers of all flows take 0.2 s on the link, so the link stays busy even while a worker waits for
+    // a CPU. The queue holds all of them, so none is dropped. The workers sleep, so they do not take CPU time from each
+    // other. The coordinator's messages share the link, so the windows are much longer than the time that these
+    // messages take.
     let scenarios = "[{name: incast, integrity: false, polling: Wait, \
                      transfer: {sizes: [64Ki], window: 8, duration: 3s, warmup: 4}}]";
     let sampling = "sampling: {rounds: 3, control: false}";
@@ -102,8 +102,8 @@ fn flow_windows_lie_within_the_time_when_all_flows_are_active() {
         // The window that closes last may end with the last transfer.
         assert!(window.lead_nanos > 0, "{window:?}");
         assert!(window.elapsed_nanos >= 1_000_000_000, "{window:?}");
-        // The completion that opens a window may precede the arrival of the command by up to one transfer, so a window
-        // can be longer than the span by at most one transfer.
+        // The completion that opens a window may precede the command's arrival by up to one transfer, so a window can
+        // be longer than the span by at most one transfer.
         assert!(
             *span_nanos as f64 > 0.99 * window.elapsed_nanos as f64,
             "{span_nanos} {window:?}"

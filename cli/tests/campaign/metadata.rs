@@ -50,7 +50,7 @@ impl Process {
         assert!(status.success());
     }
 
-    /// Sends a signal, waits for the exit, and returns the status and the standard error.
+    /// Sends a signal, waits for the process to exit, and returns its exit status and standard error.
     fn stop(mut self, signal: &str) -> (Option<i32>, String) {
         self.signal(signal);
         let status = self.child.wait().unwrap();
@@ -72,7 +72,7 @@ impl Drop for Process {
     }
 }
 
-/// Running service with its address.
+/// Starts the service and returns it with its address.
 fn service(port: &str, password: Option<&str>) -> (Process, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
     command.args(["metadata", "--port", port]).env_remove(PASSWORD);
@@ -222,7 +222,7 @@ fn a_stopped_service_is_reported_within_the_timeout_and_its_entry_expires() {
     }
 }
 
-/// A connection to the service that has sent a part of a request.
+/// Opens a connection to the service and sends part of a request.
 fn unfinished_request(url: &str) -> TcpStream {
     let address = url
         .trim_start_matches("http://")
@@ -279,7 +279,7 @@ fn idle_clients_do_not_keep_others_out() {
     let _idle: Vec<TcpStream> = (0..100).map(|_| unfinished_request(&url)).collect();
     let start = Instant::now();
     while !errors(&initiator(&url, None, "here")).contains("has no segment here") {
-        assert!(start.elapsed() < TIMEOUT, "the service does not answer");
+        assert!(start.elapsed() < TIMEOUT, "the service does not respond");
     }
 }
 

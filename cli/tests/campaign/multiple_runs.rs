@@ -1,4 +1,4 @@
-//! Manifests with several runs that are stopped and resumed, or one of which fails, and runs that are rejected before
+//! Manifests with several runs: runs that are stopped and resumed, a run that fails, and runs that are rejected before
 //! anything is measured.
 
 use std::fs;
@@ -16,7 +16,7 @@ use super::stored_run::{self, StoredRun, streams};
 const ROUNDS: &str = "sampling: {rounds: 1, control: false}";
 const SECOND: &str = "second";
 
-/// A manifest with two runs. The first has `scenarios` and the second has short scenarios.
+/// Returns a manifest with two runs. The first has `scenarios` and the second has short scenarios.
 fn two_runs(scenarios: &str, rest: &[&str]) -> String {
     let first = run(INJECT_64, LOOPBACK, scenarios, rest);
     let second = run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS]);

@@ -17,10 +17,10 @@ use super::stored_run::{StoredRun, blocks, streams};
 
 /// NIXL over tcp, with the copy of UCX that NIXL contains.
 const NIXL: &str = "{nixl: {backend: UCX, parameters: [{name: engine_config, value: TLS=tcp}]}}";
-/// Minimum number of rounds for intervals of the three comparisons in the example.
+/// Minimum number of rounds for intervals of the example's three comparisons.
 const ROUNDS: u32 = 8;
 
-/// Directory of NIXL. Prints a message and returns `None` if the variable is not set.
+/// Returns the NIXL directory. Prints a message and returns `None` if the variable is not set.
 fn library() -> Option<String> {
     let directory = env::var("FABRICBENCH_TEST_NIXL").ok();
     if directory.is_none() {
@@ -29,7 +29,7 @@ fn library() -> Option<String> {
     directory
 }
 
-/// `examples/nixl-against-ucx.yaml` with shorter cases: UCX, UCX with the settings of NIXL, and NIXL with requests that are
+/// `examples/nixl-against-ucx.yaml` with shorter cases: UCX, UCX with NIXL's settings, and NIXL with requests that are
 /// prepared, created, or divided into descriptors.
 #[test]
 fn compares_nixl_with_the_ucx_that_it_uses() {
@@ -132,8 +132,8 @@ fn assert_steps(stored: &StoredRun) {
     }
 }
 
-/// The plugin of the backend LIBFABRIC needs libraries of CUDA, so it cannot be loaded on a machine without them. Nothing
-/// is measured with another backend instead.
+/// The plugin for the LIBFABRIC backend needs CUDA libraries, so it cannot be loaded on a machine without them. No
+/// other backend is used instead.
 #[test]
 fn explains_a_backend_that_cannot_be_used() {
     let Some(nixl) = library() else { return };

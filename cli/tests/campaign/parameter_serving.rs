@@ -35,7 +35,7 @@ fn example_measures_every_mode_over_both_libraries() {
         assert_ne!(shorter, text);
         text = shorter;
     }
-    // Other runs use the directory of the example concurrently.
+    // Other runs use the example's directory concurrently.
     let store = tempfile::tempdir().unwrap();
     let own = format!("directory: {}", store.path().display());
     text = text.replace("directory: /dev/shm", &own);
@@ -100,8 +100,8 @@ fn example_measures_every_mode_over_both_libraries() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Forwards datagrams to `group` until `ends` is set, except every hundredth. Returns the numbers of received and dropped
-/// datagrams.
+/// Forwards datagrams to `group` until `ends` is set, except every hundredth. Returns how many datagrams were received
+/// and dropped.
 fn relay(socket: &UdpSocket, group: (Ipv4Addr, u16), ends: &AtomicBool) -> (u64, u64) {
     let (mut received, mut dropped) = (0, 0);
     let mut packet = vec![0; 65_536];

@@ -1,4 +1,4 @@
-//! Finds the processes of one campaign by a variable in their environment, and their files in `/dev/shm`.
+//! Finds the processes of one campaign by an environment variable, and their files in `/dev/shm`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-/// Variable that every process of a campaign inherits.
+/// Environment variable that every process of a campaign inherits.
 pub const MARK: &str = "FABRICBENCH_TEST_MARK";
 
 /// A process of a campaign.
@@ -38,7 +38,7 @@ impl Process {
         self.argument(1) == "instrument"
     }
 
-    /// Whether the process is an extension, which answers the calls of an instrument.
+    /// Whether the process is an extension, which answers an instrument's calls.
     pub fn is_extension(&self) -> bool {
         self.argument(1) == "extension"
     }
@@ -78,8 +78,8 @@ fn process(pid: u32, path: &Path) -> Option<Process> {
     })
 }
 
-/// Files in `/dev/shm` whose name contains one of `pids`. The shm provider of libfabric names each file after the ID of
-/// the process that created it.
+/// Files in `/dev/shm` whose name contains one of `pids`. libfabric's shm provider names each file after the ID of the
+/// process that created it.
 pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
     let names = fs::read_dir("/dev/shm").unwrap().flatten();
     names

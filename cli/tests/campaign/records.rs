@@ -9,7 +9,7 @@ use super::harness::{CommandOutput, RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 use super::stored_run::StoredRun;
 
-/// A finished run of six blocks, its manifest and the lines of its records.
+/// Returns a finished run of six blocks, its manifest and its record lines.
 fn finished_run() -> (TestDir, String, Vec<String>) {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"]));
@@ -101,7 +101,7 @@ fn rejects_a_run_without_a_status() {
     output.expect_stderr("run.json has no status");
 }
 
-/// An additional blank line does not break the chain, but the file is no longer the one that the run wrote.
+/// An extra blank line does not break the chain, but the file is no longer the one that the run wrote.
 #[test]
 fn does_not_resume_with_changed_records() {
     let (dir, manifest, lines) = finished_run();

@@ -55,7 +55,7 @@ impl Original {
         }
     }
 
-    /// The run with a changed status.
+    /// Returns the run with a changed status.
     fn with_status(&self, kind: &str, change: impl Into<String>, edit: impl FnOnce(&mut Value)) -> Mutant {
         let mut run = self.run.clone();
         edit(&mut run["status"]);
@@ -67,8 +67,8 @@ impl Original {
         }
     }
 
-    /// The run with other records in a valid chain, and without the digest in the status, so that the change can be
-    /// detected only from the values.
+    /// Returns the run with other records in a valid chain, and without the digest in the status, so that the change
+    /// can be detected only from the values.
     fn with_records(&self, kind: &str, change: impl Into<String>, records: &[Record]) -> Mutant {
         let mut writer = ChainWriter::default();
         let lines = records.iter().map(|record| writer.line(record).unwrap());

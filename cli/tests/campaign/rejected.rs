@@ -15,7 +15,7 @@ use super::stored_run::StoredRun;
 const ROUNDS: &str = "sampling: {rounds: 2}";
 const FIXED_COUNTS: &str = "sampling: {rounds: 2, minWindow: 0s}";
 
-/// Shell command that makes the files of the CUDA driver unusable in the current mount namespace.
+/// Shell command that makes the CUDA driver files unusable in the current mount namespace.
 pub const HIDE_CUDA_DRIVER: &str = r#"unset LD_LIBRARY_PATH
 for file in $(/sbin/ldconfig -p | sed -n "s,.*libcuda\.so.* => ,,p"); do mount --bind /dev/null "$file" || exit; done"#;
 

@@ -1,4 +1,4 @@
-//! `fabricbench replay`: measures the plan of a finished run again.
+//! `fabricbench replay`: measures a finished run's plan again.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 /// Sampling without a seed, so that the order is derived from the uid.
 const ROUNDS: &str = "sampling: {rounds: 3, control: false}";
 
-/// A finished run.
+/// Runs a campaign to completion and returns its directory.
 fn finished_run() -> TestDir {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS]));
@@ -21,8 +21,8 @@ fn finished_run() -> TestDir {
     dir
 }
 
-/// For each case of the run in `directory`, except pilot cases: round, size, arm and number of operations. The cases
-/// are in the order in which they were measured.
+/// Returns the round, size, arm and operation count of each case of the run in `directory`, except pilot cases, in
+/// measurement order.
 fn cases(directory: &Path) -> Vec<(u32, u64, String, Option<u64>)> {
     let text = fs::read_to_string(directory.join("records.jsonl")).unwrap();
     let records = text
@@ -62,7 +62,7 @@ fn measures_the_cases_of_the_finished_run_in_the_same_order_with_the_same_operat
     assert!(records(&before.run_dir(NAME)).contains(is_pilot));
     assert!(
         !records(&again).contains(is_pilot),
-        "the numbers of operations are known"
+        "the operation counts are known"
     );
     let (first, second) = (stored_run(&before.run_dir(NAME)), stored_run(&again));
     assert_eq!(first["status"]["seed"], second["status"]["seed"]);

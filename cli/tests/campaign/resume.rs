@@ -83,7 +83,7 @@ fn resumes_after_sigkill() {
     );
     let report = fabricbench(["report", &dir.run_dir(NAME).display().to_string()]);
     let output = RunningCommand::start(report).wait().expect_code(3);
-    output.expect_stdout("run.json states 0 measured blocks, but the records contain");
+    output.expect_stdout("run.json shows 0 measured blocks, but the records contain");
     check_resume(&dir);
 }
 

@@ -43,8 +43,8 @@ fn measure(text: &str, name: &str, rounds: &str) -> StoredRun {
     stored
 }
 
-/// JUnit has a test for each payload and variant, and OpenMetrics has their times and sections. Calls that move no bytes have
-/// no throughput.
+/// Checks that JUnit has a test for each payload and variant, and that OpenMetrics has their times and sections. Calls
+/// that move no bytes have no throughput.
 fn assert_machine_reports(dir: &TestDir, name: &str, stored: &StoredRun) {
     let (junit, metrics) = dir.machine_reports(name);
     let (mut sections, mut means) = (0, 0);
@@ -154,11 +154,11 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
     });
     // Of the payloads, `LargeArray`, `LargeBytes` and four tensors are shared.
     assert_eq!(shared.count(), 6);
-    // Nothing was sent over the interfaces during local calls, so there is no proof of the fabric.
+    // Nothing was sent over the interfaces during local calls, so there is no fabric proof.
     assert_eq!(stored.status().fabric, None);
 }
 
-/// Checks the calls over all transports. `library` is a prefix of the UCX version.
+/// Checks the calls over all transports. `library` is a UCX version prefix.
 fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
     for one in &stored.status().results {
         assert_successful(one);
@@ -174,7 +174,7 @@ fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
             };
             case.arm == arm && checked.bytes > 0 && checked.first_mismatch.is_none()
         });
-        // Four payloads, and one of them also in a chain.
+        // There are four payloads, and one of them is also used in a chain.
         assert_eq!(checked.count(), 5, "{arm}");
     }
     let of_ucx = stored
@@ -222,7 +222,7 @@ fn calls_over_transports_use_the_fabric() {
     assert_eq!(posts.collect::<Vec<_>>(), [3, 3]);
 }
 
-/// Creates a run with long calls with two payloads, and with short calls. `long` contains additional fields of the long
+/// Creates a run with long calls for `payloads`, and with short calls. `long` contains additional fields for the long
 /// calls.
 fn faulty_run(payloads: &str, long: &str) -> String {
     format!(
@@ -316,7 +316,7 @@ fn stopped_extension_is_killed_at_the_time_limit() {
     );
 }
 
-/// Whether the process no longer runs. Its parent may not have read its exit status yet.
+/// Whether the process has exited. Its parent may not have read its exit status yet.
 fn has_exited(process: &Process) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
     status.map_or(true, |status| status.contains("State:\tZ"))
@@ -348,7 +348,7 @@ fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
         .spawn()
         .unwrap();
     running.wait_for(|_| has_exited(&extension).then_some(()));
-    // While the other process exists, the limit leaves too little memory for the case of the next round.
+    // While the other process exists, the limit leaves too little memory for the next round's case.
     cgroup.set_limit(1 << 40);
     assert!(hog.wait().unwrap().success());
     running.wait().expect_stdout("OutOfMemory: failed (OutOfMemory)");
@@ -362,7 +362,7 @@ fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
     );
 }
 
-/// Resident set size of a process; 0 if it has exited.
+/// Returns the resident set size of a process, or 0 if it has exited.
 fn resident_bytes(process: &Process) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", process.pid)).unwrap_or_default();
     let pages: u64 = text

@@ -1,4 +1,4 @@
-//! Checks the status of every run that a command wrote, if the run has results.
+//! Checks the status of every run with results that a command wrote.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -18,7 +18,7 @@ fn run(name: &str, fields: &str) -> (String, StoredRun) {
     let mut command = dir.run(&dir.manifest(&shorter));
     command.args(["--rounds", "2"]);
     let output = RunningCommand::start(command).wait();
-    // With two rounds, no verdict is possible.
+    // Two rounds are too few for a verdict.
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
     let stored = StoredRun::read(&dir.run_dir(name));
     stored.assert_complete();

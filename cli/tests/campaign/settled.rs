@@ -82,8 +82,8 @@ fn run_that_is_interrupted_in_every_stage_measures_only_what_it_still_needs() {
     assert_eq!(measured.into_iter().collect::<BTreeSet<_>>(), needed);
 }
 
-/// The stage of the run in `directory` that is in progress and has not been interrupted yet, once it has finished
-/// enough blocks. `plan` keeps the plan of the run for the next call.
+/// Returns the stage of the run in `directory` that is in progress and has not been interrupted yet, once it has
+/// finished enough blocks. `plan` caches the run's plan for the next call.
 fn stage_to_interrupt(
     directory: &Path,
     plan: &mut Option<HashedPlan>,
@@ -108,7 +108,7 @@ fn stage_of(plan: &HashedPlan, block: u32) -> Option<usize> {
     plan.legs.iter().find(contains).map(|leg| plan.stage_of_leg(leg))
 }
 
-/// The plan and the verified records of the run in `directory`.
+/// Returns the plan and the verified records of the run in `directory`.
 fn plan_and_reports(directory: &Path) -> (HashedPlan, Reports) {
     let run = stored_run::run(directory);
     let plan = campaign::plan::plan(&validate(&run).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The scenarios of the Starway benchmark suite, over UCX and libfabric.
+//! Starway benchmark suite scenarios, over UCX and libfabric.
 
 use crds::v1alpha1::ArmResult;
 

@@ -1,4 +1,4 @@
-//! Reads the directory of a run.
+//! Reads a run directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,7 +68,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Failure reasons of the cases of `arm`.
+    /// Returns the failure reasons of `arm`'s cases.
     pub fn reasons(&self, arm: &str) -> BTreeSet<String> {
         let failures = self.failures().into_iter().filter(|(case, _)| case.arm == arm);
         failures

@@ -1,4 +1,4 @@
-//! Load sweeps: the knee of a rate-limited loopback interface, a sweep without a knee, and the replay of a sweep.
+//! Load sweeps: the knee of a rate-limited loopback interface, a sweep without a knee, and a replayed sweep.
 
 use crds::v1alpha1::{KneePosition, SweepResult};
 
@@ -19,8 +19,8 @@ const TOLERANCE: f64 = 0.05;
 /// the text report.
 fn sweep(shape: &str, duration: &str, sweep: &str, sampling: &str) -> (SweepResult, String) {
     let dir = TestDir::new();
-    // The window is small, so that the buffers of the sockets and of the qdisc hold all transfers in flight. The target
-    // sleeps, so that it does not take CPU time from the initiator.
+    // The window is small, so that the socket and qdisc buffers hold all transfers in flight. The target sleeps, so
+    // that it does not take CPU time from the initiator.
     let scenarios = format!(
         "[{{name: link, integrity: false, polling: Wait, transfer: {{sizes: [64Ki], window: 8, duration: {duration}, \
          warmup: 20, load: {{sweep: {sweep}}}}}}}]"
@@ -38,12 +38,12 @@ fn sweep(shape: &str, duration: &str, sweep: &str, sampling: &str) -> (SweepResu
 
 #[test]
 fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
-    // The limit counts every byte on the interface. At the MTU of 65536 bytes, a 64 KiB transfer takes two frames. The
-    // headers of Ethernet, IP, TCP and the provider, the acknowledgements and the message of its completion have about
-    // 0.5 percent of its bytes. The sweep's steps of 4.5 percent place rates on both sides of the limit.
+    // The limit counts every byte on the interface. At the MTU of 65536 bytes, a 64 KiB transfer takes two frames. Its
+    // Ethernet, IP, TCP and provider headers, acknowledgements and completion message add about 0.5 percent to its
+    // bytes. The sweep's steps of 4.5 percent place rates on both sides of the limit.
     let limit = RATE / 8.0 / SIZE;
     let (result, text) = sweep(
-        // The burst is less than 1 percent of the bytes of a window. The queue holds all transfers in flight, so that none
+        // The burst is less than 1 percent of a window's bytes. The queue holds all transfers in flight, so that none
         // is dropped.
         "tbf rate 100mbit burst 256k latency 500ms",
         "3s",

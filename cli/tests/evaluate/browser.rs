@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::reporting::formats::planted_html;
 
-/// Widths of a phone and of a desktop, in CSS pixels.
+/// Phone and desktop widths, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
 
 /// Script that writes its measurements into the title: the width of the page in each frame, the number of links and

@@ -51,13 +51,13 @@ impl Default for Campaign {
 }
 
 impl Campaign {
-    /// The stream of leg 0 in `attempt`: all blocks except those in `without`.
+    /// Returns the stream of leg 0 in `attempt`: all blocks except those in `without`.
     pub fn stream(&self, attempt: u32, without: &[u32]) -> String {
         let leg = self.plan.legs.first().expect("one leg");
         self.stream_of_leg(leg, attempt, without)
     }
 
-    /// The stream of `leg` in `attempt`: all blocks except those in `without`.
+    /// Returns the stream of `leg` in `attempt`: all blocks except those in `without`.
     pub fn stream_of_leg(&self, leg: &Leg, attempt: u32, without: &[u32]) -> String {
         stream_of(&self.records(leg, attempt, without))
     }

@@ -14,7 +14,7 @@ macro_rules! golden {
     };
 }
 
-/// A run with these logs: variant, path and content.
+/// Imports `logs`, each given as variant, path and content.
 fn import(tool: CommandTool, logs: &[(&str, &str, &str)]) -> Result<ImportedRun, ImportedRunError> {
     let stored = |(variant, source, text): &(&str, &str, &str)| StoredLog {
         variant: (*variant).to_owned(),
@@ -40,7 +40,7 @@ fn import(tool: CommandTool, logs: &[(&str, &str, &str)]) -> Result<ImportedRun,
 }
 
 /// Three logs of nccl-tests in two variants; one reports a fallback, and one has fewer sizes.
-fn nccl() -> ImportedRun {
+fn nccl_run() -> ImportedRun {
     let first = golden!("published/nccl-tests-all_reduce_perf-2.13");
     let second = first.replace("   1806.7  297.16  586.06", "   1906.7  281.57  555.32");
     let third = first.replace("   1806.7  297.16  586.06", "   1206.7  444.92  877.48");
@@ -71,7 +71,7 @@ fn nccl() -> ImportedRun {
 
 #[test]
 fn formats_of_an_imported_run() {
-    let run = nccl();
+    let run = nccl_run();
     let options = TextOptions {
         full_report: Some("output/all-reduce/report.html"),
         ..TextOptions::default()
@@ -102,7 +102,7 @@ fn formats_of_an_imported_run() {
 
 #[test]
 fn values_are_medians_and_ranges_of_logs() {
-    let run = nccl();
+    let run = nccl_run();
     let at = |variant, size| {
         run.value_summary(variant, Some(size), Metric::ReportedLatency)
             .copied()

@@ -8,7 +8,7 @@ use crds::v1alpha1::{FabricProof, Metric, State, Verdict};
 
 use crate::fixture::Campaign;
 
-fn input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<'a> {
+fn status_input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<'a> {
     StatusInput {
         plan: &campaign.plan,
         phase: Phase::Complete,
@@ -28,7 +28,7 @@ fn best_throughput_excludes_a_faster_control() {
         ..Campaign::default()
     };
     let evaluation = campaign.evaluation();
-    let status = status(&input(&campaign, &evaluation));
+    let status = status(&status_input(&campaign, &evaluation));
     let rate = |arm: &str| {
         let results = status.results.iter();
         let of_arm = results.filter(|result| result.arm == arm);
@@ -50,7 +50,7 @@ fn status_summarizes_the_evaluation() {
         ..Campaign::default()
     };
     let evaluation = campaign.evaluation();
-    let status = status(&input(&campaign, &evaluation));
+    let status = status(&status_input(&campaign, &evaluation));
     assert_eq!(status.state, Some(State::Complete));
     assert_eq!(
         status.progress.as_ref().map(|progress| progress.text.as_str()),
@@ -95,12 +95,12 @@ fn condition_keeps_its_transition_time_until_its_status_changes() {
     let running = StatusInput {
         phase: Phase::Running,
         now: "2026-03-01T10:00:00Z",
-        ..input(&campaign, &evaluation)
+        ..status_input(&campaign, &evaluation)
     };
     let first = status(&running);
     let second = status(&StatusInput {
         previous: Some(&first),
-        ..input(&campaign, &evaluation)
+        ..status_input(&campaign, &evaluation)
     });
     let transition_time = |type_name: &str| {
         let condition = second
@@ -131,7 +131,7 @@ fn limits_number_and_length_of_warnings() {
     evaluation.summary.warnings = (0..500)
         .map(|number| format!("{number}: {}", "x".repeat(5000)))
         .collect();
-    let status = status(&input(&campaign, &evaluation));
+    let status = status(&status_input(&campaign, &evaluation));
     assert_eq!(status.warnings.len(), MAX_WARNINGS);
     assert!(status.warnings.last().unwrap().starts_with("437 more"));
     assert!(

@@ -41,8 +41,8 @@ fn assert_withheld(all: &[RunComparison], size: u64, text: &str) {
     }
 }
 
-/// A campaign in which all arms except the control arm are faster at `size`.
-fn faster(size: u64) -> Campaign {
+/// Creates a campaign in which all arms except the control arm are faster at `size`.
+fn faster_campaign(size: u64) -> Campaign {
     let arms = ["baseline", "fi-inject", "doorbell", "coalesce", "combined"];
     Campaign {
         effects: arms.map(|arm| ((arm, size), 0.7)).into(),
@@ -71,7 +71,7 @@ fn detects_a_change() {
 #[test]
 fn change_common_to_all_arms_is_not_attributed_to_an_arm() {
     let before = Campaign::default().evaluation();
-    let mut whole = faster(64);
+    let mut whole = faster_campaign(64);
     whole.effects.insert(("control", 64), 0.7);
     let all = compare_evaluations(&before, &whole.evaluation());
     let baseline = comparison(&all, "baseline", 64);
@@ -124,7 +124,7 @@ fn arms_missing_from_one_run_are_reported_as_a_difference() {
 #[test]
 fn violated_control_in_either_run_removes_the_verdict() {
     let before = Campaign::default().evaluation();
-    let after = faster(64).evaluation();
+    let after = faster_campaign(64).evaluation();
     for all in [
         compare_evaluations(&before, &after),
         compare_evaluations(&after, &before),
@@ -168,7 +168,7 @@ fn arms_compared_with_a_contradicted_baseline_have_no_verdict() {
 #[test]
 fn optimization_that_did_not_engage_has_no_verdict() {
     let before = Campaign::default().evaluation();
-    let mut whole = faster(256);
+    let mut whole = faster_campaign(256);
     whole.effects.insert(("control", 256), 0.7);
     let all = compare_evaluations(&before, &whole.evaluation());
     let inject = comparison(&all, "fi-inject", 256);
@@ -178,7 +178,7 @@ fn optimization_that_did_not_engage_has_no_verdict() {
 }
 
 #[test]
-fn arms_must_run_in_the_same_environment() {
+fn every_environment_difference_is_reported() {
     let plan = plan();
     let first = Campaign::default().evaluation();
     let different = |change: Change| {

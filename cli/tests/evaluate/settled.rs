@@ -59,10 +59,10 @@ fn blocks(leg: &Leg) -> Vec<u32> {
     blocks.map(|block| block.block).collect()
 }
 
-/// Number of rounds of a comparison, the reason why it ended early, and its verdict.
+/// Number of rounds of a comparison, the reason it ended early, and its verdict.
 type End = (usize, Option<EndReason>, Option<Verdict>);
 
-/// The end of each comparison of a variant, by size and arm.
+/// Returns the end of each variant comparison, by size and arm.
 fn ends(evaluation: &Evaluation) -> BTreeMap<(u64, &'static str), End> {
     let primary = evaluation.comparisons.primary();
     let variants = primary.filter(|one| one.role == Role::Variant);
@@ -144,7 +144,7 @@ fn interrupted_run_ends_like_an_uninterrupted_one() {
     }
 }
 
-/// The run with one variant in another image, so that every image has a leg in each round.
+/// Returns the run with one variant in another image, so that every image has a leg in each round.
 fn run_with_two_images() -> BenchmarkRun {
     let mut run = settled_run(24);
     let variants = &mut run.spec.variants;
@@ -243,7 +243,7 @@ fn rounds_after_an_analysis_do_not_change_results_before_the_next_one() {
     assert_eq!(results(&text[..middle]), at_analysis);
 }
 
-/// The records of the first leg, and the second leg, reduced to what is still needed after the first.
+/// Returns the records of the first leg, and the second leg, reduced to what is still needed after the first.
 fn second_stage(campaign: &Campaign) -> (String, Leg) {
     let text = campaign.stream_of_leg(&campaign.plan.legs[0], 1, &[]);
     let reports = collect(&campaign.plan, UID, text.as_bytes());

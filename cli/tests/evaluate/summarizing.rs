@@ -295,8 +295,8 @@ fn different_provider_contradicts_the_request() {
     assert_eq!(cell(&summary, 0, 64, "baseline").valid_cases, 13);
 }
 
-/// Sets the hash of the configuration, and the file that it comes from.
-fn configure(endpoints: &mut crds::record::EndpointsRecord, hash: &str, file: Option<&str>) {
+/// Sets the configuration hash, and the file that the configuration comes from.
+fn set_configuration(endpoints: &mut crds::record::EndpointsRecord, hash: &str, file: Option<&str>) {
     let facts = endpoints.fabric.as_mut().unwrap();
     facts.configuration_sha256 = Some(hash.to_owned());
     facts.configuration_files = file.map(str::to_owned).into_iter().collect();
@@ -306,10 +306,10 @@ fn configure(endpoints: &mut crds::record::EndpointsRecord, hash: &str, file: Op
 fn workers_with_different_configurations_are_invalid() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| match (endpoints.arm.as_str(), endpoints.rank) {
-            ("doorbell", 1) => configure(endpoints, "b2", Some("/root/ucx.conf")),
+            ("doorbell", 1) => set_configuration(endpoints, "b2", Some("/root/ucx.conf")),
             // Not every library prints its configuration.
             ("coalesce", 1) => {}
-            _ => configure(endpoints, "a1", None),
+            _ => set_configuration(endpoints, "a1", None),
         },
         ..Campaign::default()
     };
@@ -335,7 +335,7 @@ fn workers_with_different_configurations_are_invalid() {
 }
 
 #[test]
-fn emulated_operations_are_stated_in_each_result() {
+fn each_result_reports_emulated_operations() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             let answer = match endpoints.arm.as_str() {

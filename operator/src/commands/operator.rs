@@ -15,10 +15,10 @@ use crate::options::{
     CommandPolicy, LeaseName, LogFormat, Namespaces, OperatorConfig, Options, RequestLimits,
 };
 
-/// Run the operator, which reconciles the BenchmarkRuns of a cluster.
+/// Run the operator, which reconciles the BenchmarkRuns in a cluster.
 ///
-/// Connects to the cluster of the current kubeconfig context, or to the cluster in which its pod runs. SIGTERM stops
-/// the operator. After a restart, runs continue from their last persisted state.
+/// Connects to the cluster in the current kubeconfig context, or to the cluster that its pod runs in. SIGTERM stops the
+/// operator. After a restart, runs continue from their last persisted state.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
@@ -27,7 +27,7 @@ pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
     /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. In this
-    /// mode, it cannot check whether enough nodes meet the requirements of a run before it creates the pods.
+    /// mode, it cannot check whether enough nodes meet a run's requirements before it creates the pods.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -35,15 +35,15 @@ pub struct Operator {
         value_delimiter = ','
     )]
     namespaces: Vec<String>,
-    /// Image of the runner. It is the default image for runs, and the source of the runner binary for runs that use
-    /// another image.
+    /// Runner image. It is the default image for runs and the source of the runner binary for runs that use another
+    /// image.
     #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
     runner_image: String,
-    /// Image pull policy of worker pods. Defaults to the Kubernetes default.
+    /// Image pull policy for worker pods. Defaults to the Kubernetes default.
     #[arg(long, env = "FABRICBENCH_IMAGE_PULL_POLICY", value_name = "POLICY",
         value_parser = ["Always", "IfNotPresent", "Never"])]
     image_pull_policy: Option<String>,
-    /// Image pull secret of worker pods, in the namespace of the run. Can be repeated.
+    /// Image pull secret for worker pods, in the namespace of the run. Can be repeated.
     #[arg(
         long = "image-pull-secret",
         env = "FABRICBENCH_IMAGE_PULL_SECRETS",
@@ -71,8 +71,8 @@ pub struct Operator {
         value_parser = variable_pattern
     )]
     allowed_env: Vec<String>,
-    /// Scenarios with `command`, which execute any program of the image of a run with any arguments. `auto` allows them
-    /// only if images are not restricted by --allow-image.
+    /// Whether runs may have `command` scenarios, which execute any program in the image of the run with any arguments.
+    /// `auto` allows them only if --allow-image does not restrict images.
     #[arg(
         long,
         env = "FABRICBENCH_COMMANDS",
@@ -85,11 +85,11 @@ pub struct Operator {
     /// contain runs must admit pods at the "privileged" Pod Security level.
     #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
     ipc_lock: bool,
-    /// Number of CPUs per worker, unless the run specifies it.
+    /// Number of CPUs per worker if the run does not specify it.
     #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     default_cpus: u32,
-    /// Memory per worker, unless the run specifies it.
+    /// Memory per worker if the run does not specify it.
     #[arg(
         long,
         env = "FABRICBENCH_DEFAULT_MEMORY",
@@ -229,8 +229,8 @@ fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
     }
 }
 
-/// Parses the name of an environment variable with an optional trailing `*`. The JSON schema of the chart's values
-/// accepts the same names.
+/// Parses an environment variable name with an optional trailing `*`. The JSON schema of the chart's values accepts the
+/// same names.
 fn variable_pattern(text: &str) -> Result<String, &'static str> {
     let name = text.strip_suffix('*').unwrap_or(text);
     let valid = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')

@@ -139,7 +139,7 @@ pub struct ScenarioFlags {
     /// Kind of memory to use on both sides.
     #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
     pub memory: MemoryName,
-    /// Skip the verification run, which runs every scenario once before the measurement and checks all bytes.
+    /// Skip the integrity pass, which runs every scenario once and verifies all bytes before the measurement.
     #[arg(long)]
     pub no_integrity: bool,
     /// Maximum duration of a scenario, in seconds.

@@ -1,4 +1,4 @@
-//! Checks whether the worker of a pod has started. The log of the pod is not available before that. Performs no I/O.
+//! Checks whether a pod's worker has started. The pod's log is not available until then. Performs no I/O.
 
 use k8s_openapi::api::core::v1::Pod;
 

@@ -1,5 +1,5 @@
-//! A listener with a limited number of connections, each of which lasts for a limited time, so that slow or idle clients
-//! cannot keep others out.
+//! A listener that limits the number and the duration of connections, so that slow or idle clients cannot keep others
+//! out.
 
 use std::future::Future;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-/// Maximum number of connections. Others wait until one ends.
+/// Maximum number of connections. Further clients wait until a connection ends.
 const MAX_CONNECTIONS: usize = 64;
 /// Maximum duration of a connection. A client sends one small request.
 const MAX_DURATION: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ impl Listener for BoundedListener {
 }
 
 impl BoundedStream {
-    /// Returns an error if the time limit has passed. Otherwise, the task of `context` is woken when it passes.
+    /// Returns an error if the time limit has passed. Otherwise, the task in `context` is woken when the limit passes.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         match self.end.as_mut().poll(context) {
             Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),

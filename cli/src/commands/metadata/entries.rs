@@ -19,7 +19,7 @@ struct Header {
     expires_at: u64,
 }
 
-/// A stored entry.
+/// Entry in the form in which it is stored.
 #[derive(Debug)]
 struct StoredEntry {
     text: String,
@@ -27,7 +27,7 @@ struct StoredEntry {
     expires_at: u64,
 }
 
-/// Reason why an entry is not stored.
+/// Reason for rejecting an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rejection {
     /// The entry or its key is invalid.
@@ -38,12 +38,12 @@ pub(super) enum Rejection {
     Full,
 }
 
-/// All entries.
+/// Entries by key.
 #[derive(Debug, Default)]
 pub(super) struct Entries(BTreeMap<String, StoredEntry>);
 
 impl Entries {
-    /// The entry with this key; `None` if it does not exist or has expired at `now`.
+    /// Returns the entry with this key, or `None` if it does not exist or has expired at `now`.
     pub(super) fn get(&mut self, key: &str, now: u64) -> Option<String> {
         self.expire(now);
         self.0.get(key).map(|stored| stored.text.clone())
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_entries_is_limited() {
+    fn limits_the_number_of_entries() {
         let mut entries = Entries::default();
         for index in 0..MAX_ENTRIES {
             assert_eq!(entries.put(&index.to_string(), entry("one", 9), 0), Ok(()));

@@ -1,4 +1,4 @@
-//! Loads a run from a cluster: the BenchmarkRun and the ConfigMaps with its records. Performs I/O.
+//! Loads a run from a cluster: the BenchmarkRun and the ConfigMaps that contain its records. Performs I/O.
 
 use std::fmt::Display;
 

@@ -18,7 +18,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let run = directory.read_run().map_err(Failure::invalid_input)?;
     if run.status.is_none() {
         return Err(Failure::invalid_input(format!(
-            "{} has no status, so it cannot be verified that the records belong to this spec. Restore the file",
+            "{} has no status, so fabricbench cannot verify that the records belong to this spec. Restore the file",
             directory.run_path().display()
         )));
     }
@@ -53,16 +53,15 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     Ok(stored)
 }
 
-/// SHA-256 hash of the record file, from the status of a finished local run. `None` if the run is in progress, was
-/// killed, or ran in a cluster.
+/// SHA-256 hash of the record file, from a finished local run's status. `None` if the run is in progress, was killed,
+/// or ran in a cluster.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
     // For a run in a cluster, the hash does not cover the bytes of this file.
     (records.reference == RECORDS_FILE).then_some(&records.sha256)
 }
 
-/// Returns the only run in `directory`, or `None` if there is no run in it or the directory is itself the output
-/// directory of a run.
+/// Returns the only run in `directory`, or `None` if it contains no run or is itself the output directory of a run.
 ///
 /// # Errors
 /// Returns an error if the directory contains several runs.

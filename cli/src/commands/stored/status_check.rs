@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::StoredRun;
 use crate::json_difference::{JsonDifference, json_differences};
 
-/// Fields of the status that are computed only from the spec and the records.
+/// Status fields that are computed only from the spec and the records.
 const DERIVED: [&str; 10] = [
     "progress",
     "environment",
@@ -31,8 +31,8 @@ pub(super) fn difference(stored: &StoredRun) -> Option<String> {
         let stated = written.progress.as_ref()?.blocks_done;
         return (stated != recorded).then(|| {
             format!(
-                "run.json states {stated} measured blocks, but the records contain {recorded}: the run is in progress or \
-                 was killed. The report uses the records. Continue a killed run with `fabricbench run --resume`"
+                "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress \
+                 or was killed. The report uses the records. Continue a killed run with `fabricbench run --resume`"
             )
         });
     }
@@ -59,7 +59,7 @@ fn is_finished(status: &BenchmarkRunStatus) -> bool {
     matches!(status.state, Some(State::Complete | State::Failed))
 }
 
-/// Returns the phase from which the status was computed. The reason and message of a failure are omitted, because they
+/// Returns the phase from which the status was computed. A failure's reason and message are omitted, because they
 /// affect only the conditions, which are not compared.
 fn phase(status: &BenchmarkRunStatus) -> Phase {
     match status.state {

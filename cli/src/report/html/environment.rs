@@ -1,4 +1,4 @@
-//! Environment of the run and cold-start costs.
+//! Run environment and cold-start costs.
 
 use campaign::format;
 use campaign::summarize::SETUP_STEPS;
@@ -10,7 +10,7 @@ use super::verdicts::arm_name;
 use crate::report::Report;
 
 /// Section with the setup costs before the first measured operation.
-pub(super) fn cold(report: &Report<'_>) -> Markup {
+pub(super) fn setup_costs(report: &Report<'_>) -> Markup {
     html! {
         section #cold aria-labelledby="cold-title" {
             h2 #cold-title { "Before the first measured operation" }
@@ -178,7 +178,7 @@ fn protocols(report: &Report<'_>) -> Markup {
         @if used().next().is_some() {
             div.scroll tabindex="0" role="region" aria-label="Protocols" {
                 table {
-                    caption { "Protocols that the library used for each operation in round 0, in which no result is measured" }
+                    caption { "Protocols that the library used for each operation in round 0, which contributes no results" }
                     thead { tr { @for head in ["scenario", "size", "arm", "function", "protocol", "lanes", "count"] { th scope="col" { (head) } } } }
                     tbody {
                         @for (cell, protocol) in used() {
@@ -235,7 +235,7 @@ fn hardware(hardware: &HardwareFacts) -> Vec<String> {
     }
 }
 
-/// Describes the work that the provider executes in software and the inline limit of the device.
+/// Describes the work that the provider executes in software and the device's inline limit.
 fn offload(offload: &OffloadFacts) -> Vec<String> {
     let answers = [
         ("emulated reads", offload.emulated_reads),

@@ -1,4 +1,4 @@
-//! Effects of factors in the section of a scenario: interaction plots and a table.
+//! Factor effects in a scenario's section: interaction plots and a table.
 
 use campaign::compare::FactorEffect;
 use campaign::format;
@@ -55,7 +55,7 @@ pub(super) fn section(report: &Report<'_>, index: usize, scenario: &str) -> Resu
     })
 }
 
-/// All pairs of factors, in the order of the plan.
+/// Returns all pairs of factors, in plan order.
 fn pairs(factors: &[Optimization]) -> Vec<[Optimization; 2]> {
     let indexed = factors.iter().enumerate();
     let of_first = |(index, first): (usize, &Optimization)| {
@@ -73,7 +73,7 @@ fn interaction(
     let points = effects.iter().filter(|effect| effect.factors == pair);
     let points = points.filter_map(|effect| Some((effect.size_bytes, effect.conditional_percent?)));
     plot::interaction(&Interaction {
-        description: &format!("Change by {description}. The table of effects contains the interactions"),
+        description: &format!("Change by {description}. The table of effects shows the interactions"),
         points: points.collect(),
     })
 }

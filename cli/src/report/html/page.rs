@@ -10,7 +10,7 @@ use crate::report::{Report, overview, stopping};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The `head` element of a page, which contains the style sheet.
+/// Renders the `head` element of a page, which contains the style sheet.
 pub fn head(title: &str) -> Markup {
     html! {
         head {
@@ -23,7 +23,7 @@ pub fn head(title: &str) -> Markup {
     }
 }
 
-/// Renders the whole page with the given sections of the sweeps and the scenarios.
+/// Renders the whole page with the given sweep and scenario sections.
 pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {
@@ -40,7 +40,7 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
                     (sweeps)
                     (serving::scaling_table(report))
                     @for scenario in scenarios { (scenario) }
-                    (environment::cold(report))
+                    (environment::setup_costs(report))
                     (environment::environment(report))
                     (method(report))
                 }
@@ -142,7 +142,7 @@ fn method(report: &Report<'_>) -> Markup {
             ul {
                 li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
                 li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
-                li { b { "Inconclusive" } ": any other interval. The cell states the estimated number of rounds that a verdict needs." }
+                li { b { "Inconclusive" } ": any other interval. The cell shows the estimated number of rounds that a verdict needs." }
                 li { b { "n/a" } ": no optimization of the arm applies. If the arm is identical to the baseline, its interval shows only noise and serves as a control." }
                 li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
                 li { b { "suspect" } ": a control, which is identical to the baseline, shows a change at this size. Repeat the run." }

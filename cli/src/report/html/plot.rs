@@ -1,4 +1,5 @@
-//! Plots as SVG. Their colors are CSS variables of the page, so every plot adapts to the light or dark color scheme.
+//! Plots as SVG. Their colors are CSS variables defined by the page, so every plot adapts to the light or dark color
+//! scheme.
 
 mod arm;
 mod axis;
@@ -20,7 +21,7 @@ pub use palette::{marker_class, shares_color};
 pub use rates::{RateCurve, Rates, rates};
 pub use tails::{Tail, tails};
 
-/// Error of the plotting library.
+/// Error from the plotting library.
 pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
 /// Width of every plot, in SVG units. A phone shows a plot at three quarters of this width, and a desktop shows it

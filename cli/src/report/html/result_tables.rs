@@ -11,7 +11,7 @@ use super::verdicts::{arm_name, cell as comparison_cell};
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, labels, observations};
 
-/// Results of each arm at each size.
+/// Table of the results of each arm at each size.
 pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
     let cells = report
         .evaluation
@@ -31,7 +31,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             "the time from the publication of a version to its first use by a worker"
         }
         Some(Workload::Command(_)) => {
-            "the value that the tool of the command reports; its distribution is unknown"
+            "the value that the command's tool reports; its distribution is unknown"
         }
         Some(Workload::Transfer(_)) | None => "the time from post to completion",
     };
@@ -42,7 +42,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
                 "Latency is " (latency) ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
                 "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
                 "the window: 100 is one CPU. A value in brackets is the median, over the rounds, of the quantile computed from "
-                "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were kept."
+                "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were stored."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {
@@ -123,11 +123,11 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
             details {
                 summary { "Observations" }
                 p.note {
-                    "Each direction is timed by its own sender. A flush counts from the local completion of a message. A ping is a "
+                    "Each direction is timed by its own sender. A flush is timed from the local completion of a message. A ping is a "
                     "message of 8 bytes that is returned immediately; the ratio of its 99th percentiles shows \
                      head-of-line blocking. "
                     "Fairness is Jain's index over the flows that are active at the same time: 1 if all have the \
-                     same rate. Reads transfer back the data that a batch has written. "
+                     same rate. Reads fetch the data that a batch has written. "
                     "The first batch is the first warm-up batch of each case. "
                     "Staleness excludes the steps that a worker runs before it receives its first version."
                 }
@@ -153,7 +153,7 @@ pub(super) fn observations(report: &Report<'_>, index: usize) -> Markup {
     }
 }
 
-/// Rates of each flow and each receiver of the many-to-many pattern; empty for other patterns.
+/// Table of the rates of each flow and each receiver in the many-to-many pattern; empty for other patterns.
 pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
     let cells = report.evaluation.summary.cells.iter();
     let cells = cells.filter(|cell| cell.scenario == index);
@@ -165,7 +165,7 @@ pub(super) fn flows(report: &Report<'_>, index: usize) -> Markup {
             details {
                 summary { "Rate of each flow" }
                 p.note {
-                    "Payload rate while all flows are active, median of the rounds. The rate of a receiver is the \
+                    "Median payload rate over the rounds while all flows are active. The rate of a receiver is the \
                      sum over its flows."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Rate of each flow" {
@@ -269,7 +269,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                                     @for size in &scenario.sizes {
                                         @let one = report.evaluation.comparisons.find(index, *size, *arm, metric);
                                         @if metric == scenario.primary {
-                                            (comparison_cell(one.map(|one| ComparisonText::marked(report, one)).as_ref()))
+                                            (comparison_cell(one.map(|one| ComparisonText::with_emulation_mark(report, one)).as_ref()))
                                         } @else {
                                             td { (one.and_then(change).unwrap_or_else(|| "no valid round".to_owned())) }
                                         }

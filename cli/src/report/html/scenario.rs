@@ -81,7 +81,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 }
             }
             @if scenario.sizes.len() > MAX_TAILS {
-                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table contains the quantiles for all sizes." }
+                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table shows the quantiles for all sizes." }
             }
             (factors)
             (result_tables::results(report, index))
@@ -163,7 +163,7 @@ fn effect_plot(
     let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
     plot::effects(&EffectPlot {
         description: &format!(
-            "Change at each size in scenario {}. The verdict table contains the same values",
+            "Change at each size in scenario {}. The verdict table shows the same values",
             scenario.assignment.name
         ),
         rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
@@ -205,9 +205,7 @@ fn curve_plot(
     sizes.sort_unstable();
     let name = &scenario.assignment.name;
     plot::curves(&Curves {
-        description: &format!(
-            "{metric} by size in scenario {name}. The results table contains the same values"
-        ),
+        description: &format!("{metric} by size in scenario {name}. The results table shows the same values"),
         sizes: sizes.clone(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         upper_bound: (metric == Metric::Throughput)
@@ -241,7 +239,7 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
         })
         .collect();
     let description = format!(
-        "Latency quantiles at {}. The results table contains the same values",
+        "Latency quantiles at {}. The results table shows the same values",
         format::size(size)
     );
     plot::tails(&description, &tails)

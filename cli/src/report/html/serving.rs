@@ -1,4 +1,4 @@
-//! Tables of parameter serving: scaling with the worker count, and results of each worker.
+//! Parameter serving tables: scaling with the worker count, and results of each worker.
 
 use campaign::format;
 use maud::{Markup, html};
@@ -15,10 +15,10 @@ pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
             section {
                 h2 { "Scaling with the number of workers" }
                 p.note {
-                    "Lag is the mean number of newer versions over all steps. A version is used after the median time from its "
-                    "publication. The push time ends when the trainer has delivered a version to all workers, and is the median "
-                    "of the versions that all workers received; their number is next to it. In mode Push, the rate counts the "
-                    "copies of all workers."
+                    "Lag is the mean number of newer versions over all steps. \"Used after\" is the median time from "
+                    "the publication of a version to its use. The push time ends when the trainer has delivered a version to "
+                    "all workers; it is the median over the versions that all workers received, and their number is shown next "
+                    "to it. In Push mode, the rate counts the copies of all workers."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Scaling with the number of workers" {
                     table.numbers {
@@ -52,7 +52,7 @@ pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Each worker of the scenario with index `index`; empty for other workloads.
+/// Table of the workers in the scenario with index `index`; empty for other workloads.
 pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
     let cells = report.evaluation.summary.cells.iter();
     let cells: Vec<_> = cells

@@ -116,7 +116,7 @@ fn plot(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<String, plot::Draw
     let points = sweep.arms.first().map_or(&[][..], |arm| &arm.points);
     plot::rates(&Rates {
         description: &format!(
-            "Latency by rate in the sweep {}. The table of all rates contains the same values",
+            "Latency by rate in the sweep {}. The table of all rates shows the same values",
             sweep.name
         ),
         rates: points.iter().map(|point| point.rate).collect(),

@@ -113,7 +113,7 @@ fn comparison_text(report: &Report<'_>, scenario: usize, size: u64, arm: usize) 
         .evaluation
         .comparisons
         .find(scenario, size, arm, primary)
-        .map(|comparison| ComparisonText::marked(report, comparison))
+        .map(|comparison| ComparisonText::with_emulation_mark(report, comparison))
 }
 
 /// Section with the outcome of each expectation.

@@ -4,7 +4,7 @@ use campaign::compare::metric_name;
 use campaign::format;
 use serde_json::{Value, json};
 
-use super::values;
+use super::format_values;
 use crate::imported::{NOT_CONTROLLED, NOT_CONTROLLED_SHORT, Origin, Pair, Side, SideValue};
 use crate::report::csv::unit;
 use crate::report::text::{MIN_WIDTH, TextOptions, push_line};
@@ -19,7 +19,7 @@ pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'
     for side in [first, second] {
         let origin = match side.origin {
             Origin::Imported => format!("imported: {NOT_CONTROLLED}"),
-            Origin::Measured => "measured in rounds, but not together with the other run".to_owned(),
+            Origin::Measured => "measured in rounds, but not interleaved with the other run".to_owned(),
         };
         push_line(&mut text, &side.name, &origin, width);
     }
@@ -31,8 +31,8 @@ pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'
             size(pair),
             variant(pair),
             metric_name(metric).to_owned(),
-            values(metric, &pair.first.observed, noun(first)),
-            values(metric, &pair.second.observed, noun(second)),
+            format_values(metric, &pair.first.observed, noun(first)),
+            format_values(metric, &pair.second.observed, noun(second)),
             format!(
                 "{}, {NOT_CONTROLLED_SHORT}",
                 format::percent(pair.second.observed.difference_percent(&pair.first.observed))
@@ -43,7 +43,7 @@ pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'
     text + &super::text::lines(&columns, &rows, width)
 }
 
-/// The comparison as JSON.
+/// Renders the comparison as JSON.
 pub fn json(first: &Side, second: &Side, pairs: &[Pair]) -> Value {
     let side = |side: &Side| json!({"run": side.name, "origin": side.origin});
     let value = |value: &SideValue| {

@@ -1,8 +1,8 @@
-//! CSV report of an imported run. Columns have the same names as in the CSV report of a measured run if they have the
-//! same meaning.
+//! CSV report of an imported run. Columns with the same meaning have the same names as in the CSV report of a measured
+//! run.
 
 use crate::imported::{ImportedRun, NOT_CONTROLLED_SHORT};
-use crate::report::csv::{significant, unit};
+use crate::report::csv::{format_significant, unit};
 
 const COLUMNS: [&str; 13] = [
     "run",
@@ -33,7 +33,7 @@ pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
         let baseline = run
             .value_summary(0, value.size, value.metric)
             .filter(|_| value.variant > 0);
-        let difference = baseline.map(|baseline| significant(observed.difference_percent(baseline)));
+        let difference = baseline.map(|baseline| format_significant(observed.difference_percent(baseline)));
         writer.write_record([
             run.manifest.name.clone(),
             format!("{:?}", run.manifest.tool),
@@ -42,9 +42,9 @@ pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
             value.metric.to_string(),
             unit(value.metric).to_owned(),
             observed.logs.to_string(),
-            significant(observed.median),
-            significant(observed.min),
-            significant(observed.max),
+            format_significant(observed.median),
+            format_significant(observed.min),
+            format_significant(observed.max),
             difference.unwrap_or_default(),
             String::new(),
             NOT_CONTROLLED_SHORT.to_owned(),

@@ -29,11 +29,11 @@ pub fn render(run: &ImportedRun) -> String {
                 main {
                     section #values aria-labelledby="values-title" {
                         h2 #values-title { "Values" }
-                        @for table in super::tables(run) { (values(&table)) }
+                        @for table in super::tables(run) { (values_table(&table)) }
                     }
                     (list("warnings", "Warnings", &run.warnings))
                     (list("reported", "Reported by libraries", &run.reported))
-                    (list("logs", "Logs", &super::sources(run)))
+                    (list("logs", "Logs", &super::log_lines(run)))
                     p.note { "Imported by fabricbench " (run.manifest.version) }
                 }
             }
@@ -42,7 +42,7 @@ pub fn render(run: &ImportedRun) -> String {
     page.into_string()
 }
 
-fn values(table: &Table) -> Markup {
+fn values_table(table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(table.title) {
             table.numbers {

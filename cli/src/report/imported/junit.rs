@@ -1,5 +1,5 @@
-//! JUnit XML report of an imported run: one test with the result error, so that no CI gate accepts the run as a measured
-//! run.
+//! JUnit XML report of an imported run: a single test that ends in an error, so that no CI gate accepts the run as a
+//! measured run.
 
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 

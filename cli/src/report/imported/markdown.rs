@@ -28,7 +28,7 @@ pub fn render(run: &ImportedRun) -> String {
     for warning in &run.warnings {
         line(&mut text, &format!("- warning: {}", escape(warning)));
     }
-    for source in super::sources(run) {
+    for source in super::log_lines(run) {
         line(&mut text, &format!("- log of {}", escape(&source)));
     }
     text

@@ -5,10 +5,10 @@ use comfy_table::{ContentArrangement, LineStyle, TableStyle};
 use crate::imported::{ImportedRun, NOT_CONTROLLED};
 use crate::report::text::{MIN_WIDTH, TextOptions, push_line, push_wrapped};
 
-/// Table style with a line under the header only.
+/// Table style with only a line under the header.
 pub(super) const PLAIN: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-/// Maximum number of lines about logs. The JSON report contains all of them.
+/// Maximum number of logs listed. The JSON report lists all of them.
 const MAX_SOURCES: usize = 20;
 
 /// Renders the report as text with a final newline.
@@ -34,7 +34,7 @@ pub fn render(run: &ImportedRun, options: &TextOptions<'_>) -> String {
     for line in &run.reported {
         push_line(&mut text, "reported", line, width);
     }
-    let sources = super::sources(run);
+    let sources = super::log_lines(run);
     for line in sources.iter().take(MAX_SOURCES) {
         push_line(&mut text, "log", line, width);
     }
@@ -55,7 +55,7 @@ pub fn render(run: &ImportedRun, options: &TextOptions<'_>) -> String {
     text
 }
 
-/// Lines of a table, which are indented.
+/// Formats a table as indented lines.
 pub(super) fn lines(columns: &[String], rows: &[Vec<String>], width: u16) -> String {
     let mut table = comfy_table::Table::new();
     table

@@ -37,7 +37,7 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         match scenario.assignment.workload.command() {
             _ if !scenario.integrity => "",
             Some(command) if command_output::log::is_read(command.tool) =>
-                "; executed in round 0 with the log of its library",
+                "; executed in round 0 with library logging",
             Some(_) => "; executed in round 0",
             None => "; every byte checked in round 0",
         },
@@ -231,7 +231,7 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
             let channel = plan.arms.get(arm).map(|arm| arm.channel).unwrap_or_default();
             if scenario.assignment.workload.command().is_some() {
-                return found.map_or_else(String::new, |cell| execution(plan, cell));
+                return found.map_or_else(String::new, |cell| command_difference(plan, cell));
             }
             if scenario.assignment.workload.is_off_fabric(channel) {
                 return format!("{:?}", channel.for_payload(*size));
@@ -243,9 +243,8 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     lines(&table)
 }
 
-/// Difference between an execution of the arm and an execution of the baseline: the arguments of the arm, or its
-/// environment.
-fn execution(plan: &Plan, cell: &Cell) -> String {
+/// Describes how the arm's command differs from the baseline's: in its arguments or its environment.
+fn command_difference(plan: &Plan, cell: &Cell) -> String {
     let arm = plan.arms.get(cell.arm);
     let arguments = arm.map_or(&[][..], |arm| &arm.arguments);
     match (arguments, cell.role) {

@@ -18,7 +18,7 @@ const MAX_REASON_IN_CELL: usize = 100;
 /// Replaces spaces at which a cell must not wrap. The output contains normal spaces.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// Table style with a line under the header only.
+/// Table style with only a line under the header.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 /// Table style with a line under the header and light lines between rows, for rows with multi-line cells.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
@@ -161,7 +161,7 @@ fn comparison_text(
     let comparisons = &report.evaluation.comparisons;
     comparisons
         .find(index, size, arm, scenario.primary)
-        .map(|comparison| ComparisonText::marked(report, comparison))
+        .map(|comparison| ComparisonText::with_emulation_mark(report, comparison))
 }
 
 fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {

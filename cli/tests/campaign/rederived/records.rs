@@ -1,4 +1,4 @@
-//! Changes to the records of a run.
+//! Changes to a run's records.
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
@@ -144,8 +144,7 @@ const ENDPOINTS_EDITS: [(&str, EndpointsEdit); 3] = [
     }),
 ];
 
-/// Changes one record at a time: cases of the integrity pass, of the pilot and of round 1, endpoints of rank 0, and
-/// blocks.
+/// Changes one record at a time: cases of the integrity pass, the pilot and round 1, endpoints of rank 0, and blocks.
 pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
     original
         .records
@@ -161,7 +160,7 @@ pub fn edited_records(original: &Original) -> impl Iterator<Item = Mutant> {
         })
 }
 
-/// All changed versions of `record`, each with the name of the change.
+/// Returns all changed versions of `record`, each with the name of the change.
 fn changed_records(record: &Record) -> Vec<(String, Record)> {
     let mut found = Vec::new();
     let mut add = |kind: &str, record: Record| found.push((kind.to_owned(), record));
@@ -276,7 +275,7 @@ fn measurement_mut(case: &mut CaseRecord) -> &mut Measurement {
     measured
 }
 
-/// Changes the posts of the initiator, which always exist.
+/// Changes the initiator's posts, which always exist.
 fn edit_posts(case: &mut CaseRecord, edit: impl FnOnce(&mut Posted)) -> bool {
     edit(measurement_mut(case).initiator.posted.as_mut().unwrap());
     true
@@ -292,7 +291,7 @@ fn coalesces(case: &CaseRecord) -> bool {
     case.arm == "coalesce" && case.scenario == "mid"
 }
 
-/// The samples of `histogram` without the first `without` samples, each multiplied by `factor`.
+/// Returns the samples of `histogram` without the first `without` samples, each multiplied by `factor`.
 fn scale_samples(histogram: &Histogram, factor: f64, without: usize) -> Histogram {
     let mut scaled = Histogram::new();
     let buckets = histogram.buckets();

@@ -47,7 +47,7 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
     })
 }
 
-/// Removes each item of the lists, and most values of the results.
+/// Removes each list item, and most result values.
 pub fn missing_items(original: &Original) -> impl Iterator<Item = Mutant> {
     let items = |list: &'static str| 0..original.run["status"][list].as_array().map_or(0, Vec::len);
     let items = LISTS.into_iter().flat_map(move |list| {

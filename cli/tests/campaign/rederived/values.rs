@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Names of fields that contain text. In these texts, the re-derivation checks only the numbers in the reason of a
-/// result.
+/// Names of fields that contain text. In these texts, the re-derivation checks only the numbers in a result's reason.
 const TEXTS: [&str; 3] = ["reason", "text", "message"];
 
 /// Appends the pointers to all values in `value` except texts.
@@ -22,7 +21,7 @@ pub fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Another value of the same type.
+/// Returns another value of the same type.
 pub fn changed_value(value: &Value) -> Value {
     match value {
         // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.

@@ -1,4 +1,4 @@
-//! A memory cgroup made for a test, version 1 or 2.
+//! Memory cgroup (version 1 or 2) for a test.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -53,7 +53,7 @@ impl Cgroup {
         format!("echo $$ > {}", self.directory.join("cgroup.procs").display())
     }
 
-    /// Memory that its processes use, in bytes.
+    /// Returns the memory that its processes use, in bytes.
     pub fn usage(&self) -> u64 {
         let file = if self.is_v1 {
             "memory.usage_in_bytes"
@@ -90,7 +90,7 @@ fn report_skipped(name: &str, reason: &str) {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Fails if a failed test left processes in it.
+        // Fails if a failed test left processes in the cgroup.
         let _ = fs::remove_dir(&self.directory);
     }
 }

@@ -11,7 +11,7 @@ use crate::harness::{RunningCommand, TestDir, fabricbench};
 use crate::processes::Process;
 use crate::stored_run::StoredRun;
 
-/// A run with arms that copy and share a tensor.
+/// Returns the manifest of a run with one arm that copies a tensor and one that shares it.
 fn manifest(footprint: &str, rounds: u32) -> String {
     format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: memory}}\nspec:\n  baseline: copied\n  \
@@ -90,7 +90,7 @@ fn copies_and_shared_tensors_use_the_expected_memory() {
     );
     assert!(is_one_copy(&shared, size), "{shared:?}");
     assert!(copied.consumer_bytes.unwrap() > size);
-    // The Pss of a consumer includes its share of the tensor, and its Rss includes the whole tensor.
+    // A consumer's Pss includes its share of the tensor, and its Rss includes the whole tensor.
     let of_tensor = shared.consumer_bytes.unwrap() - shared.own_bytes.unwrap();
     assert!((size / 5..size / 4).contains(&of_tensor), "{shared:?}");
     let mut comparisons = stored.status().comparisons.iter();
@@ -143,7 +143,7 @@ fn reported_pss_agrees_with_another_reader() {
         let host = Pid::from_raw(consumers.first().filter(|_| consumers.len() == 3)?.parent as i32)?;
         // While the host is stopped, no consumer gets or loses the tensor.
         kill_process(host, Signal::STOP).ok()?;
-        let seen = still(&consumers, 32 << 20);
+        let seen = stable_pss(&consumers, 32 << 20);
         kill_process(host, Signal::CONT).ok()?;
         seen
     });
@@ -161,10 +161,10 @@ fn reported_pss_agrees_with_another_reader() {
     assert!((0.99..=1.01).contains(&ratio), "{ratio}");
 }
 
-/// Total Pss of `consumers`; `None` unless all of them have a tensor of `size` bytes and their memory no longer
-/// changes.
-fn still(consumers: &[Process], size: u64) -> Option<u64> {
-    let read = || -> Option<Vec<(u64, u64)>> { consumers.iter().map(|one| memory(one.pid)).collect() };
+/// Returns the total Pss of `consumers`, or `None` unless all of them have a tensor of `size` bytes and their memory no
+/// longer changes.
+fn stable_pss(consumers: &[Process], size: u64) -> Option<u64> {
+    let read = || -> Option<Vec<(u64, u64)>> { consumers.iter().map(|one| pss_and_rss(one.pid)).collect() };
     let before = read()?;
     std::thread::sleep(Duration::from_millis(20));
     let after = read()?;
@@ -172,13 +172,13 @@ fn still(consumers: &[Process], size: u64) -> Option<u64> {
     (before == after && have_tensor).then(|| after.iter().map(|(pss, _)| pss).sum())
 }
 
-/// Whether the tensor is in memory once. The kernel rounds the share of each process down to 1 KiB.
+/// Whether only one copy of the tensor is in memory. The kernel rounds the share of each process down to 1 KiB.
 fn is_one_copy(found: &FootprintResult, size: u64) -> bool {
     let copies = found.tensor_bytes.unwrap() as f64 / size as f64;
     (0.99..=1.01).contains(&copies)
 }
 
-/// A value in parts per million, rounded to parts per thousand.
+/// Converts parts per million to parts per thousand, rounded.
 fn per_mille(ppm: u64) -> u64 {
     (ppm + 500) / 1000
 }
@@ -190,8 +190,8 @@ fn report(case: &crds::record::CaseRecord) -> Option<FootprintReport> {
     }
 }
 
-/// Pss and Rss of a process according to `smaps_rollup`, in bytes.
-fn memory(pid: u32) -> Option<(u64, u64)> {
+/// Returns the Pss and Rss of a process according to `smaps_rollup`, in bytes.
+fn pss_and_rss(pid: u32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let value = |name: &str| -> Option<u64> {
         let value = text.lines().find_map(|line| line.strip_prefix(name))?;

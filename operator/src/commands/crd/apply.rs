@@ -47,8 +47,8 @@ pub(super) enum ApplyError {
     Output { source: std::io::Error },
 }
 
-/// Applies the definition to the cluster of the current kubeconfig context, or of this pod, and waits until it is
-/// served.
+/// Applies the definition to the cluster in the current kubeconfig context, or to this pod's cluster, and waits until
+/// it is served.
 pub(super) fn apply() -> Result<(), ApplyError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -47,7 +47,7 @@ pub struct SegmentFlags {
     #[arg(long, alias = "use_vram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = false, default_missing_value = "true")]
     pub use_vram: bool,
-    /// Requests in a batch, all in flight together.
+    /// Requests per batch, all in flight at once.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     pub batch: u32,
     /// Request size.

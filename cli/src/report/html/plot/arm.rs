@@ -1,5 +1,5 @@
-//! Line and marker of an arm in the plots. An arm with the color of an earlier arm has a square marker and a dashed
-//! line.
+//! An arm's line and marker in the plots. An arm that shares its color with an earlier arm has a square marker and a
+//! dashed line.
 
 use plotters::element::{Circle, EmptyElement, Rectangle};
 use plotters::prelude::{DashedLineSeries, LineSeries};
@@ -7,11 +7,11 @@ use plotters::style::{Color, ShapeStyle};
 
 use super::{Chart, DrawError, palette};
 
-/// Lengths of the dashes and the gaps, in SVG units.
+/// Dash and gap lengths, in SVG units.
 const DASH: (u32, u32) = (6, 4);
-/// Radius of the dot for a round, in SVG units.
+/// Radius of a round's dot, in SVG units.
 const ROUND_RADIUS: i32 = 2;
-/// Opacity of the dot for a round. Dots are translucent, so that overlapping dots remain distinguishable.
+/// Opacity of a round's dot. Dots are translucent, so that overlapping dots remain distinguishable.
 const ROUND_OPACITY: f64 = 0.35;
 
 /// Draws the line of `arm`.
@@ -28,7 +28,7 @@ pub(super) fn draw_line(
     Ok(())
 }
 
-/// Draws the marker of `arm` at `position`: a square if it has the color of an earlier arm, otherwise a disc.
+/// Draws the marker of `arm` at `position`: a square if it shares its color with an earlier arm, otherwise a disc.
 pub(super) fn draw_marker(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),

@@ -1,5 +1,4 @@
-//! Linear or logarithmic axis with explicit tick positions, such as the sizes of a scenario, table rows or round
-//! values.
+//! Linear or logarithmic axis with explicit tick positions, such as scenario sizes, table rows or round values.
 
 use std::ops::Range;
 
@@ -15,9 +14,9 @@ pub(super) struct Axis {
     ticks: Vec<(f64, String)>,
 }
 
-/// Logarithmic axis of the sizes of a scenario.
+/// Logarithmic axis for a scenario's sizes.
 pub(super) struct SizeAxis {
-    /// The axis.
+    /// Underlying axis.
     pub axis: Axis,
     /// Position of its lower end.
     pub low: f64,
@@ -25,11 +24,11 @@ pub(super) struct SizeAxis {
     pub high: f64,
 }
 
-/// Maximum number of labels on an axis of sizes.
+/// Maximum number of labels on a size axis.
 const MAX_SIZE_LABELS: usize = 8;
 
 impl SizeAxis {
-    /// Creates an axis of `sizes` in bytes.
+    /// Creates an axis for `sizes` in bytes.
     pub(super) fn new(sizes: impl Iterator<Item = u64>) -> Self {
         let sizes: Vec<u64> = sizes.collect();
         let positions = || sizes.iter().map(|size| Self::position(*size));
@@ -78,7 +77,10 @@ impl Axis {
     }
 
     /// Creates a logarithmic axis that contains the positive `values`, with ticks at round values.
-    pub(super) fn around(values: impl Iterator<Item = f64>, label: impl Fn(f64) -> String) -> Self {
+    pub(super) fn logarithmic_around(
+        values: impl Iterator<Item = f64>,
+        label: impl Fn(f64) -> String,
+    ) -> Self {
         let (low, high) = range(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
         let (low, high) = (low / 1.15, high * 1.15);
         let mut ticks = Vec::new();
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn places_ticks_at_round_values() {
-        let axis = Axis::around([900.0, 4300.0].into_iter(), |value| value.to_string());
+        let axis = Axis::logarithmic_around([900.0, 4300.0].into_iter(), |value| value.to_string());
         let ticks: Vec<f64> = axis.ticks.iter().map(|(tick, _)| *tick).collect();
         assert_eq!(ticks, [1000.0, 2000.0, 3000.0, 4000.0]);
         let axis = Axis::linear_around([-14.0, 3.0].into_iter(), 5, |value| value.to_string());

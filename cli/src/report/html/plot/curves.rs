@@ -16,7 +16,7 @@ pub struct Point {
     /// Lower and upper ends of the whisker: the confidence interval, or the range over all rounds if there are too few
     /// rounds for an interval.
     pub interval: Option<(f64, f64)>,
-    /// Values of the rounds, which are drawn as dots.
+    /// Value of each round, drawn as dots.
     pub rounds: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ pub struct Curves<'a> {
     pub sizes: Vec<u64>,
     /// One curve for each arm.
     pub curves: Vec<Curve>,
-    /// Upper bound of the metric, which is drawn as a horizontal line.
+    /// Upper bound on the metric, drawn as a horizontal line.
     pub upper_bound: Option<f64>,
     /// Formats a value of the metric.
     pub label: fn(f64) -> String,
@@ -58,7 +58,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             .into_iter()
             .chain(point.rounds.iter().copied())
     });
-    let y = Axis::around(values.chain(plot.upper_bound), plot.label);
+    let y = Axis::logarithmic_around(values.chain(plot.upper_bound), plot.label);
     let SizeAxis { axis: x, low, high } = SizeAxis::new(plot.sizes.iter().copied());
     let middle = (plot.curves.len() as f64 - 1.0) / 2.0;
     svg(HEIGHT, plot.description, |area| {

@@ -1,4 +1,4 @@
-//! Plot of the change of every arm at every size: dots with whiskers for the intervals, and a band for the margin.
+//! Plot of every arm's change at every size: dots with whiskers for the intervals, and a band for the margin.
 
 use plotters::prelude::{ChartBuilder, PathElement, Rectangle};
 use plotters::style::Color;
@@ -21,7 +21,7 @@ pub struct Dot {
     pub percent: f64,
     /// Lower and upper bounds of the confidence interval, in percent.
     pub interval: Option<(f64, f64)>,
-    /// Changes of the rounds in percent, which are drawn as dots.
+    /// Change of each round in percent, drawn as dots.
     pub rounds: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ pub struct Dot {
 pub struct EffectPlot<'a> {
     /// Text alternative for screen readers.
     pub description: &'a str,
-    /// Labels of the rows, from top to bottom.
+    /// Row labels, from top to bottom.
     pub rows: Vec<String>,
     /// Indexes of the arms shown, in their order within a row.
     pub arms: Vec<usize>,
@@ -40,7 +40,7 @@ pub struct EffectPlot<'a> {
     pub margin: (f64, f64),
 }
 
-/// Vertical distance between neighboring arms of a row, in SVG units.
+/// Vertical distance between neighboring arms in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
 /// Maximum change that the axis covers, in percent. Longer whiskers end at the edge of the plot, and rounds with larger
 /// changes are drawn at the edge.

@@ -15,7 +15,7 @@ pub struct Interaction<'a> {
 }
 
 const HEIGHT: u32 = 260;
-/// Index of the arm whose color the lines have.
+/// Index of the arm whose color is used for the lines.
 const ARM: usize = 1;
 const RADIUS: i32 = 4;
 

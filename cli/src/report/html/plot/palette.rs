@@ -1,4 +1,4 @@
-//! Colors of the plots: placeholders while drawing, which are then replaced by CSS variables of the page.
+//! Plot colors: placeholders used while drawing, which are then replaced with the page's CSS variables.
 
 use plotters::style::RGBColor;
 
@@ -18,7 +18,7 @@ pub(super) const GRID: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 1);
 pub(super) const BAND: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 2);
 /// Control arms.
 pub(super) const CONTROL: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 3);
-/// Background of the page.
+/// Page background.
 pub(super) const PAGE: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 4);
 
 const NAMED: [(&str, RGBColor); 5] = [
@@ -37,7 +37,7 @@ pub(super) fn arm(index: usize, control: bool) -> RGBColor {
     }
 }
 
-/// Whether the arm with index `index` has the color of an earlier arm.
+/// Whether the arm with index `index` shares its color with an earlier arm.
 pub fn shares_color(index: usize, control: bool) -> bool {
     !control && index >= COLORS
 }

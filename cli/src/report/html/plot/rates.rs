@@ -38,7 +38,7 @@ const HEIGHT: u32 = 300;
 const MAX_LABELS: usize = 6;
 /// Horizontal distance between the knees of two arms, as a fraction of the axis.
 const DODGE: f64 = 0.008;
-/// Lengths of the dashes and the gaps in the line of a knee, in SVG units.
+/// Dash and gap lengths of a knee's line, in SVG units.
 const KNEE_DASH: (u32, u32) = (3, 3);
 
 /// Draws the plot as SVG.
@@ -51,7 +51,11 @@ pub fn rates(plot: &Rates<'_>) -> Result<String, DrawError> {
         let values: Vec<f64> = latencies.map(|(_, nanos)| *nanos).collect();
         let bottom = values.iter().copied().fold(f64::INFINITY, f64::min);
         let top = values.iter().copied().fold(0.0, f64::max);
-        (bottom, top, Axis::around(values.into_iter(), plot.label))
+        (
+            bottom,
+            top,
+            Axis::logarithmic_around(values.into_iter(), plot.label),
+        )
     };
     let first = f64::from(plot.rates.first().copied().unwrap_or(1).max(1));
     let last = f64::from(plot.rates.last().copied().unwrap_or(1).max(1));

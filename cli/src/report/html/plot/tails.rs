@@ -49,7 +49,7 @@ pub fn tails(description: &str, tails: &[Tail<'_>]) -> Result<String, DrawError>
             .collect()
     };
     let curves: Vec<_> = tails.iter().map(|tail| (tail, curve(tail.latency))).collect();
-    let y = Axis::around(
+    let y = Axis::logarithmic_around(
         curves.iter().flat_map(|(_, points)| points).map(|point| point.1),
         format::nanos,
     );
