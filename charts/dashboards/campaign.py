@@ -1,4 +1,4 @@
-"""Dashboard for one run: effects with their intervals, and whether they can be trusted. Performs no I/O."""
+"""Dashboard for one run: effects with their intervals, and whether the values can be trusted. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
@@ -13,9 +13,9 @@ def build():
     board = parts.new_dashboard(
         "fabricbench-campaign",
         "fabricbench / Campaign",
-        "One BenchmarkRun: the effect of each variant at each size, and whether the values can be trusted. "
-        "Panels show the values at the end of the time range. For a deleted run, select a range that ends while the run "
-        "existed.",
+        "One BenchmarkRun: the effect of each variant at each size, and whether the values can be trusted. Panels "
+        "show the values at the end of the time range. For a deleted run, select a range that ends while the run "
+        "still existed.",
         "1h",
         "30s",
     )

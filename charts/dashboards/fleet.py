@@ -13,7 +13,7 @@ from selection import trusted
 RUNS = 'run_namespace=~"$namespace"'
 EACH = "run_namespace, run"
 CELL = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size"'
-# Pixels for a date and a time of day.
+# Width in pixels of a column with a date and a time of day.
 TIME_WIDTH = 170
 COLORED_TEXT = common.TableColorTextCellOptions()
 NO_RUNS = "No runs at this time"
@@ -25,9 +25,9 @@ def build():
     board = parts.new_dashboard(
         "fabricbench-fleet",
         "fabricbench / Fleet",
-        "All BenchmarkRuns in the selected namespaces, the trend of one comparison across runs, and the nodes and pairs "
-        "that deviate from the median. Tables show the end of the time range; the trend contains all runs that existed "
-        "within it.",
+        "All BenchmarkRuns in the selected namespaces, the trend of one comparison across runs, and the nodes and "
+        "pairs that deviate from the median. Tables show the end of the time range; the trend contains all runs that "
+        "existed within it.",
         "7d",
         "1m",
     )
@@ -87,7 +87,8 @@ def fixed(color, **values):
 def not_exported():
     return parts.stat_panel(
         "Not exported",
-        "Number of runs without exported series. The operator exports a limited number of series, and the newest runs take precedence.",
+        "Number of runs whose series are not exported. The operator exports a limited number of series; the newest "
+        "runs take precedence.",
         [instant_query("sum(fabricbench_runs_without_series)")],
         "short",
         "No operator is scraped at this time",
@@ -162,7 +163,7 @@ def runs():
     panel = (
         parts.table_panel(
             "All runs",
-            "All runs in the selected namespaces. The name of a run links to its dashboard.",
+            "All runs in the selected namespaces. Each run name links to the dashboard for that run.",
             targets,
             [
                 transforms.joined(),
@@ -192,7 +193,7 @@ def colored_cells(colors):
 
 
 def trend_queries():
-    """Queries for the comparison and the finish time of each finished, trusted run that existed in the time range."""
+    """Queries for the comparison and finish time of each finished, trusted run that existed within the time range."""
     finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
 
     good = f'last_over_time(fabricbench_run_outcome{{{RUNS}, outcome=~"Passed|Missed"}}[$__range]) == 1'
@@ -229,8 +230,8 @@ def trend_steps(descending):
     return [
         transforms.joined(),
         transforms.select_columns(TREND),
-        # Must follow the renaming, because a time column without a new name would be dropped together with the query's Time
-        # column.
+        # This step must come after the renaming: a time column that has not been renamed would be dropped together with
+        # the query's Time column.
         transforms.as_time("finished"),
         *transforms.sorted_by("finished", descending=descending),
     ]
@@ -241,9 +242,9 @@ def trend():
         parts.configure_panel(
             timeseries.Panel(),
             "$arm, $metric at $size bytes in $scenario",
-            "Change relative to the baseline at the end of each finished run, with its interval. Suspect and untrusted runs and withheld "
-            "verdicts are excluded. Only runs in the same environment are comparable: use fabricbench compare to check "
-            "whether two runs are.",
+            "Change relative to the baseline at the end of each finished run, with its interval. Suspect and "
+            "untrusted runs and withheld verdicts are excluded. Only runs from the same environment are comparable: "
+            "use fabricbench compare to check whether two runs are.",
             14,
             10,
         )
@@ -321,7 +322,7 @@ def pairs():
 
 
 def outliers(title, description, deviation, columns, empty_text, width):
-    """Table of the largest deviations in either direction.
+    """Table with the largest deviations in either direction.
 
     `deviation` is a parenthesized expression that returns deviations as fractions of the median.
     """

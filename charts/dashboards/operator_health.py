@@ -54,7 +54,7 @@ def summary():
         ),
         parts.stat_panel(
             "Leading",
-            "Number of leading replicas: one, or zero for a few seconds while the holder of the Lease changes.",
+            "Number of leading replicas: one, or zero for a few seconds while leadership changes hands.",
             [total("fabricbench_leading")],
             "short",
             NOT_SCRAPED,
@@ -112,8 +112,8 @@ def reconcile_duration():
     metric = "fabricbench_reconcile_duration_seconds"
     return parts.time_series_panel(
         "Reconcile duration",
-        "Duration of one reconciliation of a run. A reconciliation without changes takes microseconds; otherwise, most of the "
-        "time is spent waiting for the API server.",
+        "Duration of a single reconciliation. A reconciliation that changes nothing takes microseconds; otherwise, "
+        "most of the time is spent waiting for the API server.",
         [
             range_query(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
@@ -186,7 +186,7 @@ def latency():
     metric = "fabricbench_api_request_duration_seconds"
     return parts.time_series_panel(
         "Request latency",
-        "Time from sending a request to the start of the API server's response, over all requests.",
+        "Time from sending a request to the start of the API server's response, for all requests.",
         [
             range_query(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
@@ -200,7 +200,7 @@ def latency():
 def latency_by_verb():
     return parts.time_series_panel(
         "Request latency by verb",
-        "99th percentile of the request latency by verb.",
+        "99th percentile of request latency, by verb.",
         [range_query(quantile(0.99, "fabricbench_api_request_duration_seconds", ("verb",)), "{{verb}}")],
         "s",
         "No requests in this time range",
@@ -211,7 +211,7 @@ def latency_by_verb():
 def responses():
     return parts.time_series_panel(
         "Responses",
-        "Requests per second by verb and HTTP status; the status none means that there was no response. 404 and 409 are "
+        "Requests per second by verb and HTTP status; none means that there was no response. 404 and 409 are "
         "expected: an object does not exist yet, or already exists.",
         [range_query(rate("fabricbench_api_request_duration_seconds_count", "verb, status"), "{{verb}} {{status}}")],
         "reqps",
@@ -234,7 +234,7 @@ def memory():
 def cpu():
     return parts.time_series_panel(
         "CPU by replica",
-        "Number of CPUs that each replica uses.",
+        "Number of CPUs used by each replica.",
         [range_query(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
         "short",
         NOT_SCRAPED,

@@ -2,7 +2,7 @@
 
 Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
 needed. Only operator metrics and the number of runs by state are queried over time. Every expression on runs first
-aggregates away the target labels, because the values of a run do not depend on the replica or pod that exports them.
+aggregates away the target labels, because a run's values do not depend on the replica or pod that exports them.
 """
 
 from grafana_foundation_sdk.builders import common as common_builders
@@ -99,7 +99,7 @@ def stat_panel(title, description, targets, unit, empty_text, width, steps=()):
 
 
 def thresholds(steps):
-    """Thresholds with a color for values at or above each step and no color below the first step."""
+    """Thresholds with a color for values at or above each step, and no color below the first step."""
     all_steps = [dashboard.Threshold(value=None, color="text")]
     all_steps += [dashboard.Threshold(value=value, color=color) for value, color in steps]
     return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(all_steps)
@@ -121,7 +121,7 @@ def table_panel(title, description, targets, transformations, empty_text, width,
 
 
 def time_series_panel(title, description, targets, unit, empty_text, width, height=8):
-    """Panel with a line for each series over time; the value axis starts at 0."""
+    """Panel that plots each series over time; the value axis starts at 0."""
     panel = (
         configure_panel(timeseries.Panel(), title, description, width, height)
         .unit(unit)
@@ -151,7 +151,7 @@ def all_series_tooltip():
 
 
 def properties(**values):
-    """Field properties. A name such as `custom_width` stands for `custom.width`."""
+    """Field properties. Names such as `custom_width` are converted to `custom.width`."""
     return [
         dashboard.DynamicConfigValue(name.replace("custom_", "custom.", 1), value) for name, value in values.items()
     ]

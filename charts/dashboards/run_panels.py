@@ -40,8 +40,9 @@ def summary():
         parts.label_panel(
             "Outcome",
             "Passed: complete, no expectation missed, no regression. Missed: complete, with a missed expectation or a "
-            "regression. Suspect: complete, but a control shows a change; repeat the run. Untrusted: not complete, or values "
-            "cannot be trusted. fabricbench report exits with status 0 for Passed, 1 for Missed, and 3 otherwise.",
+            "regression. Suspect: complete, but a control shows a change; repeat the run. Untrusted: not complete, or "
+            "values cannot be trusted. fabricbench report exits with status 0 for Passed, 1 for Missed, and 3 "
+            "otherwise.",
             state_set("fabricbench_run_outcome", "outcome"),
             "outcome",
             words.OUTCOME,
@@ -50,7 +51,7 @@ def summary():
         ),
         parts.label_panel(
             "Fabric",
-            "Verified: byte counters of the interfaces cover the payload. Declared: reported only by the library. "
+            "Verified: interface byte counters cover the payload. Declared: only the library reports the fabric. "
             "Contradicted: counters do not match the reported payload, and the affected comparisons have no verdict.",
             state_set("fabricbench_run_fabric_proof", "proof"),
             "proof",
@@ -97,7 +98,7 @@ def progress():
     return [
         parts.stat_panel(
             "Progress",
-            "Fraction of the planned blocks whose records are complete and verified.",
+            "Fraction of planned blocks whose records are complete and verified.",
             [instant_query(f"max(fabricbench_run_blocks_done{{{RUN}}}) / (max(fabricbench_run_blocks{{{RUN}}}) > 0)")],
             "percentunit",
             "The run has no plan yet",
@@ -116,7 +117,7 @@ def progress():
         ),
         parts.stat_panel(
             "Duration",
-            "Time from the creation to the end of the run, including the time spent waiting.",
+            "Time from the creation of the run to its end, including time spent waiting.",
             [instant_query(f"{finished} - {created}")],
             "s",
             "Not finished",
@@ -138,7 +139,7 @@ def progress():
 def conditions():
     return parts.table_panel(
         "Conditions",
-        "Conditions of the run with their reasons. For the messages, use kubectl describe bench.",
+        "The run's conditions and their reasons. Use kubectl describe bench to see the messages.",
         [instant_query(f"max by (condition, reason) (fabricbench_run_condition{{{RUN}}})")],
         [transforms.select_columns({"condition": "condition", "Value": "status", "reason": "reason"})],
         "The run does not exist at this time",
@@ -161,7 +162,7 @@ def conditions():
 
 
 def environment():
-    """Table with the kind and the value of each property of the environment."""
+    """Table with the kind and the value of each environment property."""
 
     def renamed(metric, label, kind):
         moved = f'label_replace({metric}{{{RUN}, {label}!=""}}, "value", "$1", "{label}", "(.*)")'
@@ -175,8 +176,8 @@ def environment():
     ]
     return parts.table_panel(
         "Environment",
-        "Environment of the measurement: provider as reported by the library, nodes, kernels, CPUs, libraries, polling "
-        "mode, and the baseline.",
+        "Measurement environment: the provider reported by the library, nodes, kernels, CPUs, libraries, polling mode "
+        "and baseline.",
         [instant_query("\nor\n".join(everything))],
         [
             transforms.select_columns({"kind": "kind", "value": "value"}, hidden=("Time", "Value")),

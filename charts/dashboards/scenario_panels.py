@@ -34,15 +34,16 @@ def colored(colors, others=None):
 
 
 def verdicts():
-    """Matrix of the verdicts. For an arm that is identical to the baseline, the cell contains Control instead of a verdict."""
+    """Matrix with the verdicts. For an arm that is identical to the baseline, the cell shows Control instead."""
     controls = f'fabricbench_comparison_ratio{{{SCENARIO}, primary="true", negative_control="true"}}'
     outcomes = verdict_query("size_bytes, arm")
     is_control = f"max by (size_bytes, arm) ({outcomes}) and on (size_bytes, arm) {controls}"
     panel = parts.table_panel(
         "Verdicts",
         "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside the "
-        "margin, which shows equivalence. Inconclusive: the interval supports no other verdict. Control: the arm is identical to the baseline at this "
-        "size, so there is no verdict. Any other value is the reason why the verdict is withheld; see the report.",
+        "margin, which shows equivalence. Inconclusive: the interval supports no other verdict. Control: the arm is "
+        "identical to the baseline at this size, so there is no verdict. Any other value is the reason for "
+        "withholding the verdict; see the report.",
         [
             instant_query(
                 f"(({outcomes}) unless on (size_bytes, arm) {controls})\n"
@@ -58,9 +59,9 @@ def verdicts():
 
 
 def verdict_query(labels):
-    """Query that returns one row for each primary comparison, with its verdict or the reason why it is withheld as `verdict`.
+    """Query that returns one row per primary comparison, with the verdict, or the reason for withholding it, as `verdict`.
 
-    The verdict is None if the operator does not export the reason.
+    If the operator does not export the reason, the verdict is None.
     """
     of_verdict = f"fabricbench_comparison_verdict{{{SCENARIO}}} == 1"
     reasons = f"fabricbench_comparison_withheld{{{SCENARIO}}} == 1"
@@ -74,9 +75,9 @@ def effects():
     primary = trusted("fabricbench_comparison_ratio", SCENARIO, 'primary="true"')
     panel = parts.table_panel(
         "Change relative to the baseline",
-        "Primary metric of the scenario: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher for "
-        "throughput and completions; the verdict takes this into account. Effects of control arms are noise. If a "
-        "verdict is withheld, the effect is not shown.",
+        "Change in the scenario's primary metric: (arm / baseline) - 1. Lower is better for latencies and CPU time, "
+        "higher for throughput and completions; the verdict takes this into account. Effects of control arms are "
+        "noise. If a verdict is withheld, the effect is not shown.",
         [instant_query(f"max by (size_bytes, arm) ({primary}) - 1")],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
         NO_COMPARISON,
@@ -88,7 +89,7 @@ def effects():
 
 
 def size_chart(title, description, targets, transformations, unit, empty_text, width):
-    """XY chart of curves by size. The size axis is logarithmic with base 2."""
+    """XY chart with curves over size. The size axis is logarithmic with base 2."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
         parts.configure_panel(xychart.Panel(), title, description, width, 9)
@@ -113,7 +114,7 @@ def size_chart(title, description, targets, transformations, unit, empty_text, w
 
 
 def interval():
-    """Chart of the change of one arm with its interval, repeated for each compared arm."""
+    """Chart with the change of one arm and its interval, repeated for each compared arm."""
     of_arm = SCENARIO + ', arm=~"$arm"'
 
     def change(metric, ref):
@@ -124,9 +125,9 @@ def interval():
     return (
         size_chart(
             "$arm: change with confidence interval",
-            "Change of the primary metric relative to the baseline at each size, with its interval. The intervals of a "
-            "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
-            "afterwards. If a verdict is withheld, the point is not shown.",
+            "Change in the primary metric relative to the baseline at each size, with its interval. All intervals of "
+            "a scenario hold simultaneously at the run's confidence level, so they remain valid if you select some of "
+            "them afterwards. If a verdict is withheld, the point is not shown.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -162,9 +163,10 @@ def curves():
     return [
         size_chart(
             "Latency",
-            "Selected quantile over all rounds and pairs: one-way latency for ping-pong, time from post to completion for "
-            "transfers, from the first call of a sample to its reply for calls, from the message to its confirmation for a "
-            "memory footprint, and from the publication of a version to its use for parameter serving.",
+            "Selected quantile over all rounds and pairs. The latency is one-way for ping-pongs; for transfers, it is "
+            "the time from post to completion; for calls, from a sample's first call to its reply; for memory "
+            "footprints, from the message to its confirmation; and for parameter serving, from the publication of a "
+            "version to its use.",
             by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
             steps,
             "s",
@@ -173,8 +175,8 @@ def curves():
         ),
         size_chart(
             "Throughput",
-            "Payload bytes per second, median of the rounds. Calls that move no bytes, as local calls and those with shared memory, "
-            "have none.",
+            "Payload bytes per second, median of the rounds. Calls that move no bytes, such as local calls and calls "
+            "over shared memory, have no throughput.",
             by_arm("fabricbench_arm_throughput_bytes_per_second"),
             steps,
             "Bps",
@@ -244,8 +246,8 @@ def engagement():
         "Did the optimizations take effect?",
         "Confirmed: there is evidence that the optimization took effect, beyond the fact that it was requested. "
         "RequestedOnly: the provider gives no such evidence. NotEngaged: the provider rejected the optimization, or "
-        "messages exceeded its limit. NotApplicable: the optimization cannot have an effect, for example with one rail "
-        "or one post per burst.",
+        "messages exceeded its limit. NotApplicable: the optimization cannot have an effect, for example because "
+        "there is only one rail or one post per burst.",
         [instant_query(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
         [*transforms.sorted_by("requested"), *transforms.by_size("requested", "engagement")],
         "No arm of this scenario requests an optimization, or nothing has been measured yet",
@@ -256,8 +258,8 @@ def engagement():
 
 
 def values_table(title, description, values, empty_text, height):
-    """Table with a row for each size and arm. Each element of `values` has the metric, further labels, column and unit of a
-    column; without a unit, the unit of the panel applies."""
+    """Table with a row for each size and arm. Each element of `values` describes a column: metric, further labels, name
+    and unit. A column without a unit uses the panel's unit."""
     refs = [chr(ord("A") + index) for index in range(len(values))]
     targets = [
         instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more and ', ' + more}}})", ref)
@@ -299,8 +301,8 @@ def values():
     ]
     return values_table(
         "Values",
-        "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
-        "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is shown as valid if it has at "
+        "Values for every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
+        "distribution, one-way for ping-pongs; rates are medians of the rounds. An arm is shown as valid if it has at "
         "least one valid result.",
         [*latencies, *others],
         NO_SIZES,
@@ -308,17 +310,17 @@ def values():
     ).unit("s")
 
 
-# Values that only some workloads have. For each panel: title, description, and metric, further labels, column and unit of
-# each column.
+# Panels for values that only some workloads have. Each panel has a title, a description and columns; each column has a
+# metric, further labels, a name and a unit.
 WORKLOAD_PANELS = (
     (
         "Calls and memory",
-        "Calls: mean, standard deviation, mean of a hop, and growth of the memory of both processes. Memory footprint: "
-        "proportional set sizes (Pss), and their slope from one distribution to the next, which shows a leak.",
+        "Calls: mean and standard deviation, mean time per hop, and memory growth of both processes. Memory footprint: "
+        "proportional set sizes (Pss), and their slope from one distribution to the next, which reveals leaks.",
         (
-            ("fabricbench_arm_call_seconds", 'statistic="mean"', "mean of a call", "s"),
-            ("fabricbench_arm_call_seconds", 'statistic="deviation"', "deviation", "s"),
-            ("fabricbench_arm_call_seconds", 'statistic="hop"', "mean of a hop", "s"),
+            ("fabricbench_arm_call_seconds", 'statistic="mean"', "mean call time", "s"),
+            ("fabricbench_arm_call_seconds", 'statistic="deviation"', "standard deviation", "s"),
+            ("fabricbench_arm_call_seconds", 'statistic="hop"', "mean hop time", "s"),
             ("fabricbench_arm_call_memory_growth_bytes", "", "memory growth", "bytes"),
             ("fabricbench_arm_footprint_bytes", 'memory="baseline"', "host alone", "bytes"),
             ("fabricbench_arm_footprint_bytes", 'memory="own"', "consumer without tensor", "bytes"),
@@ -331,19 +333,19 @@ WORKLOAD_PANELS = (
     ),
     (
         "Parameter serving",
-        "Staleness of the parameters at each step of the workers. The lag excludes steps before the first version, and workers "
-        "without a version; their numbers are shown next to it. The push time covers only versions that were delivered to all "
-        "workers.",
+        "Parameter staleness at each step of the workers. The lags exclude steps before the first version and workers "
+        "without a version, which are counted separately. The push time covers only versions that were delivered to "
+        "all workers.",
         (
             ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
-            ("fabricbench_arm_worst_worker_version_lag_mean", "", "version lag of the worst worker", "short"),
+            ("fabricbench_arm_worst_worker_version_lag_mean", "", "worst worker's version lag", "short"),
             ("fabricbench_arm_workers_without_version", "", "workers without a version", "short"),
             ("fabricbench_arm_time_lag_seconds", 'quantile="0.5"', "time lag p50", "s"),
             ("fabricbench_arm_time_lag_seconds", 'quantile="0.99"', "time lag p99", "s"),
             ("fabricbench_arm_time_lag_seconds", 'quantile="1"', "largest time lag", "s"),
             ("fabricbench_arm_posted_staleness", 'lag="store"', "store lag", "short"),
             ("fabricbench_arm_posted_staleness", 'lag="post"', "post lag", "short"),
-            ("fabricbench_arm_posted_staleness", 'lag="original"', "staleness of the original", "short"),
+            ("fabricbench_arm_posted_staleness", 'lag="original"', "original staleness", "short"),
             ("fabricbench_arm_push_seconds", 'quantile="0.5"', "push p50", "s"),
             ("fabricbench_arm_push_seconds", 'quantile="1"', "longest push", "s"),
             ("fabricbench_arm_push_bytes_per_second", "", "push rate", "Bps"),
@@ -355,13 +357,13 @@ WORKLOAD_PANELS = (
             ("fabricbench_arm_torn_versions", "", "torn versions", "short"),
             ("fabricbench_arm_sent_datagrams", "", "sent datagrams", "short"),
             ("fabricbench_arm_lost_datagrams", "", "lost datagrams", "short"),
-            ("fabricbench_arm_clock_bound_seconds", "", "error between clocks", "s"),
+            ("fabricbench_arm_clock_bound_seconds", "", "clock error bound", "s"),
         ),
     ),
     (
         "Flows and directions",
-        "Rates of the flows of the pattern ManyToMany and of their receivers, and their fairness (1 if all are equal). Rates of "
-        "the two directions of a bidirectional transfer.",
+        "ManyToMany pattern: flow and receiver rates, and fairness (1 if all flow rates are equal). Bidirectional "
+        "transfers: rates of the two directions.",
         (
             ("fabricbench_arm_flow_bytes_per_second", 'flow="slowest"', "slowest flow", "Bps"),
             ("fabricbench_arm_flow_bytes_per_second", 'flow="median"', "median flow", "Bps"),
@@ -374,9 +376,9 @@ WORKLOAD_PANELS = (
         ),
     ),
     (
-        "Other values of the workload",
-        "Flushes after messages, pings without and with other messages, reads that follow writes, the first batch of a segment, "
-        "and the values that the tool of a command reports.",
+        "Other workload values",
+        "Flushes after messages, pings with and without other messages in flight, reads that follow writes, the first "
+        "batch of a segment transfer, and the values that a command's tool reports.",
         (
             ("fabricbench_arm_flush_seconds", 'quantile="0.5"', "flush p50", "s"),
             ("fabricbench_arm_flush_seconds", 'quantile="1"', "longest flush", "s"),
@@ -393,13 +395,13 @@ WORKLOAD_PANELS = (
 
 
 def sections():
-    """Matrix of the sections that contain the calls and footprints, with the cause of failures and skips."""
+    """Matrix with the section of each call or footprint, and the cause of failures and skips."""
     successful = f'fabricbench_arm_section{{{SCENARIO}, cause="None"}}'
     others = f'fabricbench_arm_section{{{SCENARIO}, cause!="None"}}'
     panel = parts.table_panel(
-        "Sections of calls and footprints",
-        "Successful: every case is valid. Failed: a case failed or is invalid. Skipped: no case ran, because the machine does "
-        "not have what the calls need. The cause follows.",
+        "Call and footprint sections",
+        "Successful: every case is valid. Failed: a case failed or is invalid. Skipped: no case ran, because the "
+        "machine lacks something that the calls need. Failed and Skipped are followed by the cause.",
         [
             instant_query(
                 f'max by (size_bytes, arm, result) (label_replace({successful}, "result", "$1", "section", "(.*)")\n'

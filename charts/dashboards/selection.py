@@ -7,7 +7,7 @@ CELL = "run_namespace, run, scenario, size_bytes, arm"
 
 
 def trusted(metric, labels, more="", window=""):
-    """Query for the series of a comparison metric, without comparisons whose verdict is withheld.
+    """Query for the series of a comparison metric, excluding comparisons whose verdict is withheld.
 
     `labels` are selectors that also apply to the verdict metric, `more` are selectors for `metric` only, and `window`
     is a range such as `[5m]`. If a verdict is withheld, the cause of the effect is unknown. Control arms have no

@@ -11,7 +11,7 @@ def step(name, **options):
 
 
 def joined():
-    """Merges rows of different queries that have equal values for their common labels."""
+    """Merges rows from different queries if their common labels have equal values."""
     return step("merge")
 
 
@@ -29,7 +29,7 @@ def sorted_by(*fields, descending=False):
 
 
 def select_columns(names, hidden=("Time",)):
-    """Orders and renames the columns as in `names` (from: to), and removes those in `hidden`."""
+    """Reorders and renames the columns according to `names` (from: to), and removes those in `hidden`."""
     return step(
         "organize",
         excludeByName={name: True for name in hidden},

@@ -1,4 +1,4 @@
-"""Values of states, outcomes, proofs and verdicts, and their colors. Performs no I/O."""
+"""Colors of states, outcomes, proofs and verdicts. Performs no I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 
@@ -19,12 +19,12 @@ ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "or
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
 
-# Displayed text for values that would otherwise be unclear: None, for example, would look like an error.
+# Displayed texts for values that would otherwise be unclear: for example, None would look like an error.
 SHOWN = {"None": "no verdict", "Control": "control"}
 
 
 def mappings(colors, others=None):
-    """Maps each value to its color and its text in `SHOWN`, if any; other values get the color `others`."""
+    """Maps each value to its color and to its text in `SHOWN`, if any. Other values get the color `others`."""
     options = {
         word: dashboard.ValueMappingResult(text=SHOWN.get(word, word), color=color, index=index)
         for index, (word, color) in enumerate(colors.items())

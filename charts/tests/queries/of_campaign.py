@@ -227,7 +227,7 @@ OF_WORKLOADS = {
         observed("directions", "initiatorBytesPerSecond"),
         observed("directions", "targetBytesPerSecond"),
     ),
-    "Other values of the workload": (
+    "Other workload values": (
         observed("flush", "p50Nanos", 1e-9),
         observed("flush", "maxNanos", 1e-9),
         observed("ping", "idleP99Nanos", 1e-9),
@@ -278,7 +278,7 @@ CAMPAIGN = {
     ("Values", "I"): measured("cpuNanosPerGib", 1e-9),
     ("Values", "J"): measured("validRounds"),
     ("Values", "K"): valid,
-    ("Sections of calls and footprints", "A"): sections,
+    ("Call and footprint sections", "A"): sections,
 }
 CAMPAIGN |= {
     (panel, chr(ord("A") + index)): column for panel, columns in OF_WORKLOADS.items() for index, column in enumerate(columns)
