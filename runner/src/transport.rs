@@ -2,11 +2,11 @@
 //!
 //! A [`Transport`] is the set of endpoints of one arm on one worker: one endpoint per rail, with its own domain,
 //! connected to the rail with the same index on every peer. The posting policy (inject, FI_MORE, striping) is
-//! implemented above this trait: a transport posts exactly what the caller requests, passes the library's "try again"
-//! (EAGAIN) on to the caller, and never substitutes another operation.
+//! implemented above this trait: a transport posts exactly what the caller requests, returns the library's EAGAIN to
+//! the caller, and never substitutes a different operation.
 //!
-//! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once for each arm, when the
-//! arm is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
+//! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once per arm, when the arm
+//! is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
 pub mod descriptors;
@@ -32,17 +32,17 @@ use snafu::Snafu;
 use crate::memory::{Memory, MemoryError};
 use crate::topology::Location;
 
-/// Index of a rail.
+/// Rail index.
 pub type Rail = usize;
-/// Index of a connected peer, in the order of the calls to [`Transport::connect`].
+/// Index of a connected peer, in the order in which [`Transport::connect`] was called.
 pub type Peer = usize;
 
-/// Configuration of the endpoints of an arm.
+/// Configuration of an arm's endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenConfig {
     /// Library, provider and number of rails.
     pub spec: TransportSpec,
-    /// Source address or device name of each rail. If empty, the transport selects them from the available hardware.
+    /// Source address or device name for each rail. If empty, the transport selects them from the available hardware.
     pub rails: Vec<String>,
     /// Directory that contains the libraries to open; `None` for the system libraries.
     pub library: Option<PathBuf>,
@@ -56,28 +56,28 @@ pub struct OpenConfig {
     pub uses_wait: bool,
     /// Whether the arm registers GPU memory.
     pub device_memory: bool,
-    /// Location of the memory that the rails should be close to; `None` if it is unknown.
+    /// Location of the memory that the rails should be close to; `None` if unknown.
     pub location: Option<Location>,
     /// Rank of this worker.
     pub rank: u32,
     /// Number of peers that will be connected.
     pub peers: usize,
-    /// Whether the library counts the protocols that it uses, if it can. Counting makes posts slower.
+    /// Whether the library should count the protocols it uses, if it can. Counting slows down posts.
     pub counts_protocols: bool,
 }
 
-/// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as the transport packs it.
+/// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as packed by the transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EndpointAddresses {
-    /// Endpoint names, by rail; each at most [`MAX_ADDRESS_BYTES`] long.
+    /// Endpoint names, by rail, each at most [`MAX_ADDRESS_BYTES`] bytes long.
     pub rails: Vec<Vec<u8>>,
 }
 
-/// Maximum length of a peer's endpoint name, in bytes. The name of a UCX worker lists every device that it may use.
+/// Maximum length of a peer's endpoint name, in bytes. A UCX worker's name lists every device that the worker may use.
 pub const MAX_ADDRESS_BYTES: usize = 2048;
 
-/// Maximum length of a packed key, in bytes. The key of a UCX region has an entry for each memory domain.
+/// Maximum length of a packed key, in bytes. A UCX region's key has an entry for each memory domain.
 pub const MAX_KEY_BYTES: usize = 1024;
 
 /// Addresses and keys that a peer needs to access a registered region by RMA, one of each per rail, because every rail
@@ -87,7 +87,7 @@ pub const MAX_KEY_BYTES: usize = 1024;
 pub struct RemoteRegion {
     /// Address and packed key, by rail.
     pub rails: Vec<PackedKey>,
-    /// Length of the region in bytes.
+    /// Region length in bytes.
     pub length: u64,
 }
 
@@ -97,7 +97,7 @@ pub struct RemoteRegion {
 pub struct PackedKey {
     /// Base address for RMA: the virtual address, or 0 if the domain uses offsets from the start of the region.
     pub address: u64,
-    /// Protection key in the format of the library, at most [`MAX_KEY_BYTES`] long.
+    /// Protection key in the library's format, at most [`MAX_KEY_BYTES`] bytes long.
     pub key: Vec<u8>,
 }
 
@@ -111,7 +111,7 @@ pub struct RemoteKey {
 }
 
 impl From<RemoteKey> for PackedKey {
-    /// Packs the key of a library whose keys are integers.
+    /// Packs a key for a library whose keys are integers.
     fn from(key: RemoteKey) -> Self {
         Self {
             address: key.address,
@@ -123,13 +123,13 @@ impl From<RemoteKey> for PackedKey {
 impl TryFrom<&PackedKey> for RemoteKey {
     type Error = TransportError;
 
-    /// Unpacks the key of a library whose keys are integers.
+    /// Unpacks a key for a library whose keys are integers.
     fn try_from(packed: &PackedKey) -> Result<Self, TransportError> {
         let key = <[u8; 8]>::try_from(packed.key.as_slice()).map_err(|_| TransportError {
             reason: FailureReason::InvalidAssignment,
             operation: "import",
             message: format!(
-                "the peer's memory key has {} bytes, but the keys of this transport have 8; use the same runner version \
+                "the peer's memory key has {} bytes, but this transport's keys have 8; use the same runner version \
                  for all workers",
                 packed.key.len()
             ),
@@ -141,7 +141,7 @@ impl TryFrom<&PackedKey> for RemoteKey {
     }
 }
 
-/// Operation of a post.
+/// Operation that a post performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Two-sided send with immediate data.
@@ -210,8 +210,8 @@ pub struct Post<'a, R> {
     pub token: u32,
 }
 
-/// Reason why a post was not accepted. Contains no message and is `Copy`, because posts are made in the timed region,
-/// where nothing may allocate.
+/// Error for a post that was not accepted. It contains no message and is `Copy`, because posts are issued in the timed
+/// region, where nothing may allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostError {
     /// The queue is full (EAGAIN): poll and post again.
@@ -224,7 +224,7 @@ pub enum PostError {
     Failed(i32),
 }
 
-/// Failure reason of a post that failed with `errno`.
+/// Returns the failure reason for a post that failed with `errno`.
 pub fn failed_post_reason(errno: i32) -> FailureReason {
     match errno {
         libc::ECONNRESET | libc::ENOTCONN | libc::ETIMEDOUT | libc::EHOSTUNREACH => FailureReason::PeerLost,
@@ -232,7 +232,7 @@ pub fn failed_post_reason(errno: i32) -> FailureReason {
     }
 }
 
-/// Kind of a completion.
+/// Kind of completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     /// A local send, write or read completed.
@@ -261,11 +261,11 @@ pub enum CompletionKind {
 pub struct Completion {
     /// Rail of the operation.
     pub rail: Rail,
-    /// Kind of the operation, with its token or immediate data.
+    /// Kind of completion, with the token or immediate data.
     pub kind: CompletionKind,
 }
 
-/// Reason why a transport cannot be opened or used, with the names and codes that a user needs to find the cause.
+/// Error from opening or using a transport, with the names and codes that a user needs to find the cause.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(display("{operation}: {message}"))]
 pub struct TransportError {
@@ -273,7 +273,7 @@ pub struct TransportError {
     pub reason: FailureReason,
     /// Failed call or step, such as `fi_getinfo`.
     pub operation: &'static str,
-    /// Error description and code from the library, the requested values, and a remedy.
+    /// The library's error description and code, the requested values, and a suggested fix.
     pub message: String,
 }
 
@@ -287,7 +287,7 @@ impl From<MemoryError> for TransportError {
     }
 }
 
-/// Number of prepared requests, and the time that their preparation took.
+/// Number of prepared requests, and the time it took to prepare them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreparationStats {
     /// Number of requests.
@@ -297,7 +297,7 @@ pub struct PreparationStats {
 }
 
 impl PreparationStats {
-    /// Adds the requests and the times of `other`.
+    /// Returns the sum of both statistics.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -314,16 +314,16 @@ pub trait Region: Send {
     fn remote(&self) -> RemoteRegion;
     /// Registered memory.
     fn memory(&self) -> &Arc<Memory>;
-    /// Name of the registration method, as recorded, such as `fi_mr_reg` or `none needed`.
+    /// Name under which the registration method is recorded, such as `fi_mr_reg` or `none needed`.
     fn registration_method(&self) -> &'static str;
 }
 
-/// Names of the calls in evidence lines.
+/// How evidence lines name the library's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNames {
-    /// Calls of libfabric, named as the test procedures specify.
+    /// libfabric calls, named as the test procedures specify.
     Libfabric,
-    /// Calls and flags of ibverbs.
+    /// ibverbs calls and flags.
     Verbs,
 }
 
@@ -332,19 +332,19 @@ pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
     type Region: Region;
 
-    /// Whether posts may set [`Post::more`]. Otherwise, an arm that batches doorbells posts like the baseline, and the
-    /// plan states that the optimization is not applicable.
+    /// Whether posts may set [`Post::more`]. If not, an arm that batches doorbells posts like the baseline, and the
+    /// plan reports that the optimization is not applicable.
     const SUPPORTS_MORE: bool = true;
 
-    /// Names of the library's calls in evidence lines.
+    /// How evidence lines name the library's calls.
     const CALL_NAMES: CallNames = CallNames::Libfabric;
 
-    /// Loads the library and initializes its providers, so that opening arms does not include this time.
+    /// Loads the library and initializes its providers, so that the time to open an arm does not include it.
     ///
     /// Does nothing for a transport without a library.
     ///
     /// # Errors
-    /// Returns the errors of [`Transport::open`], which would report the same error again.
+    /// Returns the same errors as [`Transport::open`], which would report the error again.
     fn load(_config: &OpenConfig) -> Result<(), TransportError> {
         Ok(())
     }
@@ -370,25 +370,25 @@ pub trait Transport: Sized + Send {
     /// Peers are numbered in the order of these calls.
     ///
     /// # Errors
-    /// Returns `OperationRejected` or `FabricUnreachable` if the number of rails differs, the library refuses an
+    /// Returns `OperationRejected` or `FabricUnreachable` if the number of rails differs, the library rejects an
     /// address, or the peer cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
-    /// Imports the keys of a connected peer's region, one for each rail. They stay valid until the transport is closed.
+    /// Imports the keys of a connected peer's region, one per rail. They stay valid until the transport is closed.
     ///
-    /// This default is for libraries whose keys are integers.
+    /// The default implementation is for libraries whose keys are integers.
     ///
     /// # Errors
-    /// Returns `InvalidAssignment` or `OperationRejected` if a key does not have the format of the library.
+    /// Returns `InvalidAssignment` or `OperationRejected` if a key is not in the library's format.
     fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
         region.rails.iter().map(RemoteKey::try_from).collect()
     }
 
-    /// Checks that the endpoint to `peer` performs `operation` as the spec requires. Called after the peer is connected,
-    /// before the posts of a case.
+    /// Checks that the endpoint to `peer` performs `operation` as the spec requires. Called after the peer is connected
+    /// and before a case starts posting.
     ///
     /// # Errors
-    /// Returns `OperationRejected` if the library would substitute another operation that the spec does not allow.
+    /// Returns `OperationRejected` if the library would substitute an operation that the spec does not allow.
     fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
         Ok(())
     }
@@ -396,8 +396,8 @@ pub trait Transport: Sized + Send {
     /// Registers memory on every rail, for all local and remote operations.
     ///
     /// # Errors
-    /// Returns `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library
-    /// refuses the memory.
+    /// Returns `OperationRejected` or `Internal`, with a suggested fix (locked-memory limit, huge pages), if the
+    /// library rejects the memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
 
     /// Allocates `bytes` bytes of zeroed host memory, touches its pages from the calling thread, and registers it on every
@@ -405,7 +405,7 @@ pub trait Transport: Sized + Send {
     /// ([`TransportSpec::allocates_memory`]).
     ///
     /// # Errors
-    /// Returns `MemoryUnavailable` if the memory cannot be allocated, and the errors of [`Transport::register`].
+    /// Returns `MemoryUnavailable` if the memory cannot be allocated, or an error from [`Transport::register`].
     fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError> {
         self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
     }
@@ -417,18 +417,18 @@ pub trait Transport: Sized + Send {
     fn post(&mut self, post: &Post<'_, Self::Region>) -> Result<(), PostError>;
 
     /// Prepares the requests that the library needs to post `post` repeatedly, with up to `at_once` posts in flight, so
-    /// that the posts do not include this time. Posts that were not prepared also work. Called before the posts of a
-    /// case; `post.token` is not used.
+    /// that the posts do not include the preparation time. Unprepared posts work too. Called before a case starts
+    /// posting; `post.token` is ignored.
     ///
     /// # Errors
-    /// Returns `OperationRejected` if the library refuses, or `ProviderMismatch` if it would use a different provider
-    /// than requested.
+    /// Returns `OperationRejected` if the library rejects the request, or `ProviderMismatch` if it would use a
+    /// different provider than requested.
     fn prepare(&mut self, _post: &Post<'_, Self::Region>, _at_once: u32) -> Result<(), TransportError> {
         Ok(())
     }
 
-    /// Requests that were prepared since the transport was opened, and the time that their preparation took; `None` if
-    /// the library does not prepare requests.
+    /// Number of requests prepared since the transport was opened, and the time it took to prepare them; `None` if the
+    /// library does not prepare requests.
     fn preparation_stats(&self) -> Option<PreparationStats> {
         None
     }
@@ -436,7 +436,7 @@ pub trait Transport: Sized + Send {
     /// Posts a receive on `rail` for one message from any peer.
     ///
     /// # Errors
-    /// See [`PostError`].
+    /// Returns a [`PostError`].
     fn post_receive(
         &mut self,
         rail: Rail,
@@ -446,17 +446,17 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Posts a flush of the endpoint to `peer` on every rail, which completes when all earlier operations have completed
-    /// at the peer. Returns false if the library has no flush.
+    /// Posts a flush of the endpoint to `peer` on every rail, which completes when all earlier operations have
+    /// completed at the peer. Returns false if the library does not support flushes.
     ///
     /// # Errors
-    /// See [`PostError`].
+    /// Returns a [`PostError`].
     fn post_flush(&mut self, _peer: Peer) -> Result<bool, PostError> {
         Ok(false)
     }
 
-    /// Number of flushes posted by [`Transport::post_flush`] that no poll has completed yet. A flush that fails makes
-    /// the poll fail.
+    /// Number of flushes posted by [`Transport::post_flush`] that have not completed yet. If a flush fails, the poll
+    /// that completes it fails.
     fn flushes_in_flight(&self) -> u32 {
         0
     }
@@ -475,7 +475,7 @@ pub trait Transport: Sized + Send {
     /// [`OpenConfig::uses_wait`].
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError>;
 
-    /// Closes the endpoints. Returns the protocols that the library used, if it counts them
+    /// Closes the endpoints. Returns the protocols that the library used if it counts them
     /// ([`OpenConfig::counts_protocols`]). All regions must be dropped before this call.
     fn close(self) -> Vec<ProtocolUse> {
         Vec::new()

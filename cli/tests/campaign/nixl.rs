@@ -161,7 +161,7 @@ fn explains_a_backend_that_cannot_be_used() {
             ("nixl", FailureReason::LibraryNotFound)
         );
         assert!(
-            failure.message.contains("the plugin of the backend LIBFABRIC"),
+            failure.message.contains("the plugin for the LIBFABRIC backend"),
             "{failure:?}"
         );
     }

@@ -1,11 +1,11 @@
-//! Waits for file descriptors of libraries. Uses a system call.
+//! Waits on the libraries' file descriptors. Makes a system call.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
 use std::io;
 use std::time::Duration;
 
-/// Maximum number of descriptors, which is the maximum number of rails of a transport.
+/// Maximum number of descriptors, equal to the maximum number of rails per transport.
 const MAX_DESCRIPTORS: usize = 64;
 
 /// Sleeps until one of the descriptors is readable, but no longer than `timeout`. A signal ends the wait. Does not

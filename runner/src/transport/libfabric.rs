@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `rules` | requirements and restrictions of each provider; performs no I/O |
 //! | `discovery` | opens the library and selects the device of each rail |
-//! | `open` | opens the rails and describes the endpoints |
+//! | `open` | opens the rails and collects facts about the endpoints |
 //! | `peer` | connects peers |
 //! | `memory` | registers memory on every rail |
 //! | `posting` | posts operations and receives |
@@ -38,7 +38,7 @@ use crds::record::FabricFacts;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Endpoints of one arm on one worker over libfabric.
+/// libfabric endpoints of one arm on one worker.
 pub struct Libfabric {
     rails: Vec<ffi::Rail>,
     provider: crds::v1alpha1::LibfabricProvider,

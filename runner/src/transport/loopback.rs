@@ -2,21 +2,21 @@
 //! connecting use system calls. Posting and polling access only shared memory, except to wake a sleeping peer and to
 //! check whether a peer still exists.
 //!
-//! It is used by campaigns that run without a fabric library, and by the tests of all code that is generic over the
-//! transport. It behaves like a software provider of libfabric with manual progress: each side executes the posts of
-//! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically.
+//! It is used by campaigns that run without a fabric library, and by tests of code that is generic over the transport.
+//! It behaves like a libfabric software provider with manual progress: each side executes its peers' posts when it
+//! polls, each message is copied twice, and all kinds of host memory are handled identically.
 //!
-//! * The posts of one side to one peer on one rail are executed in order. A send with no matching posted receive waits
+//! * Posts from one side to one peer on one rail are executed in order. A send with no matching posted receive waits
 //!   for one and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
-//! * A completion means that the peer has executed the post: the data of a write is in the peer's memory, and the data
-//!   of a send is in the peer's receive buffer. An injected post has no completion.
+//! * A completion means that the peer has executed the post: a write's data is in the peer's memory, and a send's data
+//!   is in the peer's receive buffer. An injected post has no completion.
 //! * Posts with `more` are held back until a post without `more` follows on the same rail, or a post on that rail
 //!   returns `Again`; either event rings the doorbell.
 //! * After several thousand polls without progress, or after a wait that times out, the transport checks whether a peer
 //!   has closed its endpoint or its process has exited.
-//! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
-//!   answers. A side can wake only the peers that it has connected to, so each sleep lasts at most one millisecond
-//!   while a connection exists in only one direction.
+//! * If the polling mode is `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when
+//!   they publish posts or responses. A side can wake only the peers that it has connected to, so each sleep lasts at
+//!   most one millisecond while a connection exists in only one direction.
 
 mod completion;
 mod error;
@@ -74,15 +74,15 @@ pub struct Loopback {
     outbounds: Vec<Outbound>,
     /// Rings from peers, ordered by claim and then by rail.
     inbounds: Vec<Inbound>,
-    /// Number of claims by peers at the last check.
+    /// Number of peer claims at the last check.
     claimed: usize,
     /// State of each rail.
     rails: Vec<RailState>,
     regions: RegionTable,
     idle_polls: u32,
-    /// Whether the next poll handles incoming posts before answers.
+    /// Whether the next poll handles incoming posts before responses.
     inbound_first: bool,
-    /// Failure that the next poll returns.
+    /// Failure to be returned by the next poll.
     failure: Option<TransportError>,
 }
 
@@ -297,7 +297,7 @@ impl Transport for Loopback {
             self.consume(&mut sink) | reaped
         };
         if sink.is_full() {
-            // Alternate the order, because the direction that was handled last may have had no room for its
+            // The order alternates, because the direction that was handled last may have had no room for its
             // completions.
             self.inbound_first = !self.inbound_first;
         }

@@ -5,21 +5,21 @@
 //! |---|---|
 //! | `rules` | requirements and restrictions of NIXL; performs no I/O |
 //! | `discovery` | opens the library and selects the device of each rail |
-//! | `open` | opens the agents and describes them |
+//! | `open` | opens the agents and collects facts about them |
 //! | `peer` | connects peers and imports regions |
 //! | `memory` | registers memory with every agent |
 //! | `posting` | posts operations and receives |
 //! | `completion` | polls the agents |
-//! | `close` | reports the steps of the transfers |
+//! | `close` | reports the transfer steps |
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
-//! Reads and writes are transfer requests. A write with immediate data is a request with a notification, which the agent
-//! sends after the data. NIXL has no messages with a payload: only the control messages of the scenarios are sent, as
+//! Reads and writes are transfer requests. A write with immediate data is a request with a notification, which the
+//! agent sends after the data. NIXL has no messages with a payload: only the scenarios' control messages are sent, as
 //! notifications; longer messages are rejected.
 //!
-//! The interface of NIXL does not expose the UCX instance of the UCX backend, so it is unknown which lanes its
-//! endpoints have and whether it emulates operations.
+//! NIXL's interface does not expose the UCX backend's UCX instance, so it is unknown which lanes its endpoints have and
+//! whether it emulates operations.
 
 mod close;
 mod completion;

@@ -1,4 +1,4 @@
-//! Opens two connected transports in one process, and collects their completions, for tests of transports.
+//! Opens two connected transports in one process, and collects their completions, for transport tests.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -107,7 +107,7 @@ impl PostRequest {
 pub struct Pair<T: Transport> {
     pub initiator: Side<T>,
     pub target: Side<T>,
-    /// The initiator's keys of the target's memory, by rail.
+    /// The initiator's keys for the target's memory, by rail.
     keys: Vec<RemoteKey>,
     /// Completions that arrived while a post was waiting for queue space.
     early: Vec<(Completion, bool)>,
@@ -118,12 +118,12 @@ pub struct Pair<T: Transport> {
 impl<T: Transport> Pair<T> {
     pub fn open(config: &OpenConfig, lock: Option<MutexGuard<'static, ()>>) -> Result<Self, TransportError> {
         let (mut initiator, mut target) = (Side::<T>::open(config)?, Side::<T>::open(config)?);
-        let of_initiator = initiator.transport.addresses().clone();
-        let of_target = target.transport.addresses().clone();
-        // A side may return only when the other side connects, too.
+        let initiator_addresses = initiator.transport.addresses().clone();
+        let target_addresses = target.transport.addresses().clone();
+        // On one side, `connect` may return only after the other side also connects.
         let (peer, connected) = std::thread::scope(|scope| {
-            let other = scope.spawn(|| target.transport.connect(&of_initiator));
-            let peer = initiator.transport.connect(&of_target);
+            let other = scope.spawn(|| target.transport.connect(&initiator_addresses));
+            let peer = initiator.transport.connect(&target_addresses);
             (peer, other.join().unwrap())
         });
         let (peer, _) = (peer?, connected?);
@@ -204,7 +204,7 @@ impl<T: Transport> Pair<T> {
     }
 }
 
-/// Completions of both sides in the order of arrival.
+/// Completions of both sides, in order of arrival.
 #[derive(Debug, Default)]
 pub struct ObservedCompletions {
     pub initiator: Vec<CompletionKind>,

@@ -1,8 +1,8 @@
-//! Polls the rails of a transport in turns. Does not allocate, lock or log.
+//! Polls a transport's rails in round-robin order. Does not allocate, lock or log.
 
 use super::{Completion, CompletionKind, Rail, TransportError};
 
-/// Order in which the rails of one transport are polled.
+/// Order in which a transport's rails are polled.
 #[derive(Debug, Default)]
 pub struct RailTurns {
     /// Rail that the next poll reads first: the rail after the one that was read last, so that a busy rail does not
@@ -20,7 +20,8 @@ pub struct RailCompletions<'a> {
 }
 
 impl RailTurns {
-    /// Polls each of `rails` once, starting after the last rail of the previous call, until `completions` is full.
+    /// Polls each of `rails` once, starting after the rail that the previous call polled last, until `completions` is
+    /// full.
     ///
     /// # Errors
     /// Returns the failure of a rail. If completions precede the failure, this call returns them, and the next call
@@ -77,7 +78,7 @@ impl RailCompletions<'_> {
         self.completions.len() - self.filled
     }
 
-    /// Adds a completion of the rail.
+    /// Adds a completion for the rail.
     #[inline]
     pub fn push(&mut self, kind: CompletionKind) {
         self.completions[self.filled] = Completion {

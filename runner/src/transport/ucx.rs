@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `rules` | requirements and restrictions of UCX; performs no I/O |
 //! | `discovery` | opens the library and selects the device of each rail |
-//! | `open` | opens the rails and describes them |
+//! | `open` | opens the rails and collects facts about them |
 //! | `peer` | connects peers, checks the lanes, and imports keys |
 //! | `memory` | registers memory on every rail |
 //! | `posting` | posts operations and receives |
@@ -15,8 +15,8 @@
 //! | `ffi` | all calls to the library |
 //!
 //! A send is a tagged message with the immediate data as its tag, or an active message with the immediate data as its
-//! header. A write is a put that is followed by a flush of the endpoint, so that its completion means that the data is in
-//! the target's memory. A write with immediate data sends the immediate data in an active message after the flush.
+//! header. A write is a put followed by a flush of the endpoint, so its completion means that the data is in the
+//! target's memory. A write with immediate data sends the immediate data in an active message after the flush.
 
 mod close;
 mod completion;
@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use ucx_sys::Version;
 
-/// Endpoints of one arm on one worker over UCX.
+/// UCX endpoints of one arm on one worker.
 pub struct Ucx {
     rails: Vec<ffi::Rail>,
     spec: crds::v1alpha1::Ucx,
@@ -58,7 +58,7 @@ pub struct Ucx {
     peers: Vec<peer::ConnectedPeer>,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Whether the library prints the used protocols when a worker is destroyed.
+    /// Whether the library prints the protocols it used when a worker is destroyed.
     counts_protocols: bool,
     turns: RailTurns,
 }

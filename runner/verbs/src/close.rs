@@ -1,15 +1,15 @@
-//! Reports the calls that the transport made.
+//! Reports counts of the calls that the transport made.
 
 use crate::Verbs;
-use crate::ffi::Calls;
+use crate::ffi::CallCounters;
 use crds::record::ProtocolUse;
 
-/// One entry for each counter, summed over all rails.
+/// Returns one entry per counter, summed over all rails.
 pub(super) fn protocols(transport: &Verbs) -> Vec<ProtocolUse> {
     if !transport.counts_protocols {
         return Vec::new();
     }
-    let mut total = Calls::default();
+    let mut total = CallCounters::default();
     transport.rails.iter().for_each(|rail| total.add(rail.calls()));
     let devices: Vec<&str> = transport
         .facts

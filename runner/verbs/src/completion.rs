@@ -6,7 +6,7 @@ use crate::ffi::{self, Event};
 use runner::transport::{Completion, CompletionKind, TransportError};
 use std::time::Duration;
 
-/// Reads each rail once, starting after the last rail of the previous call, until `completions` is full.
+/// Reads each rail once, starting after the rail that the previous call read last, until `completions` is full.
 #[inline]
 pub(super) fn poll(transport: &mut Verbs, completions: &mut [Completion]) -> Result<usize, TransportError> {
     transport

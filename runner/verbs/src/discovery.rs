@@ -19,7 +19,7 @@ const MAX_ENTRIES: u16 = 256;
 const REQUIREMENTS: &str = "Required: an RDMA device with an active port, its device file in the container \
                             (/dev/infiniband), and its provider library (Debian package ibverbs-providers). Try: ibv_devinfo";
 
-/// Device of a rail.
+/// Device that a rail is opened on.
 pub(super) struct RailDevice {
     pub name: String,
     pub device: Device,
@@ -37,7 +37,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), 
         return Err(refused(
             "open",
             format!(
-                "the verbs transport received the configuration of another transport: {}",
+                "the verbs transport received a configuration for another transport: {}",
                 config.spec.library()
             ),
         ));
@@ -64,7 +64,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), 
         let sources = config.rails.iter().map(RailSource::from).enumerate();
         let opened = sources.map(|(rail, source)| match source {
             RailSource::Device(name) => open(rail, &name, None),
-            RailSource::Address(address) => open(rail, &device_with(rail, address)?, Some(address)),
+            RailSource::Address(address) => open(rail, &device_at_address(rail, address)?, Some(address)),
         });
         opened.collect::<Result<Vec<_>, _>>()?
     };
@@ -104,8 +104,8 @@ fn device_names() -> Result<Vec<String>, TransportError> {
     Device::names().map_err(|error| no_device(error.call, format!("{error}. {REQUIREMENTS}")))
 }
 
-/// Name of the device with the address `address`.
-fn device_with(rail: usize, address: IpAddr) -> Result<String, TransportError> {
+/// Name of the device that has `address`.
+fn device_at_address(rail: usize, address: IpAddr) -> Result<String, TransportError> {
     let names = device_names()?;
     let found = names.into_iter().find(|name| {
         let table = gid_table(&port(name));
@@ -130,7 +130,7 @@ fn open(rail: usize, name: &str, address: Option<IpAddr>) -> Result<RailDevice, 
     let attributes = device.port().map_err(|error| rail_refused(rail, &error))?;
     if !attributes.is_active {
         let message =
-            format!("rail {rail}: port 1 of {name} is not active; connect it or set its interface up");
+            format!("rail {rail}: port 1 of {name} is not active; connect it or bring its interface up");
         return Err(no_device("ibv_query_port", message));
     }
     let table = gid_table(&port(name));
@@ -153,7 +153,7 @@ fn port(device: &str) -> PathBuf {
     Path::new(DEVICES).join(device).join("ports/1")
 }
 
-/// Entries of the GID table of a port. The kernel fails to read the attributes of an empty entry.
+/// Entries of a port's GID table. The kernel fails to read the attributes of an empty entry.
 fn gid_table(port: &Path) -> Vec<Entry> {
     let entry = |index: u16| {
         let read = |directory: &str| fs::read_to_string(port.join(directory).join(index.to_string())).ok();

@@ -1,4 +1,4 @@
-//! Converts the errors of this transport to [`TransportError`]s. Performs no I/O.
+//! Converts this transport's errors to [`TransportError`]s. Performs no I/O.
 
 use crate::ffi::{CallError, CompletionError};
 use crds::record::FailureReason;

@@ -1,6 +1,5 @@
 //! All calls to libibverbs. Everything that this module exports is safe: a [`Rail`] owns its queues and is used by one
-//! thread at a time, and a [`RailRegion`] is memory that is registered with the device of a rail, and keeps this device
-//! open.
+//! thread at a time, and a [`RailRegion`] is memory that is registered with a rail's device, and keeps the device open.
 #![allow(unsafe_code)]
 
 mod completion;
@@ -14,7 +13,7 @@ mod region;
 pub(super) use completion::{CompletionError, Event, wait_for_completions};
 pub(super) use device::{Device, PortAttributes};
 pub(super) use library::identity;
-pub(super) use queue_pair::{Call, Calls, Connection};
+pub(super) use queue_pair::{CallCounters, Connection, QueuePost};
 pub(super) use rail::{Queue, Rail, RailConfig};
 pub(super) use region::{RailRegion, RegisteredRange};
 
@@ -23,7 +22,7 @@ use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 
-/// Number of the port that is used on each device.
+/// Port number used on each device.
 const PORT: u8 = 1;
 
 /// Failed library call.
@@ -43,7 +42,7 @@ impl fmt::Display for CallError {
 }
 
 impl CallError {
-    /// The call failed and has set `errno`.
+    /// Creates an error for a call that failed and set `errno`.
     fn last(call: &'static str) -> Self {
         Self {
             call,
@@ -52,12 +51,12 @@ impl CallError {
     }
 }
 
-/// Converts a result that is null in case of an error.
+/// Converts a pointer that is null on error to a result.
 fn check_created<T>(call: &'static str, object: *mut T) -> Result<NonNull<T>, CallError> {
     NonNull::new(object).ok_or_else(|| CallError::last(call))
 }
 
-/// Converts a result that is an error number, or -1 if the call has set `errno`.
+/// Converts a return value that is 0, an error number, or -1 if the call has set `errno`, to a result.
 fn check(call: &'static str, result: c_int) -> Result<(), CallError> {
     match result {
         0 => Ok(()),

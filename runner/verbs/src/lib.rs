@@ -1,4 +1,4 @@
-//! The verbs transport: reliable connections (RC) of ibverbs, without a library between the runner and the driver.
+//! The verbs transport: reliable connections (RC) over ibverbs, without a library between the runner and the driver.
 //!
 //! `rdma-sys` links libibverbs, so this transport is not part of `fabricbench-runner`, which must start in images without
 //! rdma-core. The binary of this crate is the same runner plus this transport.
@@ -7,21 +7,21 @@
 //! |---|---|
 //! | `rules` | requirements and restrictions of ibverbs; performs no I/O |
 //! | `discovery` | selects the device and the source address (GID) of each rail |
-//! | `open` | opens the rails and describes them |
+//! | `open` | opens the rails and collects facts about them |
 //! | `peer` | connects peers |
 //! | `memory` | registers memory on every rail |
 //! | `posting` | posts operations and receives |
 //! | `completion` | polls the completion queues |
-//! | `close` | reports the calls |
+//! | `close` | reports the call counts |
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
-//! A rail has two queue pairs for each peer: one for messages, and one for reads and writes. A write with immediate data
-//! consumes a receive of its queue pair, so the second queue pair has separate receives without memory, which the
-//! transport posts. The receives of messages are shared by all peers.
+//! A rail has two queue pairs for each peer: one for messages, and one for reads and writes. A write with immediate
+//! data consumes a receive from its queue pair, so the second queue pair has separate receives without memory, which
+//! the transport posts. All peers share the receives for messages.
 //!
 //! Posts that are not the last post of a doorbell batch are chained, and passed to the driver together with the last
-//! post in one call of `ibv_post_send`. Injected posts are inline and have no separate completion.
+//! post in one `ibv_post_send` call. Injected posts are inline and have no separate completion.
 #![cfg(feature = "verbs")]
 
 mod close;
@@ -56,13 +56,13 @@ pub struct Verbs {
     rails: Vec<ffi::Rail>,
     /// Rank of this worker. Its peers use this rank to select the queue pairs for this worker.
     rank: u32,
-    /// Index of the source address of each rail in the table of its port.
+    /// Index of each rail's source address in the GID table of its port.
     gid_indexes: Vec<u8>,
     /// Number of connected peers.
     peers: usize,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Whether [`Transport::close`] reports the calls.
+    /// Whether [`Transport::close`] reports the call counts.
     counts_protocols: bool,
     turns: RailTurns,
 }

@@ -1,4 +1,4 @@
-//! Binary of the runner with the built-in transports and verbs.
+//! Runner binary with the built-in transports and verbs.
 
 use std::process::ExitCode;
 

@@ -43,13 +43,13 @@ impl Region for VerbsRegion {
 ///
 /// # Errors
 ///
-/// Returns `OperationRejected` with the most common cause if the device refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the device rejects the memory.
 pub(super) fn register(transport: &mut Verbs, memory: Arc<Memory>) -> Result<VerbsRegion, TransportError> {
     let registered = transport.rails.iter().enumerate().map(|(number, rail)| {
         rail.register(&memory).map_err(|error| {
             let mut failure = rail_refused(number, &error);
             failure.message += &match memory.is_device() {
-                true => "; registering GPU memory requires the module nvidia-peermem".to_owned(),
+                true => "; registering GPU memory requires the nvidia-peermem module".to_owned(),
                 false => format!(
                     "; registering {} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime \
                      sets",

@@ -1,4 +1,4 @@
-//! Opens the rails and describes them.
+//! Opens the rails and collects facts about them.
 
 use crate::Verbs;
 use crate::discovery::{self, RailDevice};
@@ -29,7 +29,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
         ));
     }
     let (spec, devices) = discovery::discover(config)?;
-    // If there are several peers, the index of the queue pairs for each rank is the rank.
+    // If there are several peers, the queue pairs are indexed by rank.
     let pairs = if config.peers > 1 { config.peers + 1 } else { 1 };
     let mut rails = Vec::with_capacity(devices.len());
     let mut addresses = Vec::with_capacity(devices.len());
@@ -127,7 +127,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
     })
 }
 
-/// Random first packet sequence number of a rail, so that late packets of an earlier connection are not accepted.
+/// Random first packet sequence number for a rail, so that late packets of an earlier connection are not accepted.
 fn first_packet(rail: usize) -> u32 {
     // The hasher is seeded with random keys.
     let mut hasher = RandomState::new().build_hasher();
@@ -141,7 +141,7 @@ fn library() -> Result<LibraryFacts, TransportError> {
         operation: "dlopen",
         message: error.to_string(),
     })?;
-    // The library does not report its version, but the name of its file contains it: libibverbs.so.1.14.44.0.
+    // The library does not report its version, but its file name contains it: libibverbs.so.1.14.44.0.
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let version = name
         .strip_prefix("libibverbs.so.")

@@ -1,4 +1,4 @@
-//! Checks the addresses of peers, and connects to them.
+//! Checks peer addresses, and connects to the peers.
 
 use crate::Verbs;
 use crate::error::{invalid_peer, rail_refused};
@@ -20,11 +20,11 @@ pub(super) fn connect(transport: &mut Verbs, peer: &EndpointAddresses) -> Result
         let unpack = |packed: &[u8]| RailAddress::unpack(packed);
         let (Some(own), Some(theirs)) = (unpack(own), unpack(theirs)) else {
             return Err(invalid_peer(format!(
-                "rail {number}: the address of the peer does not belong to this transport; use the same runner \
+                "rail {number}: the peer's address does not belong to this transport; use the same runner \
                  version for all workers"
             )));
         };
-        // Without a subnet, one of the local identifiers is 0.
+        // Outside an InfiniBand subnet, one of the local identifiers is 0.
         let lid = (own.lid != 0 && theirs.lid != 0).then_some(theirs.lid);
         let pair = index_for(own.queue_pairs.len(), theirs.rank);
         let numbers = theirs.queue_pairs.get(theirs.index_for(transport.rank)).copied();
@@ -47,7 +47,7 @@ pub(super) fn connect(transport: &mut Verbs, peer: &EndpointAddresses) -> Result
         rail.connect(pair, numbers, connection).map_err(|error| {
             let mut failure = rail_refused(number, &error);
             failure.message += &format!(
-                "; the address of the peer is {}, which the network of this device must reach",
+                "; the peer's address is {}, which this device's network must be able to reach",
                 std::net::Ipv6Addr::from(theirs.gid).to_canonical()
             );
             failure

@@ -1,7 +1,7 @@
 //! Posts operations and receives. Does not allocate, lock or log.
 
 use crate::Verbs;
-use crate::ffi::{Call, Queue};
+use crate::ffi::{Queue, QueuePost};
 use crate::memory::VerbsRegion;
 use runner::transport::{Operation, Post, PostError, Rail};
 
@@ -28,13 +28,13 @@ pub(super) fn post(transport: &mut Verbs, post: &Post<'_, VerbsRegion>) -> Resul
     if post.inject && (post.more || !has_immediate) {
         return Err(PostError::Refused(libc::EINVAL));
     }
-    let call = Call {
+    let queue_post = QueuePost {
         range,
         operation: post.operation,
         token: (!post.inject).then_some(post.token),
         more: post.more,
     };
-    rail.post(post.peer, queue, call)
+    rail.post(post.peer, queue, queue_post)
 }
 
 #[inline]

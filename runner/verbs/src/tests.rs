@@ -38,7 +38,8 @@ fn pair(config: &OpenConfig) -> Pair<Verbs> {
     Pair::open(config, None).unwrap()
 }
 
-/// Number of write system calls of this process. With soft-RoCE, each doorbell is one such call (`ibv_cmd_post_send`).
+/// Number of write system calls that this process has made. On soft-RoCE, each doorbell is one such call
+/// (`ibv_cmd_post_send`).
 fn write_calls() -> u64 {
     let text = fs::read_to_string("/proc/self/io").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("syscw: "));
@@ -125,7 +126,7 @@ fn each_operation_transfers_the_bytes() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn inline_memory_is_reusable_immediately_without_a_completion() {
+fn an_injected_post_buffer_is_reusable_on_return_without_a_completion() {
     let mut pair = pair(&config("rxe0"));
     assert!(pair.initiator.transport.facts().inject_limits.write_bytes >= 128);
     let (count, length) = (20 * DEPTH, 64);
@@ -207,7 +208,7 @@ fn a_chain_is_passed_to_the_driver_in_one_call() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn a_full_queue_rings_for_its_chain_and_reports_again() {
+fn a_full_queue_rings_the_doorbell_and_returns_again() {
     let mut pair = pair(&config("rxe0"));
     let mut accepted = 0_u32;
     let full = loop {
@@ -224,7 +225,7 @@ fn a_full_queue_rings_for_its_chain_and_reports_again() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn more_immediates_than_receives_arrive() {
+fn delivers_more_immediates_than_receives() {
     let mut pair = pair(&config("rxe0"));
     let count = 4 * DEPTH;
     let mut early = 0;
@@ -234,7 +235,7 @@ fn more_immediates_than_receives_arrive() {
             remote_offset: 0,
             immediate: number as u64,
         };
-        // The target does not poll, and therefore does not repost receives, until the queue of the initiator is full.
+        // The target does not poll, and therefore does not repost receives, until the initiator's queue is full.
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let request = PostRequest {
@@ -307,7 +308,7 @@ fn rejects_posts_that_the_library_would_execute_differently() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn write_with_a_wrong_remote_key_fails() {
+fn a_write_with_a_wrong_remote_key_fails() {
     let mut pair = pair(&config("rxe0"));
     let mut remote = pair.remote(0);
     remote.key ^= 0xff;
@@ -323,7 +324,7 @@ fn write_with_a_wrong_remote_key_fails() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn missing_devices_are_reported_by_name() {
+fn reports_missing_devices_by_name() {
     let open = |config: OpenConfig| -> TransportError { Verbs::open(&config).err().unwrap() };
     let unknown = open(config("mlx5_9"));
     assert_eq!(unknown.reason, FailureReason::NoDevice);
@@ -348,7 +349,7 @@ fn missing_devices_are_reported_by_name() {
 
 #[test]
 #[ignore = "needs an RDMA device"]
-fn the_device_with_an_address_is_opened() {
+fn opens_the_device_with_the_given_address() {
     let transport = Verbs::open(&config("10.0.0.2")).unwrap();
     let facts = transport.facts();
     assert_eq!(facts.rails[0].domain, "rxe1");

@@ -5,7 +5,7 @@ use super::error;
 use super::ffi::{Event, QueueRead};
 use crate::transport::{Completion, CompletionKind, TransportError};
 
-/// Reads each rail once, starting after the last rail of the previous call, until `completions` is full.
+/// Reads each rail once, starting after the rail that the previous call read last, until `completions` is full.
 #[inline]
 pub(super) fn poll(
     transport: &mut Libfabric,

@@ -1,9 +1,9 @@
-//! Opens the library, queries the devices of the requested provider, and selects a device for each rail. The query
+//! Opens the library, queries the requested provider's devices, and selects a device for each rail. The query
 //! initializes the library's providers; no endpoint is opened.
 
 use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
-use super::rules::absence::absence_reason;
+use super::rules::absence::missing_device_reason;
 use super::rules::attributes::Attributes;
 use super::rules::environment;
 use super::rules::hints::{Hints, Requirements, hint_candidates};
@@ -44,7 +44,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         return Err(refused(
             "open",
             format!(
-                "the libfabric transport received the configuration of another transport: {}",
+                "the libfabric transport received a configuration for another transport: {}",
                 config.spec.library()
             ),
         ));
@@ -114,8 +114,8 @@ impl DeviceSearch<'_> {
         Ok(devices)
     }
 
-    /// Names of the devices on this machine that use the same kernel drivers as the candidates, nearest to the memory
-    /// first. Empty if the location of the memory is unknown or rail sources are configured.
+    /// Names of this machine's devices that use the same kernel drivers as the candidates, nearest to the memory first.
+    /// Empty if the location of the memory is unknown or rail sources are configured.
     fn nearest_devices(&self, candidates: &[Attributes]) -> Vec<String> {
         let Some(location) = self
             .config
@@ -126,8 +126,11 @@ impl DeviceSearch<'_> {
             return Vec::new();
         };
         let machine = Machine::read(&SystemRoots::default());
-        let is_candidate =
-            |device: &&Device| candidates.iter().any(|candidate| candidate.is_on(&device.name));
+        let is_candidate = |device: &&Device| {
+            candidates
+                .iter()
+                .any(|candidate| candidate.matches_device(&device.name))
+        };
         let drivers: Vec<&str> = machine
             .devices
             .iter()
@@ -140,8 +143,8 @@ impl DeviceSearch<'_> {
 
     /// Selects the device for each source address or network interface.
     ///
-    /// If no addresses are configured, all rails use the first device that the library returns, because with these
-    /// providers, several endpoints can share a device.
+    /// If no addresses are configured, all rails use the first device that the library returns, because endpoints of
+    /// these providers can share a device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -166,7 +169,7 @@ impl DeviceSearch<'_> {
 
     fn first_device(&self, source: Option<IpAddr>) -> Result<RailDevice, TransportError> {
         let Some((info, attributes)) = self.query(source)?.into_iter().next() else {
-            return Err(no_device("fi_getinfo", self.no_device_found(source)));
+            return Err(no_device("fi_getinfo", self.no_device_message(source)));
         };
         Ok(RailDevice {
             info,
@@ -175,8 +178,8 @@ impl DeviceSearch<'_> {
         })
     }
 
-    /// Queries the usable devices of the requested provider, excluding those of its layered variants. The result is
-    /// never empty.
+    /// Queries the requested provider's usable devices, excluding those of its layered variants. The result is never
+    /// empty.
     fn query(&self, source: Option<IpAddr>) -> Result<Vec<(Info, Attributes)>, TransportError> {
         let requirements = Requirements {
             inject_size: usize::try_from(self.config.inject_bytes.unwrap_or(0)).unwrap_or(usize::MAX),
@@ -198,14 +201,14 @@ impl DeviceSearch<'_> {
             }
         }
         let found_without_hmem = self.config.device_memory && self.has_devices_for_host_memory(source);
-        let reason = absence_reason(!mismatches.is_empty(), found_without_hmem);
+        let reason = missing_device_reason(!mismatches.is_empty(), found_without_hmem);
         Err(TransportError {
             reason,
             operation: "fi_getinfo",
             message: match reason {
-                FailureReason::MemoryUnavailable => self.no_device_memory(),
-                FailureReason::ProviderMismatch => self.only_others(&mismatches),
-                _ => self.no_device_found(source),
+                FailureReason::MemoryUnavailable => self.no_device_memory_message(),
+                FailureReason::ProviderMismatch => self.other_providers_message(&mismatches),
+                _ => self.no_device_message(source),
             },
         })
     }
@@ -250,8 +253,8 @@ impl DeviceSearch<'_> {
 
     /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
     ///
-    /// For verbs and efa-direct, this is the inject size. The inject size of efa also covers messages that the provider
-    /// copies into a packet buffer. For efa, this function therefore returns the inject size of efa-direct on the same
+    /// For verbs and efa-direct, this is the inject size. efa's inject size also covers messages that the provider
+    /// copies into a packet buffer. For efa, this function therefore returns efa-direct's inject size on the same
     /// device, if the library has the efa-direct fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
@@ -270,15 +273,15 @@ impl DeviceSearch<'_> {
                     let found = self.get_info(hints, None).ok()?;
                     (!found.is_empty()).then_some(found)
                 })?;
-                let of_rail = |rail: &RailDevice| {
+                let rail_inline_bytes = |rail: &RailDevice| {
                     let nic = rail.attributes.nic.as_ref()?;
                     let mut same = found.iter().map(|(_, attributes)| attributes);
-                    let same = same.find(|attributes| attributes.is_on(&nic.name))?;
+                    let same = same.find(|attributes| attributes.matches_device(&nic.name))?;
                     Some(same.inject_size)
                 };
                 rails
                     .iter()
-                    .map(of_rail)
+                    .map(rail_inline_bytes)
                     .collect::<Option<Vec<usize>>>()
                     .and_then(smallest)
             }
@@ -317,7 +320,7 @@ impl DeviceSearch<'_> {
             .any(|(_, attributes)| attributes.matches(&self.requested))
     }
 
-    fn only_others(&self, others: &[String]) -> String {
+    fn other_providers_message(&self, others: &[String]) -> String {
         format!(
             "requested provider {} (in libfabric {}: {}{}), but the library returned only {}",
             self.requested.provider.name(),
@@ -331,7 +334,7 @@ impl DeviceSearch<'_> {
         )
     }
 
-    fn no_device_memory(&self) -> String {
+    fn no_device_memory_message(&self) -> String {
         let identity = self.library.identity();
         format!(
             "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
@@ -344,7 +347,7 @@ impl DeviceSearch<'_> {
         )
     }
 
-    fn no_device_found(&self, source: Option<IpAddr>) -> String {
+    fn no_device_message(&self, source: Option<IpAddr>) -> String {
         let identity = self.library.identity();
         let providers: Vec<_> = self
             .library
@@ -379,7 +382,7 @@ fn source_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
     })
 }
 
-/// Requirements of a provider, and commands to check them.
+/// Returns a provider's requirements and the commands to check them.
 pub(super) fn requirements(provider: LibfabricProvider) -> &'static str {
     match provider {
         LibfabricProvider::Efa | LibfabricProvider::EfaDirect => {

@@ -1,4 +1,4 @@
-//! All calls to libfabric and all raw memory accesses of this transport. Everything that this module exports is safe:
+//! All of this transport's calls to libfabric and raw memory accesses. Everything that this module exports is safe:
 //! [`Rail`] owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is
 //! registered on one rail. Neither outlives the objects that it was created from.
 #![allow(unsafe_code)]
@@ -37,7 +37,7 @@ pub(super) struct CallError {
 }
 
 impl CallError {
-    /// Creates the error from the return code of the call.
+    /// Creates an error from the call's return code.
     fn new(library: &Library, call: &'static str, code: i32) -> Self {
         Self {
             call,

@@ -44,7 +44,7 @@ impl Region for LibfabricRegion {
 ///
 /// # Errors
 ///
-/// Returns `OperationRejected` with the most common cause if the library refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the library rejects the memory.
 pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<LibfabricRegion, TransportError> {
     let regions = rails
         .iter_mut()

@@ -1,4 +1,5 @@
-//! Opens the rails and describes the endpoints that the library returned. Reads the list of network interfaces.
+//! Opens the rails and collects facts about the endpoints that the library returned. Reads the list of network
+//! interfaces.
 
 use super::discovery::{self, DiscoveredDevices, RailDevice};
 use super::error::{provider_mismatch, rail_refused, refused};
@@ -83,7 +84,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     })
 }
 
-/// Error for a rail that cannot be opened, with the cause of the failure if it is known.
+/// Error for a rail that cannot be opened, with the cause if it is known.
 fn open_error(
     rail: usize,
     error: &ffi::CallError,

@@ -32,9 +32,9 @@ pub(super) fn connect(transport: &mut Libfabric, peer: &EndpointAddresses) -> Re
     Ok(number)
 }
 
-/// Checks that this worker can open the shared memory of a peer.
+/// Checks that this worker can open a peer's shared memory.
 ///
-/// Without this check, the shm provider would return EAGAIN for every post to an unreachable peer, indefinitely.
+/// Without this check, the shm provider would indefinitely return EAGAIN for every post to an unreachable peer.
 fn check_shared_memory(name: &[u8]) -> Result<(), TransportError> {
     let file = address::shared_memory_file(name).filter(|file| Path::new(SHARED_MEMORY).join(file).exists());
     if file.is_some() {

@@ -1,5 +1,5 @@
-//! Performs the steps of a poll: executes posts from peers, collects their answers, and checks the peers when there is
-//! no progress. Accesses shared memory; only waking and checking peers uses system calls.
+//! Performs the steps of a poll: executes posts from peers, collects their responses, and checks the peers when there
+//! is no progress. Accesses shared memory; only waking and checking peers uses system calls.
 
 use super::inbound::{self, Inbound};
 use super::peer::PeerState;
@@ -43,7 +43,7 @@ impl Loopback {
         progressed
     }
 
-    /// Collects answers from peers, and sends queued posts. Returns whether there was progress.
+    /// Collects responses from peers, and sends queued posts. Returns whether there was progress.
     #[inline]
     pub(super) fn reap(&mut self, sink: &mut Sink<'_>) -> bool {
         let mut progressed = false;
@@ -88,7 +88,7 @@ impl Loopback {
         self.rails[rail].awaiting_doorbell = false;
     }
 
-    /// Determines which peer claimed which ring, so that this side can wake that peer when it publishes answers.
+    /// Determines which peer claimed which ring, so that this side can wake that peer when it publishes responses.
     pub(super) fn update_claimants(&mut self) {
         self.claimed = self.own.segment.claimed_rings();
         let rails = self.rails.len();
@@ -113,7 +113,7 @@ impl Loopback {
         self.failure.is_some()
             || self.own.segment.claimed_rings() != self.claimed
             || self.claimed_inbounds().iter().any(Inbound::is_ready)
-            || self.outbounds.iter().any(Outbound::has_answers)
+            || self.outbounds.iter().any(Outbound::has_responses)
     }
 
     pub(super) fn check_peers(&mut self) {

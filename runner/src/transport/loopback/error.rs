@@ -14,7 +14,7 @@ fn completion_error(reason: FailureReason, message: String) -> TransportError {
     }
 }
 
-/// Error for a post that the peer answered with an errno.
+/// Error for a post to which the peer responded with an errno.
 pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> TransportError {
     let cause = match Errno::from_raw_os_error(post.status) {
         Errno::ACCESS => "the peer has no memory registered with this key and range",
@@ -30,7 +30,7 @@ pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> Transpor
     )
 }
 
-/// Error for a message that is longer than the receive that it was matched with.
+/// Error for a message that is longer than the receive it was matched with.
 pub(super) fn truncated(rail: Rail, message: u64, receive: u64) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,
@@ -43,7 +43,7 @@ pub(super) fn corrupt_ring(rail: Rail) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,
         format!(
-            "a peer wrote invalid data to the ring of rail {rail}: run the same version of the runner on both sides"
+            "a peer wrote invalid data to the ring of rail {rail}: run the same runner version on both sides"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! Consumer of a ring: executes the packets that a peer published, which read or write this side's memory, and reports
+//! Ring consumer: executes the packets that a peer published, which read or write this side's memory, and reports
 //! completions. Accesses only shared memory.
 //!
 //! Another process wrote the slots, so every value is checked before it is used.
@@ -15,7 +15,7 @@ use crate::transport::{CompletionKind, Rail};
 /// to the producer early.
 const BUDGET: u64 = 32;
 
-/// Consumer of a ring.
+/// Ring consumer.
 #[derive(Debug)]
 pub(super) struct Inbound {
     ring: Ring,
@@ -32,7 +32,7 @@ pub(super) struct Inbound {
 /// Protocol violation by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A message is longer than the receive that it was matched with. Both lengths are in bytes.
+    /// A message is longer than the receive it was matched with. Both lengths are in bytes.
     Truncated { message: u64, receive: u64 },
     /// The content of the ring is invalid.
     Corrupt,
@@ -98,7 +98,7 @@ impl Inbound {
             }
             let status = self.execute(&packet, regions);
             self.ring
-                .answer(self.head, status.map_or_else(Errno::raw_os_error, |()| 0));
+                .set_status(self.head, status.map_or_else(Errno::raw_os_error, |()| 0));
             self.head += 1;
             if packet.is_last() {
                 result = self.complete(&packet, status.is_ok(), rail, sink);
@@ -135,7 +135,7 @@ impl Inbound {
                 }
                 regions.local(receive.region, receive.offset + packet.offset, packet.length)
             }
-            // The range of the whole message is checked before its first packet is executed.
+            // The range of the entire message is checked before its first packet is executed.
             Opcode::Write | Opcode::WriteImmediate | Opcode::Read => regions
                 .remote(packet.key, packet.remote, packet.message)
                 .and_then(|whole| whole.part(packet.offset, packet.length)),

@@ -1,4 +1,4 @@
-//! Registered memory: regions and the region table of an endpoint. Performs no I/O.
+//! Registered memory: regions, and an endpoint's region table. Performs no I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,13 +43,13 @@ impl Region for LoopbackRegion {
 }
 
 impl LoopbackRegion {
-    /// Nonce of the endpoint that the memory is registered with.
+    /// Nonce of the endpoint with which the memory is registered.
     #[inline]
     pub(super) fn owner(&self) -> u64 {
         self.owner
     }
 
-    /// Index of the region in the region table of the endpoint.
+    /// Index of the region in the endpoint's region table.
     #[inline]
     pub(super) fn index(&self) -> usize {
         index_of(self.key)
@@ -62,7 +62,7 @@ impl Drop for LoopbackRegion {
     }
 }
 
-/// Registered memory of an endpoint. The low half of a key is the index in the table, and the high half is random.
+/// Table of an endpoint's registered memory. The low half of a key is the table index, and the high half is random.
 #[derive(Debug, Default)]
 pub(super) struct RegionTable {
     entries: Vec<Option<Entry>>,

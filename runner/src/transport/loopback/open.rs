@@ -1,4 +1,4 @@
-//! Derives the segment layout from the configuration, and the facts from the layout. Performs no I/O.
+//! Derives the segment layout from the configuration, and the fabric facts from the layout. Performs no I/O.
 
 use crds::record::{FabricFacts, FailureReason, InjectLimits, RailFacts};
 use crds::v1alpha1::{Loopback as LoopbackSpec, TransportSpec};
@@ -7,7 +7,7 @@ use super::rules::address::SegmentAddress;
 use super::rules::layout::{INLINE_BYTES, Layout, MAX_MESSAGE_BYTES, MAX_PEERS, MAX_RAILS, SLOTS};
 use crate::transport::{OpenConfig, TransportError};
 
-/// Layout of the segment for a configuration.
+/// Segment layout for a configuration.
 ///
 /// # Errors
 /// Returns `OperationRejected`, `NoDevice`, `LibraryNotFound` or `Internal` if this transport does not support the
@@ -20,7 +20,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     let TransportSpec::Loopback(LoopbackSpec { rails }) = &config.spec else {
         let message = format!(
-            "the loopback transport received the configuration of another transport: {}",
+            "the loopback transport received a configuration for another transport: {}",
             config.spec.library()
         );
         return Err(refused(FailureReason::Internal, message));
@@ -60,7 +60,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     Ok(layout)
 }
 
-/// Facts of the opened endpoints.
+/// Facts about the opened endpoints.
 pub(super) fn fabric_facts(layout: Layout, address: SegmentAddress) -> FabricFacts {
     let rail = |rail| RailFacts {
         domain: "loopback".to_owned(),

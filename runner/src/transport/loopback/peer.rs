@@ -9,7 +9,7 @@ use crate::transport::TransportError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerState {
     Present,
-    /// The peer was gone at the last check. Its last posts and answers may not have been processed yet.
+    /// The peer was gone at the last check. Its last posts and responses may not have been processed yet.
     Gone,
     /// The peer is gone, and its loss has been reported.
     Lost,

@@ -1,7 +1,7 @@
-//! Producer of a ring: splits posts into packets and turns answers into completions. Accesses only shared memory.
+//! Ring producer: splits posts into packets, and turns responses into completions. Accesses only shared memory.
 //!
 //! A short message is written to its slot immediately. A longer message, and every message behind it, waits in a queue
-//! of fixed size and is written packet by packet, in the order of the posts, as slots and fragments become free. With
+//! of fixed size and is written packet by packet, in post order, as slots and fragments become free. If posts set
 //! `more`, filled slots are not published and queued messages are not started until a post without `more` (or a full
 //! ring) rings the doorbell.
 
@@ -18,7 +18,7 @@ pub(super) struct PendingPost {
     pub(super) opcode: Opcode,
     pub(super) token: u32,
     pub(super) inject: bool,
-    /// Index of the local memory in the table of regions.
+    /// Index of the local memory in the region table.
     pub(super) region: usize,
     pub(super) offset: u64,
     pub(super) length: u64,
@@ -40,7 +40,7 @@ impl PendingPost {
         immediate: 0,
     };
 
-    /// Copies the parts of a post that are needed until it completes.
+    /// Copies the parts of a post that are needed until the post completes.
     #[inline]
     pub(super) fn new(post: &Post<'_, LoopbackRegion>) -> Self {
         let (opcode, remote, remote_offset, immediate) = match post.operation {
@@ -79,13 +79,13 @@ impl PendingPost {
     }
 }
 
-/// Failed post.
+/// Post that failed, with the peer's response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FailedPost {
     pub(super) opcode: Opcode,
     pub(super) token: u32,
     pub(super) length: u64,
-    /// Errno in the peer's answer.
+    /// Errno in the peer's response.
     pub(super) status: i32,
 }
 
@@ -98,14 +98,14 @@ pub(super) enum Fault {
     Corrupt,
 }
 
-/// Producer of a ring.
+/// Ring producer.
 #[derive(Debug)]
 pub(super) struct Outbound {
     ring: Ring,
-    /// Circular buffer of the posts in flight, `oldest..newest`.
+    /// Circular buffer of posts in flight, `oldest..newest`.
     ///
-    /// The posts `oldest..cursor` have been written to slots completely, and the posts `oldest..released` may be sent.
-    /// All counters of this struct start at 0 and never wrap in practice.
+    /// Posts `oldest..cursor` have been written to slots completely, and posts `oldest..released` may be sent. All
+    /// counters of this struct start at 0 and never wrap in practice.
     posts: Box<[PendingPost]>,
     oldest: u64,
     cursor: u64,
@@ -114,13 +114,13 @@ pub(super) struct Outbound {
     /// Number of bytes in slots that belong to the post at `cursor`.
     filled: u64,
     /// Number of acknowledged bytes of the post at `oldest`.
-    answered: u64,
-    /// First error in the answers to the post at `oldest`.
+    acknowledged: u64,
+    /// First error in the responses to the post at `oldest`.
     status: i32,
-    /// Slots: `head..answers` are answered, `answers..published` are waiting for the peer, `published..tail` are filled
-    /// but not published.
+    /// Slots: `head..responses` have responses, `responses..published` are waiting for the peer, `published..tail` are
+    /// filled but not published.
     head: u64,
-    answers: u64,
+    responses: u64,
     published: u64,
     tail: u64,
     /// Fragments in use: `fragments_free..fragments_used`.
@@ -129,7 +129,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// Creates a producer with at most `posts` posts in flight. `posts` must be a power of two.
+    /// Creates a producer that allows at most `posts` posts in flight. `posts` must be a power of two.
     pub(super) fn new(ring: Ring, posts: usize) -> Self {
         Self {
             ring,
@@ -139,10 +139,10 @@ impl Outbound {
             released: 0,
             newest: 0,
             filled: 0,
-            answered: 0,
+            acknowledged: 0,
             status: 0,
             head: 0,
-            answers: 0,
+            responses: 0,
             published: 0,
             tail: 0,
             fragments_used: 0,
@@ -198,7 +198,7 @@ impl Outbound {
         self.publish()
     }
 
-    /// Collects answers while the sink has room for a completion. Returns whether any slot was released.
+    /// Collects responses while the sink has room for a completion. Returns whether any slot was released.
     ///
     /// # Errors
     /// Returns the first [`Fault`].
@@ -212,31 +212,31 @@ impl Outbound {
         if self.head == self.published {
             return Ok(false);
         }
-        if self.answers == self.head {
-            let answers = self.ring.head();
-            if answers < self.head || answers > self.published {
+        if self.responses == self.head {
+            let responses = self.ring.head();
+            if responses < self.head || responses > self.published {
                 return Err(Fault::Corrupt);
             }
-            self.answers = answers;
+            self.responses = responses;
         }
         let before = self.head;
-        while self.head < self.answers && !sink.is_full() {
+        while self.head < self.responses && !sink.is_full() {
             let post = &self.posts[self.index(self.oldest)];
             let fragment = (!post.is_inline()).then_some(self.fragments_free % FRAGMENTS);
-            let length = packet_length(post, self.answered);
+            let length = packet_length(post, self.acknowledged);
             let status = self.ring.status(self.head);
             if post.opcode == Opcode::Read
                 && status == 0
                 && let Some(bytes) = self.ring.payload(self.head, fragment, length)
-                && let Some(local) = regions.local(post.region, post.offset + self.answered, length)
+                && let Some(local) = regions.local(post.region, post.offset + self.acknowledged, length)
             {
                 bytes.copy_to(local);
             }
-            let is_done = self.answered + length == post.length;
+            let is_done = self.acknowledged + length == post.length;
             if status != 0 && self.status == 0 {
                 self.status = status;
             }
-            self.answered += length;
+            self.acknowledged += length;
             self.head += 1;
             self.fragments_free += u64::from(fragment.is_some());
             if is_done {
@@ -246,12 +246,12 @@ impl Outbound {
         Ok(self.head != before)
     }
 
-    /// Removes the oldest post, whose packets have all been answered, and reports its completion or failure.
+    /// Removes the oldest post, whose packets have all been acknowledged, and reports its completion or failure.
     #[inline]
     fn complete(&mut self, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
         let post = &self.posts[self.index(self.oldest)];
         let status = self.status;
-        (self.answered, self.status) = (0, 0);
+        (self.acknowledged, self.status) = (0, 0);
         self.oldest += 1;
         if status != 0 {
             return Err(Fault::Failed(FailedPost {
@@ -272,17 +272,17 @@ impl Outbound {
         self.oldest != self.newest
     }
 
-    /// Whether there are answers to collect.
-    pub(super) fn has_answers(&self) -> bool {
-        self.head != self.published && (self.answers != self.head || self.ring.head() != self.head)
+    /// Whether there are responses to collect.
+    pub(super) fn has_responses(&self) -> bool {
+        self.head != self.published && (self.responses != self.head || self.ring.head() != self.head)
     }
 
     /// Discards all posts, because the peer is gone.
     pub(super) fn abandon(&mut self) {
         self.oldest = self.newest;
         (self.cursor, self.released) = (self.newest, self.newest);
-        (self.head, self.answers, self.published) = (self.tail, self.tail, self.tail);
-        (self.answered, self.filled, self.status) = (0, 0, 0);
+        (self.head, self.responses, self.published) = (self.tail, self.tail, self.tail);
+        (self.acknowledged, self.filled, self.status) = (0, 0, 0);
         self.fragments_free = self.fragments_used;
     }
 
@@ -352,12 +352,12 @@ impl Outbound {
 
     #[inline]
     fn index(&self, number: u64) -> usize {
-        // The length of the queue is a power of two.
+        // The queue length is a power of two.
         number as usize & (self.posts.len() - 1)
     }
 }
 
-/// Length in bytes of the packet of a post that starts at `offset`.
+/// Length in bytes of a post's packet that starts at `offset`.
 #[inline]
 fn packet_length(post: &PendingPost, offset: u64) -> u64 {
     let capacity = if post.is_inline() {

@@ -1,9 +1,9 @@
-//! Queue of the receives that are posted on a rail and not yet matched with a message. Performs no I/O.
+//! Queue of receives that are posted on a rail and have not yet been matched with a message. Performs no I/O.
 
 /// Posted receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Receive {
-    /// Index of the receive's memory in the table of regions.
+    /// Index of the receive's memory in the region table.
     pub(super) region: usize,
     /// Offset in the memory, in bytes.
     pub(super) offset: u64,

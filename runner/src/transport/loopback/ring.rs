@@ -1,11 +1,11 @@
-//! Ring that carries the posts of one rail from one side to the other, and the format of its slots. Accesses only
-//! shared memory.
+//! Ring that carries one rail's posts from one side to the other, and the format of its slots. Accesses only shared
+//! memory.
 //!
 //! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
 //! consumes them and counts them in `head`. The content of a slot is written before the corresponding counter is stored
 //! with release ordering, and read after the counter has been loaded with acquire ordering, so neither side accesses a
 //! slot while the other side writes to it. A slot is free again once the producer has loaded a `head` beyond it and has
-//! copied the answer in the slot (a status, or the bytes of a read).
+//! copied the response from the slot (a status, or the bytes of a read).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::rules::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES, Layout, SLOT_WORDS};
 use crate::memory::ffi::mapping::{Mapping, Span};
 
-/// Operation of a packet.
+/// Operation that a packet requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -27,15 +27,15 @@ pub(super) enum Opcode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
     pub(super) opcode: Opcode,
-    /// Length of the packet in bytes.
+    /// Packet length in bytes.
     pub(super) length: u64,
-    /// Length of the message in bytes.
+    /// Message length in bytes.
     pub(super) message: u64,
-    /// Offset of the packet in the message, in bytes.
+    /// Packet offset within the message, in bytes.
     pub(super) offset: u64,
     /// Key of the remote region.
     pub(super) key: u64,
-    /// Offset of the message in the remote region, in bytes.
+    /// Message offset within the remote region, in bytes.
     pub(super) remote: u64,
     /// Immediate data.
     pub(super) immediate: u64,
@@ -63,7 +63,7 @@ pub(super) struct Ring {
     layout: Layout,
 }
 
-/// Index of the word in a slot that holds the status of the answer.
+/// Index of the slot word that holds the response status.
 const STATUS: usize = SLOT_WORDS - 1;
 const NO_FRAGMENT: u64 = u64::MAX;
 
@@ -167,7 +167,7 @@ impl Ring {
 
     /// Writes the status of slot `index`: 0, or the errno of the failure.
     #[inline]
-    pub(super) fn answer(&self, index: u64, status: i32) {
+    pub(super) fn set_status(&self, index: u64, status: i32) {
         if let Some(words) = self.words(index) {
             words[STATUS].store(u64::from(status.unsigned_abs()), Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! Rules of this transport: the layout of a segment and the encoding of segment addresses. Performs no I/O.
+//! Rules for this transport: the segment layout and the encoding of segment addresses. Performs no I/O.
 
 pub(super) mod address;
 pub(super) mod layout;

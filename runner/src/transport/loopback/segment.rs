@@ -1,7 +1,7 @@
 //! Segments of shared memory: the owner creates a segment, and its peers map it. Transferring messages makes no system
 //! calls except to wake a sleeping owner; all other operations make system calls.
 //!
-//! A segment is an anonymous file, which the kernel frees when the last process that has it open exits, even if the
+//! A segment is an anonymous file, which the kernel frees when the last process that has it open exits, even when the
 //! process crashes. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits for
 //! processes that run as the same user and can see the owner's process ID.
 
@@ -35,14 +35,14 @@ pub(super) struct Segment {
     waits: bool,
 }
 
-/// Segment of this side, with the file that peers open.
+/// This side's segment, with the file that peers open.
 #[derive(Debug)]
 pub(super) struct OwnSegment {
     pub(super) segment: Segment,
     file: File,
 }
 
-/// Segment of a peer, with a pidfd of its process.
+/// A peer's segment, with a pidfd of the peer's process.
 #[derive(Debug)]
 pub(super) struct PeerSegment {
     pub(super) segment: Segment,
@@ -118,7 +118,7 @@ impl OwnSegment {
         let current = signal.load(Ordering::Acquire);
         sleeping.store(1, Ordering::SeqCst);
         // Pairs with the fence in `wake_sleeper`: either the peer observes that this side is going to sleep and changes
-        // the signal, or `is_ready` observes the posts or answers that the peer has published.
+        // the signal, or `is_ready` observes the posts or responses that the peer has published.
         fence(Ordering::SeqCst);
         let mut timed_out = false;
         if !is_ready() {
@@ -134,7 +134,7 @@ impl OwnSegment {
 }
 
 impl PeerSegment {
-    /// Maps the segment of a peer.
+    /// Maps a peer's segment.
     ///
     /// # Errors
     /// Returns `FabricUnreachable` if the process cannot be accessed or does not have the segment.
@@ -155,7 +155,7 @@ impl PeerSegment {
         let pid = i32::try_from(address.process).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| invalid("not a valid process ID"))?;
         // Opening the pidfd before the file, and comparing the nonce in the file, ensures that both belong to the same
-        // process even if the process ID was reused.
+        // process even when the process ID has been reused.
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let path = format!("/proc/{}/fd/{}", address.process, address.descriptor);
         let file = File::options().read(true).write(true).open(path)?;
@@ -181,7 +181,7 @@ impl PeerSegment {
             slots: size(header::SLOTS).unwrap_or(0),
         };
         if !layout.is_valid() || layout.bytes() > bytes {
-            return Err(invalid("the sizes in the header of the segment are invalid"));
+            return Err(invalid("the sizes in the segment header are invalid"));
         }
         let segment = Segment {
             waits: word(header::WAITS) != Some(0),
@@ -207,7 +207,7 @@ impl PeerSegment {
         Some(claim)
     }
 
-    /// Whether the process of the peer has exited.
+    /// Whether the peer's process has exited.
     pub(super) fn has_exited(&self) -> bool {
         let mut processes = [PollFd::new(&self.process, PollFlags::IN)];
         let no_wait = Timespec::default();
@@ -221,12 +221,12 @@ impl Segment {
         self.nonce
     }
 
-    /// Layout of the segment.
+    /// Segment layout.
     pub(super) fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Ring of a rail and a claim.
+    /// Ring for the given rail and claim.
     pub(super) fn ring(&self, rail: usize, claim: usize) -> Ring {
         Ring::new(Arc::clone(&self.mapping), self.layout, rail, claim)
     }
@@ -248,7 +248,7 @@ impl Segment {
         self.get(header::CLOSED) != 0
     }
 
-    /// Wakes the owner if it is sleeping. Called after posts or answers for the owner have been published.
+    /// Wakes the owner if it is sleeping. Called after posts or responses for the owner have been published.
     #[inline]
     pub(super) fn wake(&self) {
         if self.waits {

@@ -1,4 +1,4 @@
-//! Tests that the built-in transport conforms to the contract of the trait.
+//! Tests that the built-in transport conforms to the trait's contract.
 
 use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
@@ -10,7 +10,7 @@ mod errors;
 mod posting;
 mod waiting;
 
-/// Number of polls within which every event must be reported, including the loss of a peer.
+/// Number of polls within which every event must be reported, including a lost peer.
 const MAX_POLLS: usize = 4 * IDLE_POLLS as usize;
 
 fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {

@@ -1,9 +1,9 @@
-//! Reports the steps of the transfers of all rails.
+//! Reports the transfer steps of all rails.
 
 use super::Nixl;
 use crds::record::ProtocolUse;
 
-/// Returns the transfers by operation and size if their steps were measured; otherwise, the result is empty.
+/// Returns the transfers by operation and size if their steps were measured; otherwise, returns an empty list.
 pub(super) fn protocols(transport: &Nixl) -> Vec<ProtocolUse> {
     let mut protocols = Vec::new();
     for (steps, served_by) in transport.rails.iter().filter_map(super::ffi::Rail::steps) {

@@ -5,7 +5,7 @@ use super::error;
 use super::ffi::Event;
 use crate::transport::{Completion, CompletionKind, TransportError};
 
-/// Polls each rail once, starting after the last rail of the previous call, until `completions` is full.
+/// Polls each rail once, starting after the rail that the previous call polled last, until `completions` is full.
 #[inline]
 pub(super) fn poll(transport: &mut Nixl, completions: &mut [Completion]) -> Result<usize, TransportError> {
     transport

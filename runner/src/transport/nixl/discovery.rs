@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) struct RailDevice {
     /// Device that is assigned to the rail; `None` if the backend chooses it.
     pub device: Option<Device>,
-    /// Parameters of the backend.
+    /// Backend parameters.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         return Err(refused(
             "open",
             format!(
-                "the NIXL transport received the configuration of another transport: {}",
+                "the NIXL transport received a configuration for another transport: {}",
                 config.spec.library()
             ),
         ));
@@ -71,7 +71,8 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
     })
 }
 
-/// Device that a rail source denotes: the interface with an IP address, or the interface or RDMA device with this name.
+/// Device that a rail source denotes: the interface that has this IP address, or the interface or RDMA device that has
+/// this name.
 fn device(rail: usize, source: &str) -> Result<Device, TransportError> {
     let interface = match source.parse::<IpAddr>() {
         Ok(address) => topology::interface_with(address),

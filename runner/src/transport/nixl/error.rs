@@ -1,4 +1,4 @@
-//! Converts the errors of this transport to [`TransportError`]s. Performs no I/O.
+//! Converts this transport's errors to [`TransportError`]s. Performs no I/O.
 
 use super::ffi::{CallError, OpenError, TransferError};
 use crate::transport::{Rail, TransportError};
@@ -25,7 +25,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
     error(FailureReason::ProviderMismatch, operation, message)
 }
 
-/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, whatever the cause.
+/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, regardless of the cause.
 pub(super) fn cannot_open_library(cause: &nixl_sys::OpenError) -> TransportError {
     error(FailureReason::LibraryNotFound, "dlopen", cause.to_string())
 }
@@ -38,8 +38,8 @@ pub(super) fn cannot_open(rail: Rail, spec: &Nixl, cause: &OpenError) -> Transpo
             FailureReason::LibraryNotFound,
             "get_available_plugins",
             format!(
-                "NIXL has no plugin for the backend {backend}; its plugins: {}. Install it, or set NIXL_PLUGIN_DIR to its \
-                 directory",
+                "NIXL has no plugin for the {backend} backend; available plugins: {}. Install the plugin, or set \
+                 NIXL_PLUGIN_DIR to its directory",
                 plugins.join(", ")
             ),
         ),
@@ -47,7 +47,8 @@ pub(super) fn cannot_open(rail: Rail, spec: &Nixl, cause: &OpenError) -> Transpo
             FailureReason::LibraryNotFound,
             "get_plugin_params",
             format!(
-                "the plugin of the backend {backend} cannot be loaded, usually because a library that it needs is missing: {call}"
+                "the plugin for the {backend} backend cannot be loaded, usually because a library that it needs is \
+                 missing: {call}"
             ),
         ),
         OpenError::InvalidParameter(name) => refused(
@@ -58,7 +59,7 @@ pub(super) fn cannot_open(rail: Rail, spec: &Nixl, cause: &OpenError) -> Transpo
             let mut failure = rail_refused(rail, call);
             if call.call == "create_backend" {
                 failure.message += &format!(
-                    ": the backend {backend} does not accept its parameters, or finds no device that they allow"
+                    ": the {backend} backend does not accept its parameters, or finds no device that they allow"
                 );
             }
             failure

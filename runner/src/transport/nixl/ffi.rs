@@ -1,6 +1,6 @@
-//! All calls to NIXL and all raw memory accesses of this transport. Everything that this module exports is safe: a
+//! All of this transport's calls to NIXL and raw memory accesses. Everything that this module exports is safe: a
 //! [`Rail`] owns all objects of one agent and is used by one thread at a time. A [`RailRegion`] is memory that is
-//! registered with one agent, and keeps it open.
+//! registered with one agent, and keeps the agent open.
 #![allow(unsafe_code)]
 
 mod agent;
@@ -18,15 +18,15 @@ pub(super) use region::{RailRegion, RegisteredRange};
 
 use nixl_sys::{SUCCESS, Status, status_name};
 
-/// Calls a function of the library.
+/// Calls a library function.
 ///
-/// Every use is in this module, and fulfills the contract of [`nixl_sys::Functions`]: the objects are owned by types of
-/// this module, which destroy each of them once, children before parents; only one thread at a time uses an agent,
+/// Every use is in this module, and fulfills the contract of [`nixl_sys::Functions`]: the objects are owned by types in
+/// this module, which destroy each object once, children before parents; only one thread at a time uses an agent,
 /// because the methods that call the library take an exclusive reference to its [`Rail`]; strings are C strings; and
 /// results point to local variables of the result's type.
 macro_rules! call {
     ($library:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        #[allow(clippy::macro_metavars_in_unsafe, reason = "the uses are in this module, see above")]
+        #[allow(clippy::macro_metavars_in_unsafe, reason = "all uses are in this module; see above")]
         // SAFETY: the contract above.
         let result = unsafe { ($library.functions().$function)($($argument),*) };
         result
@@ -37,7 +37,7 @@ use call;
 /// Failed library call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallError {
-    /// Name of the call without the prefix `nixl_capi_`.
+    /// Name of the call without the `nixl_capi_` prefix.
     pub call: &'static str,
     /// Negative status.
     pub status: Status,

@@ -47,21 +47,21 @@ impl Region for NixlRegion {
 /// # Errors
 ///
 /// Returns `OperationRejected` if the backend does not support the kind of memory, or with the most common cause if the
-/// library refuses the memory.
+/// library rejects the memory.
 pub(super) fn register(transport: &mut Nixl, memory: Arc<Memory>) -> Result<NixlRegion, TransportError> {
     let backend = transport.spec.backend;
     let mut rails = Vec::with_capacity(transport.rails.len());
     for (number, rail) in transport.rails.iter_mut().enumerate() {
         if !rail.accepts(&memory) {
             let message = format!(
-                "the backend {} of this NIXL library does not support {:?} memory",
+                "the {} backend of this NIXL library does not support {:?} memory",
                 backend.name(),
                 memory.kind()
             );
             return Err(refused("register_mem", message));
         }
-        let region = rail.register(Arc::clone(&memory), |place, metadata| {
-            pack_region(backend, place, metadata)
+        let region = rail.register(Arc::clone(&memory), |location, metadata| {
+            pack_region(backend, location, metadata)
         });
         rails.push(region.map_err(|error| {
             let mut failure = rail_refused(number, &error);

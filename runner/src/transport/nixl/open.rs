@@ -1,4 +1,4 @@
-//! Opens the agents and describes them.
+//! Opens the agents and collects facts about them.
 
 use super::Nixl;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
@@ -14,7 +14,7 @@ use std::collections::hash_map::RandomState;
 use std::ffi::CString;
 use std::hash::{BuildHasher, Hasher};
 
-/// Maximum message size in the facts. NIXL has no limit; the records hold signed numbers.
+/// Maximum message size in the facts. NIXL has no limit, but records store signed integers.
 const UNLIMITED: u64 = i64::MAX as u64;
 
 pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
@@ -95,7 +95,7 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
     })
 }
 
-/// Creates a name for an agent that no other agent of the run has. It is short, because every notification contains it.
+/// Creates an agent name that is unique within the run. The name is short, because every notification contains it.
 fn agent_name(rail: usize) -> CString {
     // The hasher is seeded with random keys.
     let mut hasher = RandomState::new().build_hasher();

@@ -23,8 +23,8 @@ pub(super) fn connect(transport: &mut Nixl, peer: &EndpointAddresses) -> Result<
             .map_err(|message| refused("load_remote_md", message))?;
         number = rail.connect(metadata).map_err(|error| {
             let mut failure = rail_refused(index, &error);
-            failure.message += "; the peer cannot be reached over the devices of the backend, or uses another release of \
-                                NIXL";
+            failure.message += "; the peer cannot be reached over the backend's devices, or uses a different \
+                                NIXL release";
             failure
         })?;
     }
@@ -47,10 +47,10 @@ pub(super) fn import(
     let backend = transport.spec.backend;
     let mut keys = Vec::with_capacity(region.rails.len());
     for (index, (rail, packed)) in transport.rails.iter_mut().zip(&region.rails).enumerate() {
-        let (place, metadata) = packing::unpack_region(backend, &packed.key, MAX_KEY_BYTES)
+        let (location, metadata) = packing::unpack_region(backend, &packed.key, MAX_KEY_BYTES)
             .map_err(|message| refused("load_remote_md", message))?;
         let key = rail
-            .import(peer, place, metadata, packed.address, region.length)
+            .import(peer, location, metadata, packed.address, region.length)
             .map_err(|error| rail_refused(index, &error))?;
         keys.push(RemoteKey {
             address: packed.address,

@@ -1,4 +1,4 @@
-//! Posts operations and receives, and prepares the requests of later posts.
+//! Posts operations and receives, and prepares requests for later posts.
 
 use super::Nixl;
 use super::error::{provider_mismatch, refused};
@@ -31,7 +31,7 @@ pub(super) fn post(transport: &mut Nixl, post: &Post<'_, NixlRegion>) -> Result<
     rail.transfer(operation, range, target, immediate, post.token)
 }
 
-/// Operation, remote location and immediate data of a post that is a transfer; `None` for a send.
+/// Operation, remote location and immediate data if the post is a transfer; `None` for a send.
 #[inline]
 fn transfer(post: &Post<'_, NixlRegion>) -> Option<(nixl_sys::Operation, RemoteTarget, Option<u64>)> {
     let target = |remote: RemoteKey, offset: u64| RemoteTarget {
@@ -57,7 +57,7 @@ fn transfer(post: &Post<'_, NixlRegion>) -> Option<(nixl_sys::Operation, RemoteT
     }
 }
 
-/// Prepares `at_once` requests for the locations of `post`, and checks that the requested backend serves it.
+/// Prepares `at_once` requests for the locations of `post`, and checks that the requested backend serves them.
 pub(super) fn prepare(
     transport: &mut Nixl,
     post: &Post<'_, NixlRegion>,
@@ -82,7 +82,7 @@ pub(super) fn prepare(
         None => Ok(()),
         Some(other) => {
             let message = format!(
-                "rail {}: NIXL would use {other} for the transfers instead of the backend {}",
+                "rail {}: NIXL would use {other} for the transfers instead of the {} backend",
                 post.rail,
                 transport.spec.backend.name()
             );
@@ -91,16 +91,16 @@ pub(super) fn prepare(
     }
 }
 
-/// Number of prepared requests of all rails, and the time that their preparation took.
+/// Number of prepared requests on all rails, and the time it took to prepare them.
 pub(super) fn preparation_stats(transport: &Nixl) -> PreparationStats {
-    let of_rail = |rail: &ffi::Rail| {
+    let rail_stats = |rail: &ffi::Rail| {
         let (requests, nanos) = rail.prepared();
         PreparationStats { requests, nanos }
     };
     transport
         .rails
         .iter()
-        .map(of_rail)
+        .map(rail_stats)
         .fold(PreparationStats::default(), PreparationStats::and)
 }
 

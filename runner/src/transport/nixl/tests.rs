@@ -1,7 +1,7 @@
-//! Tests with the NIXL in the directory that `FABRICBENCH_TEST_NIXL` specifies. Without it, they print a message and skip
-//! everything that needs the library. The UCX in NIXL reads its environment when it is loaded, and a global destructor of
-//! NIXL crashes when the process exits. The tests are therefore ignored by default, and `every_setup` runs them in a
-//! separate process.
+//! Tests with the NIXL library in the directory that `FABRICBENCH_TEST_NIXL` specifies. If the variable is not set,
+//! they print a message and skip everything that needs the library. The UCX in NIXL reads its environment when it is
+//! loaded, and one of NIXL's global destructors crashes when the process exits. The tests are therefore ignored by
+//! default, and `runs_the_ignored_tests` runs them in a separate process.
 
 mod harness;
 mod rejections;
@@ -21,7 +21,7 @@ fn library() -> Option<PathBuf> {
 
 /// Runs the ignored tests of this module.
 #[test]
-fn every_setup() {
+fn runs_the_ignored_tests() {
     let Some(library) = library() else {
         return;
     };
@@ -40,7 +40,7 @@ fn every_setup() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    // The process may crash after the last test, in a destructor of NIXL, so its exit status has no meaning.
+    // The process may crash after the last test, in a NIXL destructor, so its exit status is meaningless.
     assert!(text.contains("test result: ok. "), "{text}");
     assert!(!text.contains("running 0 tests"), "{text}");
 }

@@ -5,8 +5,8 @@ use super::rules::protocols;
 use crds::record::ProtocolUse;
 use std::io::{self, Write};
 
-/// Closes `rails`. Returns the protocols that the library used; empty if its version does not print them. All other
-/// output from that time is printed again.
+/// Closes `rails`. Returns the protocols that the library used, or an empty list if this version of the library does
+/// not print them. Any other output captured in the meantime is printed again.
 pub(super) fn close_and_count(rails: Vec<Rail>) -> Vec<ProtocolUse> {
     let ((), printed) = ffi::capture_stdout(|| drop(rails));
     let printed = match printed {
@@ -17,12 +17,12 @@ pub(super) fn close_and_count(rails: Vec<Rail>) -> Vec<ProtocolUse> {
         }
     };
     let (protocols, others) = protocols::parse(&printed);
-    print_again(others);
+    print_captured(others);
     protocols
 }
 
-/// Prints lines of the library that were captured.
-pub(super) fn print_again<'a>(lines: impl IntoIterator<Item = &'a str>) {
+/// Prints the library output that was captured.
+pub(super) fn print_captured<'a>(lines: impl IntoIterator<Item = &'a str>) {
     let mut stdout = io::stdout().lock();
     for line in lines {
         // Standard output may be closed; nothing depends on these lines.

@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use ucx_sys::{Library, Source};
 
-/// File that UCX reads from several directories.
+/// Configuration file that UCX reads from several directories.
 const CONFIGURATION_FILE: &str = "ucx.conf";
-/// Number of bytes of a configuration file that are compared. Real files have a few kilobytes.
+/// Maximum number of bytes of a configuration file that are compared. Real files are a few kilobytes in size.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Prefix of the variables that UCX reads.
+/// Prefix of the environment variables that UCX reads.
 const VARIABLE_PREFIX: &str = "UCX_";
 
 /// Device and configuration of a rail.
@@ -50,7 +50,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         return Err(refused(
             "open",
             format!(
-                "the UCX transport received the configuration of another transport: {}",
+                "the UCX transport received a configuration for another transport: {}",
                 config.spec.library()
             ),
         ));
@@ -95,8 +95,8 @@ fn configure(
         settings(spec, device.as_deref(), version, is_set).map_err(|message| refused("open", message))?;
     let mut config = Config::read(library).map_err(|error| {
         let mut failure = rail_refused(rail, &error);
-        failure.message += ": a UCX_* variable of the environment, or a file ucx.conf, has an invalid value, which the output of \
-                            the library names";
+        failure.message += ": a UCX_* environment variable or a ucx.conf file has an invalid value, which the \
+                            library's output names";
         failure
     })?;
     for setting in &settings {
@@ -116,7 +116,7 @@ fn configure(
     })
 }
 
-/// UCX's name of the device that a rail source denotes: the interface with an IP address, or the given device.
+/// UCX's name for the device that a rail source denotes: the interface that has this IP address, or the given device.
 fn device_name(spec: &Ucx, rail: usize, source: &str) -> Result<String, TransportError> {
     let Ok(address) = source.parse::<IpAddr>() else {
         return Ok(devices::ucx_name(spec, source));
@@ -151,7 +151,7 @@ pub(super) fn configuration_files(library: &Library) -> Vec<PathBuf> {
     files
 }
 
-/// Variables that start with `UCX_`.
+/// Environment variables that start with `UCX_`.
 pub(super) fn variables() -> BTreeMap<String, String> {
     let all = std::env::vars_os();
     let text = all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -164,7 +164,7 @@ pub(super) fn read_bounded(file: &Path) -> Vec<u8> {
     let mut content = Vec::new();
     let read = File::open(file).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut content));
     if let Err(error) = read {
-        tracing::warn!(file = %file.display(), %error, "a configuration file of UCX cannot be read");
+        tracing::warn!(file = %file.display(), %error, "a UCX configuration file cannot be read");
         content.clear();
     }
     content

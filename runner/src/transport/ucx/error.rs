@@ -1,4 +1,4 @@
-//! Converts the errors of this transport to [`TransportError`]s. Performs no I/O.
+//! Converts this transport's errors to [`TransportError`]s. Performs no I/O.
 
 use super::ffi::CallError;
 use super::rules;
@@ -31,7 +31,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
     }
 }
 
-/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, whatever the cause.
+/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, regardless of the cause.
 pub(super) fn cannot_open_library(error: &OpenError) -> TransportError {
     TransportError {
         reason: FailureReason::LibraryNotFound,

@@ -1,4 +1,4 @@
-//! All calls to UCX and all raw memory accesses of this transport. Everything that this module exports is safe: [`Rail`]
+//! All of this transport's calls to UCX and raw memory accesses. Everything that this module exports is safe: [`Rail`]
 //! owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is registered on one
 //! rail. Neither outlives the objects that it was created from.
 #![allow(unsafe_code)]

@@ -45,7 +45,7 @@ impl Region for UcxRegion {
 ///
 /// # Errors
 ///
-/// Returns `OperationRejected` with the most common cause if the library refuses the memory.
+/// Returns `OperationRejected` with the most common cause if the library rejects the memory.
 pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxRegion, TransportError> {
     let regions = rails
         .iter_mut()
@@ -67,11 +67,11 @@ pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxReg
 /// # Errors
 ///
 /// Returns `MemoryUnavailable` if the machine has too little memory, and `OperationRejected` if there are several rails
-/// or the library refuses the request.
+/// or the library rejects the request.
 pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, TransportError> {
     let [rail] = rails else {
         let message = format!(
-            "UCX allocates memory for one rail, but there are {}: set rails to 1, or remove allocation",
+            "UCX allocates memory for only one rail, but there are {} rails: set rails to 1, or remove allocation",
             rails.len()
         );
         return Err(refused("ucp_mem_map", message));

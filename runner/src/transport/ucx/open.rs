@@ -1,4 +1,4 @@
-//! Opens the rails and describes them.
+//! Opens the rails and collects facts about them.
 
 use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
@@ -6,7 +6,7 @@ use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Config, Rail, RailConfig};
 use super::rules::configuration::{EffectiveConfiguration, RailConfiguration};
 use super::rules::emulation::{Conditions, Protocols};
-use super::rules::settings::{Setting, unused};
+use super::rules::settings::{Setting, unused_settings};
 use super::rules::{devices, lanes};
 use crate::transport::turns::RailTurns;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
@@ -19,7 +19,7 @@ use ucx_sys::{Library, Version};
 /// First release that counts protocols.
 const PROTOCOL_COUNTS: Version = Version::new(1, 21, 0);
 
-/// Maximum message size in the facts. UCX has no limit; the records hold signed numbers.
+/// Maximum message size in the facts. UCX has no limit, but records store signed integers.
 const UNLIMITED: u64 = i64::MAX as u64;
 
 pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
@@ -72,7 +72,8 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         if requested.counts_protocols {
             count_protocols(&mut config, library.identity().version);
         }
-        let (opened_rail, unused) = reading_warnings(&spec, || Rail::open(&library, &config, rail_config));
+        let (opened_rail, unused) =
+            open_and_collect_unused_settings(&spec, || Rail::open(&library, &config, rail_config));
         let (rail, resources) = opened_rail.map_err(|error| open_error(number, &error, &spec))?;
         if let Some(setting) = spec
             .settings
@@ -82,8 +83,8 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
             return Err(refused(
                 "ucp_worker_create",
                 format!(
-                    "rail {number}: UCX {} does not use spec.transport.ucx.settings {}: it has no setting of this name, or the \
-                     setting belongs to a transport that is not used; `ucx_info -cf` lists the settings",
+                    "rail {number}: UCX {} does not use spec.transport.ucx.settings {}: it has no setting with this \
+                     name, or the setting belongs to a transport that is not used; `ucx_info -cf` lists the settings",
                     library.identity().version,
                     setting.name
                 ),
@@ -136,17 +137,20 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
 }
 
 /// Runs `open`. Returns its result, and the names of the settings that UCX reports as unused.
-fn reading_warnings<T>(spec: &crds::v1alpha1::Ucx, open: impl FnOnce() -> T) -> (T, Vec<String>) {
+fn open_and_collect_unused_settings<T>(
+    spec: &crds::v1alpha1::Ucx,
+    open: impl FnOnce() -> T,
+) -> (T, Vec<String>) {
     if spec.settings.is_empty() && spec.preset == UcxPreset::Plain {
         return (open(), Vec::new());
     }
     let (result, printed) = super::ffi::capture_stdout(open);
     let printed = printed.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the warnings of UCX cannot be read");
+        tracing::warn!(%error, "UCX's warnings cannot be read");
         String::new()
     });
-    let unused = unused(&printed).into_iter().map(str::to_owned).collect();
-    super::close::print_again(printed.lines());
+    let unused = unused_settings(&printed).into_iter().map(str::to_owned).collect();
+    super::close::print_captured(printed.lines());
     (result, unused)
 }
 

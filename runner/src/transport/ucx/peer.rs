@@ -1,4 +1,4 @@
-//! Connects peers, checks their addresses and keys before the library reads them, and checks the lanes of the endpoints.
+//! Connects peers, checks their addresses and keys before the library reads them, and checks the endpoint lanes.
 
 use super::Ucx;
 use super::error::{provider_mismatch, rail_refused, refused};
@@ -11,9 +11,9 @@ use crds::v1alpha1::{Answer, TransferOperation, UcxEmulation};
 
 /// Connected peer.
 pub(super) struct ConnectedPeer {
-    /// Lanes of the endpoint of each rail.
+    /// Lanes of each rail's endpoint.
     lanes: Vec<Vec<Lane>>,
-    /// RMA operations that UCX emulates on any endpoint of the peer.
+    /// RMA operations that UCX emulates on any endpoint to the peer.
     emulation: EndpointEmulation,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
                 failure.reason = FailureReason::OperationRejected;
                 failure.message += &format!("; {message}");
             }
-            failure.message += "; the peer cannot be reached over the transports of the spec. With shared memory, both \
+            failure.message += "; the peer cannot be reached over the transports in the spec. For shared memory, both \
                                 workers must be on the same host and share /dev/shm and the PID namespace";
             failure
         })?;
@@ -64,7 +64,7 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
     Ok(number)
 }
 
-/// Adds the lanes of an endpoint to the facts of its rail.
+/// Adds an endpoint's lanes to the facts about its rail.
 fn record_lanes(facts: &mut RailFacts, found: &[Lane]) {
     let is_first = facts.lanes.is_empty();
     for lane in found.iter().map(Lane::to_string) {
@@ -87,18 +87,18 @@ fn record_lanes(facts: &mut RailFacts, found: &[Lane]) {
             facts.interface = Some(devices::kernel_name(device).to_owned());
         }
     } else if is_first {
-        // The device of the spec is not used if all lanes are shared memory.
+        // The device in the spec is not used if all lanes are shared memory.
         facts.interface = None;
     }
 }
 
-/// The device of all `lanes`; `None` if the lanes use several devices.
+/// The device that all `lanes` use; `None` if they use several devices.
 fn only_device<'a>(mut lanes: impl Iterator<Item = &'a Lane>) -> Option<&'a str> {
     let first = lanes.next()?.device.as_str();
     lanes.all(|lane| lane.device == first).then_some(first)
 }
 
-/// Adds the emulation on one endpoint to the facts, which state whether UCX emulates an operation to any peer.
+/// Adds the emulation on one endpoint to the facts, which show whether UCX emulates an operation to any peer.
 fn record_emulation(offload: &mut OffloadFacts, emulation: EndpointEmulation) {
     let add = |known: &mut Option<Answer>, answer| {
         *known = Some(known.map_or(answer, |known| known.or(answer)));
@@ -126,7 +126,7 @@ pub(super) fn check_operation(
     }
     let lanes: Vec<_> = connected.lanes.iter().flatten().map(Lane::to_string).collect();
     let message = format!(
-        "UCX {} emulates {operation:?} over {} with messages that the CPU of the target must process. To measure the \
+        "UCX {} emulates {operation:?} over {} with messages that the target's CPU must process. To measure the \
          emulation, set spec.transport.ucx.emulation: Allow; otherwise, use an operation or a transport for which UCX needs \
          no emulation",
         transport.version,
@@ -177,7 +177,7 @@ pub(super) fn import(
 mod tests {
     use super::*;
 
-    /// Facts of a rail on `eth0`, after connections with these lanes.
+    /// Facts about a rail on `eth0`, after connections with these lanes.
     fn facts(connections: &[&[(&str, &str)]]) -> RailFacts {
         let mut facts = RailFacts {
             domain: "eth0".to_owned(),

@@ -1,5 +1,5 @@
 //! Requirements and restrictions of UCX. Performs no I/O and accesses no device, library or environment, so every rule
-//! can be tested on any machine. Sources: `ucp.h`, and UCX's source code of releases 1.13 to 1.22.
+//! can be tested on any machine. Sources: `ucp.h`, and the source code of UCX 1.13 to 1.22.
 
 pub(super) mod configuration;
 pub(super) mod devices;

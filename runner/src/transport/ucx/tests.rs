@@ -1,6 +1,6 @@
 //! Tests with real UCX libraries: the system's, and a newer one in the directory that `FABRICBENCH_TEST_UCX_2`
 //! specifies. A process can load only one UCX, and UCX reads its environment when it is loaded. The tests are therefore
-//! ignored by default, and `every_library` runs them in a process for each library.
+//! ignored by default, and `runs_the_ignored_tests_with_each_library` runs them in a process for each library.
 
 mod harness;
 mod peers;
@@ -10,7 +10,7 @@ mod traffic;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Variables that enable the error handling of shared memory.
+/// Variables that enable shared-memory error handling.
 const SHARED_MEMORY_ERROR_HANDLING: [(&str, &str); 2] = [
     ("UCX_POSIX_ERROR_HANDLING", "y"),
     ("UCX_SYSV_ERROR_HANDLING", "y"),
@@ -18,12 +18,12 @@ const SHARED_MEMORY_ERROR_HANDLING: [(&str, &str); 2] = [
 
 /// Runs the ignored tests of this module with each library.
 #[test]
-fn every_library() {
+fn runs_the_ignored_tests_with_each_library() {
     for library in libraries() {
         let text = run_ignored("transport::ucx::tests::", library.as_ref(), &[]);
         assert!(
             !text.contains("not returned to mpool"),
-            "an object of UCX was not released: {text}"
+            "a UCX object was not released: {text}"
         );
         let test = "transport::ucx::tests::rejections::shared_memory_with_error_handling";
         run_ignored(test, library.as_ref(), &SHARED_MEMORY_ERROR_HANDLING);
@@ -33,7 +33,7 @@ fn every_library() {
 /// Directory of each library; `None` for the system's.
 fn libraries() -> [Option<PathBuf>; 2] {
     let newer = std::env::var_os("FABRICBENCH_TEST_UCX_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_UCX_2 must name a directory with a newer UCX; .ci/test sets it")
+        panic!("FABRICBENCH_TEST_UCX_2 must name a directory that contains a newer UCX; .ci/test sets it")
     });
     [None, Some(PathBuf::from(newer))]
 }

@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //!
-//! All functions have the same contract, in addition to the contract in the man page of the function:
+//! All functions have the same contract, in addition to the contract in the function's man page:
 //!
 //! * every object pointer comes from the same loaded library, and the object is not closed;
 //! * every attribute, message and string pointer is valid for the duration of the call, and a struct that the library

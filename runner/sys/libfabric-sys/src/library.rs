@@ -14,7 +14,7 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source, TooOldSna
 use std::ffi::{CStr, c_char, c_int};
 use std::path::PathBuf;
 
-/// The library. The EFA installer uses one of the two directories, depending on the distribution.
+/// Where to find libfabric. The EFA installer uses one of the two directories, depending on the distribution.
 const DEFINITION: Definition = Definition {
     project: "libfabric",
     file_name: "libfabric.so.1",
@@ -58,14 +58,14 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
+    /// Returns any [`OpenError`]: the library was not found, is built for a different CPU architecture or for musl, was
     /// rejected by the dynamic loader, lacks a function, or is older than 1.17.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(source)?;
         let functions = Functions::resolve(&loaded)?;
         let symbol = loaded.require(c"fi_getinfo", Some(functions.info_version))?;
         let LoadedFile { path, soname, build } = loaded.file_of(symbol)?;
-        // SAFETY: fi_version takes no arguments and returns a constant of the library.
+        // SAFETY: fi_version takes no arguments and returns a library constant.
         let version = Version::from_packed(unsafe { (functions.version)() });
         if version < OLDEST {
             return TooOldSnafu {
@@ -123,7 +123,7 @@ impl Library {
         unsafe { (self.functions.dupinfo)(info) }
     }
 
-    /// `fi_freeinfo`: frees the whole list.
+    /// `fi_freeinfo`: frees the entire list.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
 //! Constants that [`crate::bindings`] does not contain, for example because they are newer than the 1.17 headers or
 //! contain casts, which bindgen cannot translate. The documentation of each option names the release that introduced
 //! it. A constant must not be used with a library older than its release: option numbers are plain integers, and an old
-//! provider may interpret the number as another option.
+//! provider may interpret the number as a different option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 
@@ -57,10 +57,10 @@ pub const FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES: EndpointOption = Endpoint
 /// Whether all peers have the same configuration, `bool`.
 pub const FI_OPT_EFA_HOMOGENEOUS_PEERS: EndpointOption = EndpointOption::new(EFA + 7, 2, 2);
 
-/// Option of `fi_getopt` and `fi_setopt` at level `FI_OPT_ENDPOINT`.
+/// Option for `fi_getopt` and `fi_setopt` at the `FI_OPT_ENDPOINT` level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOption {
-    /// Number of the option in the library.
+    /// Option number in the library.
     pub number: c_int,
     /// First release that has the option.
     pub since: Version,

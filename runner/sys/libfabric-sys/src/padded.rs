@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// Size of the padding in bytes.
+/// Padding size in bytes.
 ///
 /// From 1.17 to 2.6, `fi_mr_attr` grew the most (by 32 bytes); the rest is reserved for future releases.
 const PADDING_BYTES: usize = 256;
@@ -23,7 +23,7 @@ impl<T: Copy> Padded<T> {
     ///
     /// # Safety
     ///
-    /// All-zero bytes must be a valid `T`. This holds for the structs of [`crate::bindings`], which consist of
+    /// All-zero bytes must be a valid `T`. This holds for the structs in [`crate::bindings`], which consist of
     /// integers, raw pointers, and optional function pointers.
     pub const unsafe fn zeroed() -> Self {
         // SAFETY: the caller guarantees that zero is a valid `T`, and the padding is an array of bytes.

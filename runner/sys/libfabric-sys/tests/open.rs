@@ -22,9 +22,10 @@ fn identifies_the_system_library_and_lists_its_providers() {
 }
 
 #[test]
-fn uses_symbols_and_api_version_of_libfabric_2() {
-    let directory = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2")
-        .expect("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it");
+fn uses_the_symbols_and_api_version_of_libfabric_2() {
+    let directory = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").expect(
+        "FABRICBENCH_TEST_LIBFABRIC_2 must name a directory that contains libfabric 2.x; .ci/test sets it",
+    );
     let library = Library::open(&Source::Path(directory.into())).unwrap();
     let identity = library.identity();
     assert!(identity.version >= Version::new(2, 0), "{identity:?}");

@@ -8,11 +8,11 @@ use crate::types::{
 use shared_library::{LoadedLibrary, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Declares the functions, each without the prefix `nixl_capi_` of its name.
+/// Declares the functions, each named without its `nixl_capi_` prefix.
 macro_rules! functions {
     ($(fn $name:ident($($type:ty),*) -> $result:ty;)+) => {
         /// Functions that the library exports: code addresses in a library that is never unloaded. Each field is the
-        /// function of the same name with the prefix `nixl_capi_`.
+        /// function of the same name with the `nixl_capi_` prefix.
         ///
         /// All functions have the same contract:
         ///
@@ -22,7 +22,7 @@ macro_rules! functions {
         /// * memory stays valid until it is deregistered, and a request until it is released;
         /// * an object that the library stores in a result belongs to the caller, who destroys it.
         #[derive(Debug, Clone, Copy)]
-        #[allow(missing_docs, reason = "the names of the C interface")]
+        #[allow(missing_docs, reason = "named after the C functions")]
         pub struct Functions {
             $(pub $name: unsafe extern "C" fn($($type),*) -> $result,)+
         }

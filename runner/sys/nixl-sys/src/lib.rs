@@ -1,14 +1,14 @@
-//! Declarations of the C interface of NIXL. The library is opened at run time, so that a binary uses the library of the
-//! container that it runs in: `libnixl_capi.so` of release 1.4 or of any later release with this file name.
+//! Declarations for NIXL's C interface. The library is opened at run time, so that a binary uses the library in the
+//! container where it runs: `libnixl_capi.so` from release 1.4 or any later release with this file name.
 //!
 //! NIXL does not install a header for the interface, and the interface has no version. The declarations are therefore
-//! written by hand, from `wrapper.h` of the crate `nixl-sys` 1.5.2, for the functions that fabricbench calls. Every
-//! function is looked up when the library is opened. If a function is missing, the error names it. All objects are
-//! opaque handles. The only structs that cross the interface are [`AgentConfig`] and [`Telemetry`].
+//! written by hand, from `wrapper.h` in version 1.5.2 of the `nixl-sys` crate, for the functions that fabricbench
+//! calls. Every function is looked up when the library is opened. If a function is missing, the error names it. All
+//! objects are opaque handles. The only structs that cross the interface are [`AgentConfig`] and [`Telemetry`].
 //!
 //! An opened library stays loaded until the process exits, because its plug-ins run threads whose code must stay
-//! mapped. A process that used the UCX backend must exit with `_exit`, because a global destructor of NIXL 1.4 and 1.5
-//! crashes.
+//! mapped. A process that has used the UCX backend must exit with `_exit`, because a global destructor in NIXL 1.4 and
+//! 1.5 crashes.
 
 mod functions;
 mod library;

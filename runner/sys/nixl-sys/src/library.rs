@@ -6,8 +6,8 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The library. It loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that the
-/// plug-in needs.
+/// Where to find NIXL. NIXL loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that
+/// the plug-in needs.
 const DEFINITION: Definition = Definition {
     project: "NIXL",
     file_name: "libnixl_capi.so",
@@ -21,7 +21,7 @@ const DEFINITION: Definition = Definition {
     scope: Scope::Local,
 };
 
-/// Suffix of the directory that contains the libraries of a wheel, next to its package: `.nixl_cu12.mesonpy.libs`.
+/// Suffix of the directory that contains a wheel's libraries, next to its package: `.nixl_cu12.mesonpy.libs`.
 const WHEEL_DIRECTORY: &str = ".mesonpy.libs";
 
 /// Identity of the loaded library, as recorded with every result.
@@ -51,7 +51,7 @@ impl Library {
     ///
     /// Returns any [`OpenError`] except `TooOld`.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
-        let loaded = DEFINITION.open(&within_wheel(source))?;
+        let loaded = DEFINITION.open(&resolve_wheel(source))?;
         let functions = Functions::resolve(&loaded)?;
         let LoadedFile { path, build, .. } = loaded.file_of(loaded.require(c"nixl_capi_is_stub", None)?)?;
         // SAFETY: the function has no parameters and returns a constant.
@@ -59,11 +59,11 @@ impl Library {
             return Err(OpenError::LoadFailed {
                 library: loaded.name().to_owned(),
                 message:
-                    "it is the stub of NIXL, which terminates the process at the first call: install NIXL itself"
+                    "it is the NIXL stub, which terminates the process on the first call: install NIXL itself"
                         .to_owned(),
             });
         }
-        let version = path.parent().and_then(version_of_wheel);
+        let version = path.parent().and_then(wheel_version);
         Ok(Self {
             functions,
             identity: Identity { path, build, version },
@@ -82,9 +82,9 @@ impl Library {
     }
 }
 
-/// The directory with the libraries of a wheel, if `source` is a directory that contains a wheel instead of the
-/// library.
-fn within_wheel(source: &Source) -> Source {
+/// Returns the directory that contains a wheel's libraries, if `source` is a directory that contains a wheel instead of
+/// the library. Otherwise, returns `source`.
+fn resolve_wheel(source: &Source) -> Source {
     if let Source::Path(directory) = source
         && directory.is_dir()
         && !directory.join(DEFINITION.file_name).exists()
@@ -95,8 +95,9 @@ fn within_wheel(source: &Source) -> Source {
     source.clone()
 }
 
-/// Version in the name of the directory `nixl_cu12-1.5.1.dist-info` next to the directory with the libraries.
-fn version_of_wheel(libraries: &Path) -> Option<String> {
+/// Returns the version in the name of the `nixl_cu12-1.5.1.dist-info` directory next to the directory that contains the
+/// libraries.
+fn wheel_version(libraries: &Path) -> Option<String> {
     let name = libraries.file_name()?.to_str()?;
     let package = name.strip_suffix(WHEEL_DIRECTORY)?.trim_start_matches('.');
     let prefix = format!("{package}-");
@@ -106,7 +107,7 @@ fn version_of_wheel(libraries: &Path) -> Option<String> {
     })
 }
 
-/// Names of the entries of a directory; empty if it cannot be read.
+/// Names of the entries in a directory; empty if it cannot be read.
 fn entries(directory: &Path) -> impl Iterator<Item = String> {
     fs::read_dir(directory)
         .into_iter()
@@ -119,23 +120,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_libraries_and_the_version_of_a_wheel() {
+    fn finds_the_libraries_and_version_of_a_wheel() {
         let directory = tempfile::tempdir().unwrap();
         let libraries = directory.path().join(".nixl_cu12.mesonpy.libs");
         fs::create_dir(&libraries).unwrap();
         fs::create_dir(directory.path().join("nixl_cu12-1.5.1.dist-info")).unwrap();
         fs::create_dir(directory.path().join("numpy-2.0.dist-info")).unwrap();
         let source = Source::Path(directory.path().into());
-        assert_eq!(within_wheel(&source), Source::Path(libraries.clone()));
-        assert_eq!(version_of_wheel(&libraries).as_deref(), Some("1.5.1"));
-        assert_eq!(version_of_wheel(directory.path()), None);
+        assert_eq!(resolve_wheel(&source), Source::Path(libraries.clone()));
+        assert_eq!(wheel_version(&libraries).as_deref(), Some("1.5.1"));
+        assert_eq!(wheel_version(directory.path()), None);
         fs::write(directory.path().join(DEFINITION.file_name), "").unwrap();
-        assert_eq!(within_wheel(&source), source);
+        assert_eq!(resolve_wheel(&source), source);
     }
 
     /// A library that lacks the last function is rejected before any call, and the error names the function.
     #[test]
-    fn refuses_a_library_without_a_function_by_name() {
+    fn rejects_a_library_that_lacks_a_function() {
         let directory = tempfile::tempdir().unwrap();
         let Some((last, others)) = Functions::NAMES.split_last() else {
             panic!("no functions")
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_stub() {
+    fn rejects_the_stub() {
         let directory = tempfile::tempdir().unwrap();
         let stub = |name: &&str| {
             format!(
@@ -168,7 +169,7 @@ mod tests {
             return;
         };
         let error = Library::open(&Source::Path(path)).unwrap_err().to_string();
-        assert!(error.contains("it is the stub of NIXL"), "{error}");
+        assert!(error.contains("it is the NIXL stub"), "{error}");
     }
 
     /// Compiles a shared object in `directory`. Prints a message and returns `None` if there is no C compiler.

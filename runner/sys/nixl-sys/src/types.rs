@@ -18,10 +18,10 @@ pub const ERROR_INVALID_STATE: Status = -3;
 pub const ERROR_EXCEPTION: Status = -4;
 /// The agent captures no telemetry.
 pub const ERROR_NO_TELEMETRY: Status = -5;
-/// The metadata of the agent is not loaded, or no backend serves the request.
+/// The agent's metadata is not loaded, or no backend serves the request.
 pub const ERROR_NOT_FOUND: Status = -6;
 
-/// Name of a status, as in the C interface without its prefix.
+/// Name of a status in the C interface, without the prefix.
 pub fn status_name(status: Status) -> &'static str {
     match status {
         SUCCESS => "SUCCESS",
@@ -63,15 +63,15 @@ pub struct AgentConfig {
     pub enable_listen_thread: bool,
     /// Port to listen on.
     pub listen_port: c_int,
-    /// Synchronization of threads: [`SYNC_NONE`].
+    /// Thread synchronization mode: [`SYNC_NONE`].
     pub thread_sync: c_int,
     /// Not used by the library.
     pub num_workers: c_uint,
-    /// Delay of the progress thread, in microseconds.
+    /// Progress thread delay, in microseconds.
     pub pthr_delay_us: u64,
-    /// Delay of the listening thread, in microseconds.
+    /// Listener thread delay, in microseconds.
     pub lthr_delay_us: u64,
-    /// Whether the agent captures telemetry of requests.
+    /// Whether the agent captures request telemetry.
     pub capture_telemetry: bool,
 }
 

@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 pub(crate) struct ElfMetadata {
     pub soname: Option<String>,
     pub needed: Vec<String>,
-    /// GNU build ID of the file, or the SHA-256 of the file if it has no build ID (as in PyPI wheels).
+    /// GNU build ID of the file, or the SHA-256 of the file if it has no build ID (the case for PyPI wheels).
     pub build: String,
 }
 
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn detects_musl_by_the_name_of_its_c_library() {
+    fn detects_musl_by_its_c_library_name() {
         let linked_against = |name: &str| ElfMetadata {
             soname: None,
             needed: vec![name.to_owned()],

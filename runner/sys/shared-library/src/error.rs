@@ -1,9 +1,9 @@
-//! Errors that occur when a library is opened, each with a remedy.
+//! Errors that occur when a library is opened, each with a suggested fix.
 
 use snafu::Snafu;
 use std::path::PathBuf;
 
-/// Reason why a library cannot be opened.
+/// Error from opening a library.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub))]
 pub enum OpenError {
@@ -35,7 +35,7 @@ pub enum OpenError {
     NotALibrary {
         /// Path of the file.
         path: PathBuf,
-        /// Reason why the file is not a shared library.
+        /// Why the file is not a shared library.
         detail: String,
     },
 
@@ -74,7 +74,7 @@ pub enum OpenError {
         message: String,
     },
 
-    /// A function is missing, so the file is an older release or another library with the same file name.
+    /// A function is missing, so the file is an older release or a different library with the same file name.
     #[snafu(display("{library} has no function {symbol}: it is not {project} {required} or later"))]
     SymbolMissing {
         /// Name or path that was passed to the loader.

@@ -165,8 +165,8 @@ impl LoadedLibrary {
         &self.name
     }
 
-    /// Address of a symbol in the library or in one of its dependencies; `None` if it does not exist. With a version,
-    /// only a symbol of this version is found.
+    /// Address of a symbol in the library or in one of its dependencies; `None` if it does not exist. If a version is
+    /// given, only a symbol with this version is found.
     pub fn find(&self, symbol: &CStr, version: Option<&CStr>) -> Option<NonNull<c_void>> {
         let address = match version {
             // SAFETY: the handle is open, because a loaded library is never closed, and both strings are C strings.
@@ -208,8 +208,8 @@ impl LoadedLibrary {
 
 /// Whether the loader's message reports that the library itself is missing.
 ///
-/// glibc reports "libfabric.so.1: cannot open shared object file: No such file or directory", or the name of another
-/// file if a dependency is missing.
+/// glibc reports "libfabric.so.1: cannot open shared object file: No such file or directory", or the name of a
+/// different file if a dependency is missing.
 fn is_absent(file_name: &str, message: &str) -> bool {
     message.starts_with(file_name) && message.contains("cannot open shared object file")
 }

@@ -1,8 +1,8 @@
-//! Bindings to UCX (UCP). The library is opened at run time, so that a binary uses the library of the container that it
-//! runs in: `libucp.so.0` of release 1.13 or of any later release with this file name.
+//! Bindings to UCX (UCP). The library is opened at run time, so that a binary uses the library in the container where
+//! it runs: `libucp.so.0` from release 1.13 or any later release with this file name.
 //!
-//! The bindings were generated from the headers of one release. Three rules make them safe to use with libraries of
-//! other releases:
+//! The bindings were generated from the headers of one release. Three rules make them safe to use with other releases
+//! of the library:
 //!
 //! 1. [`bindings`] are generated from the 1.13 headers, and an older library is rejected. Later releases only append
 //!    fields, so the fields of the bindings have the same offsets in all accepted releases.

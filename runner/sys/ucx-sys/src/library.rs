@@ -14,8 +14,8 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source, TooOldSna
 use std::ffi::{CStr, c_uint};
 use std::path::PathBuf;
 
-/// The library. UCX's own plug-ins need its symbols. It must not be opened with `RTLD_DEEPBIND`: libucs imports
-/// `environ` by a copy relocation, and creating a worker would crash.
+/// Where to find UCX. UCX's own plug-ins need its symbols. It must not be opened with `RTLD_DEEPBIND`: libucs imports
+/// `environ` through a copy relocation, and creating a worker would crash.
 const DEFINITION: Definition = Definition {
     project: "UCX",
     file_name: "libucp.so.0",
@@ -52,9 +52,9 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
+    /// Returns any [`OpenError`]: the library was not found, is built for a different CPU architecture or for musl, was
     /// rejected by the dynamic loader, lacks a function, is older than 1.13, or was mixed with the libraries of another
-    /// UCX.
+    /// UCX installation.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(source)?;
         let functions = Functions::resolve(&loaded)?;
@@ -86,8 +86,8 @@ impl Library {
 
     /// Returns UCX's description of a status.
     pub fn status_message(&self, status: ucs_status_t) -> String {
-        // SAFETY: ucs_status_string accepts any status and returns a string that lives as long as the library, or a
-        // string in a buffer of the calling thread for unknown values.
+        // SAFETY: ucs_status_string accepts any status and returns a string that lives as long as the library, or, for
+        // unknown values, a string in a buffer that belongs to the calling thread.
         let text = unsafe { (self.functions.ucs_status_string)(status) };
         if text.is_null() {
             return format!("status {status}");
@@ -129,8 +129,8 @@ fn check_version(version: Version, file: &LoadedFile) -> Result<(), OpenError> {
 
 /// Checks that libucs comes from the same directory as libucp.
 ///
-/// The loader identifies libraries by name. If the process has already loaded another UCX, or the library has no separate
-/// search path, libucp would be combined with the libucs of another release and crash.
+/// The loader identifies libraries by name. If the process has already loaded another UCX, or the library has no
+/// separate search path, libucp would be combined with libucs from another release and crash.
 fn check_directories(file: &LoadedFile, support: &LoadedFile, name: &str) -> Result<(), OpenError> {
     if file.path.parent() == support.path.parent() {
         return Ok(());
@@ -138,7 +138,7 @@ fn check_directories(file: &LoadedFile, support: &LoadedFile, name: &str) -> Res
     Err(OpenError::LoadFailed {
         library: name.to_owned(),
         message: format!(
-            "it is combined with {} of another UCX installation: use one UCX for each process, and set LD_LIBRARY_PATH \
+            "it is combined with {} from another UCX installation: use one UCX per process, and set LD_LIBRARY_PATH \
              to the directory of libucp.so.0",
             support.path.display()
         ),
@@ -183,7 +183,7 @@ mod tests {
         assert!(check("/a/libucp.so.0.0.0", "/a/libucs.so.0.0.0").is_ok());
         let message = check("/a/libucp.so.0", "/b/libucs.so.0").unwrap_err().to_string();
         assert!(
-            message.contains("/b/libucs.so.0 of another UCX installation"),
+            message.contains("/b/libucs.so.0 from another UCX installation"),
             "{message}"
         );
     }

@@ -12,9 +12,9 @@ pub const UCP_EP_ATTR_FIELD_TRANSPORTS: u64 = 1 << 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TransportEntry {
-    /// Name of the transport, such as `tcp`; null if the library did not fill the entry.
+    /// Transport name, such as `tcp`; null if the library did not fill the entry.
     pub transport_name: *const c_char,
-    /// Name of the device, such as `lo`; empty for the lane of a connection manager.
+    /// Device name, such as `lo`; empty for a connection manager lane.
     pub device_name: *const c_char,
 }
 
@@ -32,7 +32,7 @@ impl TransportEntry {
 pub struct Transports {
     /// Array that the library fills.
     pub entries: *mut TransportEntry,
-    /// Number of entries: the capacity before the call, the number of lanes after it.
+    /// Number of entries: the capacity before the call, and the number of lanes after it.
     pub num_entries: u32,
     /// Size of an entry in bytes, so that later releases may append fields to it.
     pub entry_size: usize,
@@ -42,7 +42,7 @@ pub struct Transports {
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "named after the C type")]
 pub struct ep_attr {
-    /// The fields of the 1.13 headers.
+    /// Fields in the 1.13 headers.
     pub base: crate::bindings::ucp_ep_attr,
     /// Lanes of the endpoint, since 1.14.
     pub transports: Transports,

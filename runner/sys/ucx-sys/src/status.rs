@@ -15,7 +15,7 @@ pub enum RequestState {
     Failed(ucs_status_t),
 }
 
-/// Decodes the return value of a nonblocking call, like the macros `UCS_PTR_IS_ERR` and `UCS_PTR_STATUS`.
+/// Decodes the return value of a nonblocking call, like the `UCS_PTR_IS_ERR` and `UCS_PTR_STATUS` macros.
 ///
 /// Errors are the addresses from `UCS_ERR_LAST` (-100) to -1, which no object has.
 #[inline]

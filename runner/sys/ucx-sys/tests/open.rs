@@ -1,5 +1,5 @@
-//! Opens the system's UCX. The newer UCX is opened by the tests of the transport, in a separate process, because the
-//! loader would combine it with the libraries of the system's UCX.
+//! Opens the system's UCX. The transport tests open the newer UCX in a separate process, because the loader would
+//! combine it with the libraries of the system's UCX.
 
 use ucx_sys::{Library, Source, Version};
 

@@ -1,4 +1,4 @@
-//! Polls the completion queue of a rail, and waits for completions. Does not allocate or lock unless a completion reports an
+//! Polls a rail's completion queue, and waits for completions. Does not allocate or lock unless a completion reports an
 //! error.
 
 use super::queues::check_posted;
@@ -28,7 +28,7 @@ pub(super) struct Batch {
 impl Default for Batch {
     fn default() -> Self {
         Self {
-            // SAFETY: all fields are numbers and unions of numbers, for which zero is valid.
+            // SAFETY: all fields are integers and unions of integers, for which zero is valid.
             completions: unsafe { std::mem::zeroed() },
             waiting: 0,
             unreported: false,
@@ -64,7 +64,7 @@ pub(crate) enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompletionError {
     message: String,
-    /// Whether the peer no longer answers.
+    /// Whether the peer is no longer responding.
     pub peer_is_lost: bool,
 }
 
@@ -84,7 +84,7 @@ impl From<CallError> for CompletionError {
 }
 
 impl Rail {
-    /// Reads completions until there are none, or `room` events have been reported.
+    /// Reads completions until none are left or `room` events have been reported.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl Rail {
         // SAFETY: the queue exists.
         let result = unsafe { ibv_req_notify_cq(self.completions.as_ptr(), 0) };
         check("ibv_req_notify_cq", result)?;
-        // A completion that arrived before the request causes no event.
+        // A completion that arrived before the request does not trigger an event.
         self.batch.waiting = self.read(1)?;
         Ok(self.batch.waiting > 0)
     }
@@ -202,7 +202,7 @@ impl Rail {
             if result != 0 {
                 return;
             }
-            // SAFETY: the event of this queue was just returned.
+            // SAFETY: an event for this queue was just returned.
             unsafe { ibv_ack_cq_events(queue, 1) };
         }
     }
@@ -237,7 +237,7 @@ fn has_immediate(completion: &ibv_wc) -> bool {
 
 #[inline]
 fn immediate(completion: &ibv_wc) -> u32 {
-    // SAFETY: both fields of the union are numbers of 32 bits.
+    // SAFETY: both fields of the union are 32-bit integers.
     u32::from_be(unsafe { completion.imm_data_invalidated_rkey_union.imm_data })
 }
 

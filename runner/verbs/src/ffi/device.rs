@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// Value of `ibv_port_attr.link_layer` for InfiniBand.
 const LINK_LAYER_INFINIBAND: u8 = 1;
 
-/// Maximum number of reads that a queue pair answers concurrently. Larger numbers are not supported by all devices.
+/// Maximum number of reads that a queue pair serves concurrently. Not all devices support larger numbers.
 const MAX_READS: u8 = 16;
 
 /// A device and a protection domain in it.
@@ -23,7 +23,7 @@ pub(crate) struct Device {
     domain: NonNull<ibv_pd>,
 }
 
-// SAFETY: the functions of libibverbs that take a context or a protection domain are thread-safe.
+// SAFETY: the libibverbs functions that take a context or a protection domain are thread-safe.
 unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
@@ -32,20 +32,20 @@ unsafe impl Sync for Device {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceAttributes {
     pub limits: DeviceLimits,
-    /// Maximum number of reads that a queue pair executes for its peer concurrently.
+    /// Maximum number of reads that a queue pair serves for its peer concurrently.
     pub reads_as_target: u8,
-    /// Maximum number of reads that a queue pair has in flight.
+    /// Maximum number of reads that a queue pair can have in flight.
     pub reads_as_initiator: u8,
 }
 
-/// Properties of the port of a device.
+/// Properties of a device's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortAttributes {
     pub is_active: bool,
-    /// Whether the port is addressed by a local identifier, as in an InfiniBand subnet.
+    /// Whether the port has a local identifier, as ports in an InfiniBand subnet do.
     pub is_infiniband: bool,
     pub lid: u16,
-    /// Code of `ibv_mtu`.
+    /// MTU, as an `ibv_mtu` code.
     pub mtu: u8,
     pub max_message_bytes: u64,
 }
@@ -57,7 +57,7 @@ impl Device {
     ///
     /// Returns an error if the kernel has no RDMA support, or its device files cannot be accessed.
     pub(crate) fn names() -> Result<Vec<String>, CallError> {
-        with_devices(|name, _| Some(name.to_owned()))
+        filter_map_devices(|name, _| Some(name.to_owned()))
     }
 
     /// Opens a device; `None` if it does not exist.
@@ -66,7 +66,7 @@ impl Device {
     ///
     /// Returns the failed call.
     pub(crate) fn open(name: &str) -> Result<Option<Self>, CallError> {
-        let mut opened = with_devices(|found, device| {
+        let mut opened = filter_map_devices(|found, device| {
             (found == name).then(|| {
                 // SAFETY: the device is an entry of a list that has not been freed.
                 check_created("ibv_open_device", unsafe { ibv_open_device(device) })
@@ -101,7 +101,7 @@ impl Device {
     ///
     /// Returns the failed call.
     pub(crate) fn attributes(&self) -> Result<DeviceAttributes, CallError> {
-        // SAFETY: all fields are numbers and arrays of numbers, for which zero is valid.
+        // SAFETY: all fields are integers and arrays of integers, for which zero is valid.
         let mut found: ibv_device_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is open, and the call writes only to the struct.
         check("ibv_query_device", unsafe {
@@ -126,7 +126,7 @@ impl Device {
     ///
     /// Returns the failed call.
     pub(crate) fn port(&self) -> Result<PortAttributes, CallError> {
-        // SAFETY: all fields are numbers, for which zero is valid.
+        // SAFETY: all fields are integers, for which zero is valid.
         let mut found: ibv_port_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is open, and the call writes only to the struct.
         let result = unsafe { ___ibv_query_port(self.context(), PORT, &mut found) };
@@ -143,8 +143,8 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: every object in the protection domain holds a reference to the device, so no such object exists any
-        // longer.
+        // SAFETY: every object in the protection domain holds a reference to the device, so no such object exists
+        // anymore.
         unsafe { ibv_dealloc_pd(self.domain.as_ptr()) };
         // SAFETY: as above.
         unsafe { ibv_close_device(self.context.as_ptr()) };
@@ -152,7 +152,7 @@ impl Drop for Device {
 }
 
 /// Calls `visit` with the name of each device, and returns the results that are not `None`.
-fn with_devices<T>(
+fn filter_map_devices<T>(
     mut visit: impl FnMut(&str, *mut rdma_sys::ibv_device) -> Option<T>,
 ) -> Result<Vec<T>, CallError> {
     let mut count = 0;

@@ -10,7 +10,7 @@ const DEFINITION: Definition = Definition {
     scope: Scope::Local,
 };
 
-/// File of the library.
+/// Returns the file that the library was loaded from.
 ///
 /// # Errors
 ///

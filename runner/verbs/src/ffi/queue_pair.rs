@@ -1,4 +1,4 @@
-//! One queue pair: connects it to a queue pair of a peer, and posts chains of work requests.
+//! One queue pair: connects it to a peer's queue pair, and posts chains of work requests.
 
 use super::device::DeviceAttributes;
 use super::queues::{CompletionQueue, ReceiveQueue};
@@ -18,14 +18,14 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Retransmission timeout, as a code: 4.096 us * 2^14, which is 67 ms.
+/// Code for the retransmission timeout: 4.096 us * 2^14, which is 67 ms.
 const TIMEOUT: u8 = 14;
 /// Number of retransmissions after which a connection breaks; together, they take about half a second.
 const RETRIES: u8 = 7;
 /// Code for an unlimited number of attempts while the peer has not posted a receive.
 const UNLIMITED_RECEIVE_RETRIES: u8 = 7;
-/// Code of the time after which a message is retried if the peer has not posted a receive: 10 us, the shortest
-/// supported time.
+/// Code for the delay after which a message is retried if the peer has not posted a receive: 10 us, the shortest
+/// supported delay.
 const RECEIVER_TIMER: u8 = 1;
 /// Hop limit: maximum number of routers on the path.
 const HOP_LIMIT: u8 = 64;
@@ -33,28 +33,28 @@ const HOP_LIMIT: u8 = 64;
 /// Factor by which the inline size is reduced until the device supports it.
 const INLINE_STEP: u32 = 2;
 
-/// Parameters with which a queue pair is created.
+/// Parameters for creating a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuePairConfig {
-    /// Index of the queue pair, which its completions contain.
+    /// Index of the queue pair, which is included in its completions.
     pub index: u16,
     pub depth: usize,
     pub inline_bytes: u32,
     pub signaling: VerbsSignaling,
 }
 
-/// Parameters of a connection.
+/// Connection parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
     /// Number of the peer's queue pair.
     pub number: u32,
-    /// First packet sequence number of this side and of the peer.
+    /// First packet sequence numbers of this side and of the peer.
     pub first_packets: (u32, u32),
-    /// Code of `ibv_mtu`.
+    /// MTU, as an `ibv_mtu` code.
     pub mtu: u8,
-    /// Number of reads that the peer's queue pair answers concurrently.
+    /// Number of reads that the peer's queue pair serves concurrently.
     pub peer_reads: u8,
-    /// Index of the local address in the table of the port.
+    /// Index of the local address in the port's GID table.
     pub gid_index: u8,
     /// Address of the peer's port.
     pub gid: Gid,
@@ -62,12 +62,12 @@ pub(crate) struct Connection {
     pub lid: Option<u16>,
 }
 
-/// Counters of the calls and work requests of a queue pair.
+/// Counts of a queue pair's calls and work requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Calls {
-    /// Number of calls of `ibv_post_send`, each of which rings the doorbell once.
+pub(crate) struct CallCounters {
+    /// Number of `ibv_post_send` calls. Each call rings the doorbell once.
     pub calls: u64,
-    /// Number of work requests in these calls.
+    /// Number of work requests in all calls.
     pub requests: u64,
     /// Number of work requests with IBV_SEND_INLINE.
     pub inline: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Calls {
     pub signaled: u64,
 }
 
-impl Calls {
+impl CallCounters {
     /// Adds the counters of another queue pair.
     pub(crate) fn add(&mut self, other: Self) {
         self.calls += other.calls;
@@ -87,12 +87,12 @@ impl Calls {
 
 /// A post to one queue pair.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct QueuePost<'a> {
     pub range: RegisteredRange<'a>,
     pub operation: Operation,
     /// Token of the completion; `None` for an injected post, which is inline.
     pub token: Option<u32>,
-    /// Whether the post is kept until a later post rings the doorbell.
+    /// Whether the post is held back until a later post rings the doorbell.
     pub more: bool,
 }
 
@@ -103,11 +103,11 @@ pub(super) struct QueuePair {
     number: u32,
     inline_bytes: u32,
     pub(super) queue: SendQueue,
-    /// The first `chained` elements are the work requests that wait for the doorbell.
+    /// The first `chained` elements are the work requests that are waiting for the doorbell.
     requests: Box<[ibv_send_wr]>,
     elements: Box<[ibv_sge]>,
     chained: usize,
-    calls: Calls,
+    calls: CallCounters,
     _device: Arc<Device>,
 }
 
@@ -125,7 +125,7 @@ impl QueuePair {
     ) -> Result<Self, CallError> {
         let mut inline_bytes = config.inline_bytes;
         let (pair, inline_bytes) = loop {
-            // SAFETY: all fields are numbers and pointers, for which zero is valid.
+            // SAFETY: all fields are integers and pointers, for which zero is valid.
             let mut attributes: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
             attributes.send_cq = completions.as_ptr();
             attributes.recv_cq = completions.as_ptr();
@@ -145,7 +145,7 @@ impl QueuePair {
         // SAFETY: the queue pair exists, and its number does not change.
         let number = unsafe { pair.as_ref() }.qp_num;
         let request = |_| {
-            // SAFETY: all fields are numbers, pointers and unions of these, for which zero is valid.
+            // SAFETY: all fields are integers, pointers and unions of these, for which zero is valid.
             unsafe { std::mem::zeroed::<ibv_send_wr>() }
         };
         let pair = Self {
@@ -163,14 +163,14 @@ impl QueuePair {
                 })
                 .collect(),
             chained: 0,
-            calls: Calls::default(),
+            calls: CallCounters::default(),
             _device: Arc::clone(device),
         };
         pair.initialize()?;
         Ok(pair)
     }
 
-    /// Number with which the peer connects to this queue pair.
+    /// Number that the peer uses to connect to this queue pair.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -180,7 +180,7 @@ impl QueuePair {
         self.inline_bytes
     }
 
-    pub(super) fn calls(&self) -> Calls {
+    pub(super) fn calls(&self) -> CallCounters {
         self.calls
     }
 
@@ -191,7 +191,7 @@ impl QueuePair {
     }
 
     fn initialize(&self) -> Result<(), CallError> {
-        let mut attributes = no_attributes();
+        let mut attributes = empty_attributes();
         attributes.qp_state = ibv_qp_state::IBV_QPS_INIT;
         attributes.port_num = PORT;
         attributes.qp_access_flags =
@@ -205,7 +205,7 @@ impl QueuePair {
         )
     }
 
-    /// Connects to a queue pair of the peer.
+    /// Connects to the peer's queue pair.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl QueuePair {
         device: &DeviceAttributes,
     ) -> Result<(), CallError> {
         let (own_first, peer_first) = connection.first_packets;
-        let mut attributes = no_attributes();
+        let mut attributes = empty_attributes();
         attributes.qp_state = ibv_qp_state::IBV_QPS_RTR;
         attributes.path_mtu = connection.mtu.into();
         attributes.dest_qp_num = connection.number;
@@ -248,7 +248,7 @@ impl QueuePair {
                 | ibv_qp_attr_mask::IBV_QP_MAX_DEST_RD_ATOMIC
                 | ibv_qp_attr_mask::IBV_QP_MIN_RNR_TIMER,
         )?;
-        let mut attributes = no_attributes();
+        let mut attributes = empty_attributes();
         attributes.qp_state = ibv_qp_state::IBV_QPS_RTS;
         attributes.timeout = TIMEOUT;
         attributes.retry_cnt = RETRIES;
@@ -270,22 +270,22 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// Returns a [`PostError`]. With `Again`, the chain has also been passed to the driver.
+    /// Returns a [`PostError`]. If it is `Again`, the existing chain has been passed to the driver.
     #[inline]
-    pub(super) fn post(&mut self, call: Call<'_>) -> Result<(), PostError> {
-        let is_inline = call.token.is_none();
-        if is_inline && call.range.length() > self.inline_bytes {
+    pub(super) fn post(&mut self, post: QueuePost<'_>) -> Result<(), PostError> {
+        let is_inline = post.token.is_none();
+        if is_inline && post.range.length() > self.inline_bytes {
             return Err(PostError::Refused(libc::EMSGSIZE));
         }
         if self.queue.is_full() {
-            self.ring()?;
+            self.ring_doorbell()?;
             return Err(PostError::Again);
         }
         let id = RequestId::Send {
             queue: self.index,
             sequence: self.queue.next(),
         };
-        let signaled = self.queue.must_signal(call.token.is_some(), !call.more);
+        let signaled = self.queue.must_signal(post.token.is_some(), !post.more);
         let mut flags = 0;
         if is_inline {
             flags |= ibv_send_flags::IBV_SEND_INLINE.0;
@@ -293,30 +293,30 @@ impl QueuePair {
         if signaled {
             flags |= ibv_send_flags::IBV_SEND_SIGNALED.0;
         }
-        self.elements[self.chained] = call.range.element();
+        self.elements[self.chained] = post.range.element();
         let element = self.elements.as_mut_ptr().wrapping_add(self.chained);
         let request = &mut self.requests[self.chained];
         request.wr_id = id.encode();
         request.next = std::ptr::null_mut();
         request.sg_list = element;
-        request.num_sge = (call.range.length() > 0).into();
+        request.num_sge = (post.range.length() > 0).into();
         request.send_flags = flags as c_uint;
-        set_operation(request, call.operation);
+        set_operation(request, post.operation);
         self.chained += 1;
-        self.queue.push(call.token, signaled);
+        self.queue.push(post.token, signaled);
         self.calls.inline += u64::from(is_inline);
         self.calls.signaled += u64::from(signaled);
-        if call.more { Ok(()) } else { self.ring() }
+        if post.more { Ok(()) } else { self.ring_doorbell() }
     }
 
     /// Passes the chain to the driver in one call, which rings the doorbell.
     #[inline]
-    fn ring(&mut self) -> Result<(), PostError> {
+    fn ring_doorbell(&mut self) -> Result<(), PostError> {
         let count = std::mem::take(&mut self.chained);
         if count == 0 {
             return Ok(());
         }
-        if self.queue.owes_completion() {
+        if self.queue.needs_signal() {
             // The batch ended early because the queue is full.
             self.requests[count - 1].send_flags |= ibv_send_flags::IBV_SEND_SIGNALED.0 as c_uint;
             self.queue.record_signal();
@@ -327,8 +327,8 @@ impl QueuePair {
             self.requests[index - 1].next = first.wrapping_add(index);
         }
         let mut rejected = std::ptr::null_mut();
-        // SAFETY: the requests of the chain and their elements are in boxes that are not moved, the driver copies them,
-        // and the memory that they refer to stays registered while they are in flight or the device fails them.
+        // SAFETY: the chained requests and their elements are in boxes that are not moved, the driver copies them, and
+        // the memory that they refer to stays registered while they are in flight or the device fails them.
         let result = unsafe { ibv_post_send(self.pair.as_ptr(), first, &mut rejected) };
         self.calls.calls += 1;
         self.calls.requests += count as u64;
@@ -342,8 +342,9 @@ impl QueuePair {
         }
     }
 
-    /// Describes a chain that the driver did not accept. A single request can be posted again. If there were several
-    /// requests, the caller does not know which ones were accepted, so the queue pair can no longer be used.
+    /// Returns the error for a chain that the driver did not accept. A single request can be posted again. If there
+    /// were several requests, the caller does not know which ones were accepted, so the queue pair can no longer be
+    /// used.
     #[cold]
     fn post_rejection(&mut self, count: usize, number: c_int) -> PostError {
         if count == 1 {
@@ -365,8 +366,8 @@ impl Drop for QueuePair {
     }
 }
 
-fn no_attributes() -> ibv_qp_attr {
-    // SAFETY: all fields are numbers and arrays of numbers, for which zero is valid.
+fn empty_attributes() -> ibv_qp_attr {
+    // SAFETY: all fields are integers and arrays of integers, for which zero is valid.
     unsafe { std::mem::zeroed() }
 }
 

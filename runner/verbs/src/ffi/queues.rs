@@ -49,7 +49,7 @@ impl Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // SAFETY: the completion queue that uses the channel was destroyed before.
+        // SAFETY: the completion queue that uses the channel has already been destroyed.
         unsafe { ibv_destroy_comp_channel(self.channel.as_ptr()) };
     }
 }
@@ -96,8 +96,8 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        // SAFETY: the queue pairs and receive queues that use the queue were destroyed before, and all its events were
-        // acknowledged.
+        // SAFETY: the queue pairs and receive queues that use the queue have already been destroyed, and all its events
+        // have been acknowledged.
         unsafe { ibv_destroy_cq(self.queue.as_ptr()) };
     }
 }
@@ -111,7 +111,7 @@ pub(super) struct ReceiveQueue {
 
 impl ReceiveQueue {
     pub(super) fn create(device: &Arc<Device>, depth: usize) -> Result<Self, CallError> {
-        // SAFETY: all fields are numbers and pointers, for which zero is valid.
+        // SAFETY: all fields are integers and pointers, for which zero is valid.
         let mut attributes: ibv_srq_init_attr = unsafe { std::mem::zeroed() };
         attributes.attr.max_wr = u32::try_from(depth).unwrap_or(u32::MAX);
         attributes.attr.max_sge = 1;
@@ -162,7 +162,7 @@ impl ReceiveQueue {
 
 impl Drop for ReceiveQueue {
     fn drop(&mut self) {
-        // SAFETY: the queue pairs that use the queue were destroyed before.
+        // SAFETY: the queue pairs that use the queue have already been destroyed.
         unsafe { ibv_destroy_srq(self.queue.as_ptr()) };
     }
 }

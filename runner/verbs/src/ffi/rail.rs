@@ -2,7 +2,7 @@
 
 use super::completion::Batch;
 use super::device::DeviceAttributes;
-use super::queue_pair::{Call, Calls, Connection, QueuePair, QueuePairConfig};
+use super::queue_pair::{CallCounters, Connection, QueuePair, QueuePairConfig, QueuePost};
 use super::queues::{CompletionQueue, ReceiveQueue, check_posted};
 use super::{CallError, Device, RailRegion, RegisteredRange};
 use crate::rules::address::QueuePairNumbers;
@@ -13,7 +13,7 @@ use runner::transport::{Peer, PostError};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// Parameters of a rail.
+/// Rail parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RailConfig {
     pub depths: Depths,
@@ -22,11 +22,11 @@ pub(crate) struct RailConfig {
     /// Requested size of the largest inline message, in bytes.
     pub inline_bytes: u32,
     pub signaling: VerbsSignaling,
-    /// Whether the rail will be waited for.
+    /// Whether the rail must support waiting for completions.
     pub uses_wait: bool,
 }
 
-/// Queue pair of a peer.
+/// One of a peer's two queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// Queue pair for messages.
@@ -35,7 +35,7 @@ pub(crate) enum Queue {
     Memory,
 }
 
-/// A rail. The fields are dropped in the order of their declaration, which is the order that the library requires.
+/// A rail. The fields are dropped in declaration order, as the library requires.
 pub(crate) struct Rail {
     pub(super) pairs: Box<[QueuePair]>,
     /// Index of the first queue pair of each connected peer.
@@ -52,7 +52,7 @@ pub(crate) struct Rail {
 unsafe impl Send for Rail {}
 
 impl Rail {
-    /// Creates the queues of a rail on `device`.
+    /// Creates a rail's queues on `device`.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Rail {
         })
     }
 
-    /// Numbers of all queue pairs.
+    /// Returns the numbers of all queue pairs.
     pub(crate) fn numbers(&self) -> Vec<QueuePairNumbers> {
         let pairs = self.pairs.chunks_exact(QUEUES_PER_PEER);
         pairs
@@ -120,14 +120,14 @@ impl Rail {
         self.pairs.iter().map(QueuePair::inline_bytes).min().unwrap_or(0)
     }
 
-    /// Sums of the counters of all queue pairs.
-    pub(crate) fn calls(&self) -> Calls {
-        let mut total = Calls::default();
+    /// Returns the counters, summed over all queue pairs.
+    pub(crate) fn calls(&self) -> CallCounters {
+        let mut total = CallCounters::default();
         self.pairs.iter().for_each(|pair| total.add(pair.calls()));
         total
     }
 
-    /// Connects the pair of queue pairs with index `pair` to the queue pairs of a peer.
+    /// Connects the pair of queue pairs at index `pair` to a peer's queue pairs.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Rail {
         Ok(())
     }
 
-    /// Registers memory with the device of the rail.
+    /// Registers memory with the rail's device.
     ///
     /// # Errors
     ///
@@ -159,13 +159,12 @@ impl Rail {
         RailRegion::register(&self.device, memory)
     }
 
-    /// Posts to a queue pair of a peer.
+    /// Posts to one of the queue pairs for a peer.
     ///
     /// # Errors
-    ///
-    /// See [`PostError`].
+    /// Returns a [`PostError`].
     #[inline]
-    pub(crate) fn post(&mut self, peer: Peer, queue: Queue, call: Call<'_>) -> Result<(), PostError> {
+    pub(crate) fn post(&mut self, peer: Peer, queue: Queue, post: QueuePost<'_>) -> Result<(), PostError> {
         let offset = match queue {
             Queue::Messages => 0,
             Queue::Memory => 1,
@@ -174,14 +173,13 @@ impl Rail {
             .peers
             .get(peer)
             .and_then(|first| self.pairs.get_mut(first + offset));
-        pair.ok_or(PostError::Refused(libc::EINVAL))?.post(call)
+        pair.ok_or(PostError::Refused(libc::EINVAL))?.post(post)
     }
 
     /// Posts a receive for a message from any peer.
     ///
     /// # Errors
-    ///
-    /// See [`PostError`].
+    /// Returns a [`PostError`].
     #[inline]
     pub(crate) fn post_receive(&self, range: RegisteredRange<'_>, token: u32) -> Result<(), PostError> {
         self.receives.post(range, token).map_err(|number| match number {

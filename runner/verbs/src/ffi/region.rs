@@ -90,7 +90,7 @@ impl RegisteredRange<'_> {
         self.length
     }
 
-    /// The range as an element of a work request.
+    /// Returns the range as a scatter-gather element of a work request.
     #[inline]
     pub(super) fn element(&self) -> ibv_sge {
         ibv_sge {

@@ -24,15 +24,15 @@ pub(crate) struct RailAddress {
     /// Rank of the worker that owns the rail.
     pub rank: u32,
     pub gid: Gid,
-    /// Local identifier of the port in its InfiniBand subnet; 0 for RoCE.
+    /// The port's local identifier in its InfiniBand subnet; 0 for RoCE.
     pub lid: u16,
-    /// Largest packet of the port, as the code of `ibv_mtu`.
+    /// Maximum packet size of the port, as an `ibv_mtu` code.
     pub mtu: u8,
-    /// Number of reads that a queue pair of the rail answers concurrently.
+    /// Number of reads that each of the rail's queue pairs serves concurrently.
     pub reads: u8,
     /// First packet sequence number of every queue pair.
     pub first_packet: u32,
-    /// Queue pairs: one entry if the worker has one peer, otherwise one for each rank.
+    /// Queue pairs: one entry if the worker has one peer, or otherwise one entry per rank.
     pub queue_pairs: Vec<QueuePairNumbers>,
 }
 
@@ -54,7 +54,7 @@ impl RailAddress {
         packed
     }
 
-    /// Unpacks an address; `None` if it does not have this format.
+    /// Unpacks an address; `None` if it is not in this format.
     pub(crate) fn unpack(packed: &[u8]) -> Option<Self> {
         let (format, rest) = packed.split_first()?;
         let (rank, rest) = rest.split_first_chunk()?;
@@ -85,13 +85,13 @@ impl RailAddress {
         })
     }
 
-    /// Index of the queue pairs for the worker with rank `rank`.
+    /// Index of the queue pairs for the worker whose rank is `rank`.
     pub(crate) fn index_for(&self, rank: u32) -> usize {
         index_for(self.queue_pairs.len(), rank)
     }
 }
 
-/// Index of the queue pairs for the worker with rank `rank`, on a rail with queue pairs for `count` peers.
+/// Index of the queue pairs for the worker whose rank is `rank`, on a rail with queue pairs for `count` peers.
 pub(crate) fn index_for(count: usize, rank: u32) -> usize {
     if count == 1 { 0 } else { rank as usize }
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_unpacked_as_they_were_packed() {
+    fn unpacking_restores_a_packed_address() {
         for pairs in [0, 1, 200] {
             let packed = address(pairs).pack();
             assert!(packed.len() <= runner::transport::MAX_ADDRESS_BYTES);

@@ -1,22 +1,22 @@
-//! Sizes of the queues of a rail, within the limits of its device. Performs no I/O.
+//! Queue sizes of a rail, within the limits of its device. Performs no I/O.
 
 use super::request_id::MAX_QUEUES;
 
 /// Number of queue pairs for each peer: one for messages, and one for reads and writes.
 pub(crate) const QUEUES_PER_PEER: usize = 2;
 
-/// Limits of a device.
+/// Device limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceLimits {
-    /// Maximum number of requests in the queue of a queue pair (`max_qp_wr`).
+    /// Maximum number of requests in a queue pair's queue (`max_qp_wr`).
     pub queue: usize,
     /// Maximum number of requests in a shared receive queue (`max_srq_wr`).
     pub shared_receives: usize,
-    /// Maximum number of entries of a completion queue (`max_cqe`).
+    /// Maximum number of entries in a completion queue (`max_cqe`).
     pub completions: usize,
 }
 
-/// Sizes of the queues of a rail.
+/// Queue sizes of a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Depths {
     /// Number of requests in each send queue.
@@ -38,7 +38,7 @@ impl Depths {
     ///
     /// # Errors
     ///
-    /// Returns a message if the device is too small.
+    /// Returns a message if the device's limits are too low.
     pub(crate) fn new(depth: usize, peers: usize, limits: DeviceLimits) -> Result<Self, String> {
         let peers = peers.max(1);
         let queues = peers.saturating_mul(QUEUES_PER_PEER);
@@ -80,7 +80,7 @@ impl Depths {
 mod tests {
     use super::*;
 
-    /// Limits of soft-RoCE in Linux 6.1.
+    /// Soft-RoCE limits in Linux 6.1.
     const RXE: DeviceLimits = DeviceLimits {
         queue: 1_048_576,
         shared_receives: 1_048_576,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_too_small_is_refused() {
+    fn rejects_a_device_whose_limits_are_too_low() {
         let queue = DeviceLimits { queue: 64, ..RXE };
         assert!(
             Depths::new(65, 1, queue)

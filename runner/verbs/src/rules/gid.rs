@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Address of a port.
+/// Port address.
 pub(crate) type Gid = [u8; 16];
 
-/// Protocol of a GID, as the kernel names it in sysfs.
+/// Protocol of a GID, as named by the kernel in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Protocol {
     /// InfiniBand, or RoCE v1, which is not routed.
@@ -15,7 +15,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// Parses the content of the file `gid_attrs/types/N`.
+    /// Parses the content of the `gid_attrs/types/N` file.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "IB/RoCE v1" => Some(Self::InfiniBand),
@@ -24,7 +24,7 @@ impl Protocol {
         }
     }
 
-    /// Name of the protocol, as in sysfs.
+    /// Protocol name in sysfs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::InfiniBand => "IB/RoCE v1",
@@ -33,7 +33,7 @@ impl Protocol {
     }
 }
 
-/// Entry of the GID table of a port.
+/// Entry in a port's GID table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Index in the table.
@@ -49,13 +49,13 @@ impl Entry {
     }
 }
 
-/// Parses the content of the file `gids/N`: eight groups of four hexadecimal digits. `None` for an empty entry.
+/// Parses the content of the `gids/N` file: eight groups of four hexadecimal digits. `None` for an empty entry.
 pub(crate) fn parse(text: &str) -> Option<Gid> {
     let gid = text.trim().parse::<Ipv6Addr>().ok()?.octets();
     (gid != [0; 16]).then_some(gid)
 }
 
-/// Selects the source address: the entry with the address `source`, or else an entry that can be routed, in this order:
+/// Selects the source address: the entry whose address is `source`, or else an entry that can be routed, in this order:
 /// RoCE v2 with an IPv4 address, RoCE v2 with a global IPv6 address, any other RoCE v2 entry, any other entry. If
 /// several entries rank equally, the first one is selected.
 ///
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_unknown_entries_are_skipped() {
+    fn rejects_empty_and_unknown_entries() {
         assert_eq!(parse("0000:0000:0000:0000:0000:0000:0000:0000\n"), None);
         assert_eq!(parse("nothing"), None);
         assert_eq!(Protocol::parse("RoCE v2\n"), Some(Protocol::RoceV2));

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// Specification of the device of one rail.
+/// Specifies the device of one rail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RailSource {
     /// The device with this name.
@@ -20,7 +20,7 @@ impl From<&String> for RailSource {
     }
 }
 
-/// Returns the names of the devices of all rails if the spec does not name them: the first elements of `devices`.
+/// Returns the device names for all rails if the spec does not name any: the first elements of `devices`.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_addresses_or_names() {
+    fn parses_sources_as_addresses_or_names() {
         assert_eq!(
             RailSource::from(&"10.0.0.1".to_owned()),
             RailSource::Address([10, 0, 0, 1].into())

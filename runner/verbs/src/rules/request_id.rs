@@ -1,17 +1,17 @@
 //! Identifiers of work requests (`wr_id`), which completions return. Performs no I/O.
 
-/// Number of bits of the sequence number of a send.
+/// Number of bits in the sequence number of a send.
 const SEQUENCE_BITS: u32 = 46;
-/// Number of bits of the index of a queue pair.
+/// Number of bits in a queue pair index.
 const QUEUE_BITS: u32 = 16;
 
-/// Maximum number of queue pairs of a rail.
+/// Maximum number of queue pairs per rail.
 pub(crate) const MAX_QUEUES: usize = 1 << QUEUE_BITS;
 
 /// A work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
-    /// Request number `sequence` of the send queue of the queue pair with index `queue`.
+    /// Request number `sequence` in the send queue of the queue pair at index `queue`.
     Send {
         /// Index of the queue pair.
         queue: u16,
@@ -28,7 +28,7 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
-    /// The identifier as a number.
+    /// Encodes the identifier as a number.
     #[inline]
     pub(crate) fn encode(self) -> u64 {
         match self {
@@ -38,7 +38,7 @@ impl RequestId {
         }
     }
 
-    /// The request with this identifier.
+    /// Decodes an identifier that [`Self::encode`] produced.
     #[inline]
     pub(crate) fn decode(id: u64) -> Self {
         match id >> 62 {

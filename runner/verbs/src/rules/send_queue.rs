@@ -1,7 +1,7 @@
-//! The requests of one send queue, in the order in which they were posted and complete. Decides which requests are signaled.
-//! Performs no I/O.
+//! The requests in one send queue, in the order in which they are posted and complete. Determines which requests are
+//! signaled. Performs no I/O.
 //!
-//! The completion of a request also completes all earlier requests of the queue. Requests without a signal occupy the queue
+//! The completion of a request also completes all earlier requests in the queue. Unsignaled requests occupy the queue
 //! until a later signaled request completes, so at least one request in every quarter of the queue is signaled.
 
 use crds::v1alpha1::VerbsSignaling;
@@ -24,7 +24,7 @@ pub(crate) struct SendQueue {
     /// Number of requests after the last signaled request.
     unsignaled: usize,
     /// Whether one of the requests after the last signaled request has a token.
-    owes_completion: bool,
+    needs_signal: bool,
 }
 
 impl SendQueue {
@@ -37,7 +37,7 @@ impl SendQueue {
             completed: 0,
             reported: 0,
             unsignaled: 0,
-            owes_completion: false,
+            needs_signal: false,
         }
     }
 
@@ -47,8 +47,8 @@ impl SendQueue {
         self.posted
     }
 
-    /// Whether the queue has no space. Requests whose completion is not reported yet occupy space, because their tokens
-    /// are still needed.
+    /// Whether the queue is full. Requests whose completion has not been reported yet occupy space, because their
+    /// tokens are still needed.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.posted - self.reported >= self.tokens.len() as u64
@@ -59,15 +59,15 @@ impl SendQueue {
     pub(crate) fn must_signal(&self, has_token: bool, rings: bool) -> bool {
         let is_due = match self.signaling {
             VerbsSignaling::EveryPost => has_token,
-            VerbsSignaling::EveryDoorbell => rings && (has_token || self.owes_completion),
+            VerbsSignaling::EveryDoorbell => rings && (has_token || self.needs_signal),
         };
         is_due || (self.unsignaled + 1) * 4 >= self.tokens.len()
     }
 
-    /// Whether a request that has a token but no signal waits for the completion of a later request.
+    /// Whether an unsignaled request that has a token is waiting for the completion of a later request.
     #[inline]
-    pub(crate) fn owes_completion(&self) -> bool {
-        self.owes_completion
+    pub(crate) fn needs_signal(&self) -> bool {
+        self.needs_signal
     }
 
     /// Records the next request.
@@ -80,15 +80,15 @@ impl SendQueue {
             self.record_signal();
         } else {
             self.unsignaled += 1;
-            self.owes_completion |= token.is_some();
+            self.needs_signal |= token.is_some();
         }
     }
 
-    /// Records that the last request has been changed to a signaled request.
+    /// Records that the last request has been changed to be signaled.
     #[inline]
     pub(crate) fn record_signal(&mut self) {
         self.unsignaled = 0;
-        self.owes_completion = false;
+        self.needs_signal = false;
     }
 
     /// Removes the last `count` requests, which the driver did not accept. The removed requests may include signaled
@@ -98,7 +98,7 @@ impl SendQueue {
         self.unsignaled = self.tokens.len();
     }
 
-    /// Records the completion of request `sequence` and of all earlier ones.
+    /// Records the completion of request `sequence` and all earlier requests.
     #[inline]
     pub(crate) fn complete(&mut self, sequence: Sequence) {
         self.completed = self.completed.max((sequence + 1).min(self.posted));
@@ -200,9 +200,9 @@ mod tests {
     fn an_injected_request_that_rings_for_ordinary_requests_is_signaled() {
         let mut queue = SendQueue::new(64, VerbsSignaling::EveryDoorbell);
         assert!(!post(&mut queue, Some(1), false));
-        assert!(queue.owes_completion());
+        assert!(queue.needs_signal());
         assert!(post(&mut queue, None, true));
-        assert!(!queue.owes_completion());
+        assert!(!queue.needs_signal());
         queue.complete(1);
         assert_eq!(reported_tokens(&mut queue), [1]);
     }

@@ -14,7 +14,7 @@ const BATCH: usize = 64;
 /// Size of the buffer for a provider's error description, in bytes.
 const PROVIDER_MESSAGE_BYTES: usize = 256;
 
-/// Decoded entry of a completion queue.
+/// Decoded completion-queue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) enum Event {
     /// A local post completed.
@@ -86,7 +86,7 @@ impl Rail {
     #[inline]
     fn repost_consumed_receives(&mut self) -> Result<(), CallError> {
         while let Some(slot) = self.consumed_receives.last().copied() {
-            let code = self.call_receive(self.receives[slot - self.depth], slot);
+            let code = self.call_fi_recv(self.receives[slot - self.depth], slot);
             if code == -(FI_EAGAIN as isize) {
                 return Ok(());
             }
@@ -181,8 +181,8 @@ impl Rail {
         if description.is_null() {
             return format!("error {}", entry.prov_errno);
         }
-        // SAFETY: the pointer is not null. It points to a C string of the provider or to the buffer, and the string is
-        // copied before the next call on the queue.
+        // SAFETY: the pointer is not null. It points to one of the provider's C strings or to the buffer, and the
+        // string is copied before the next call on the queue.
         unsafe { CStr::from_ptr(description) }
             .to_string_lossy()
             .into_owned()

@@ -1,4 +1,4 @@
-//! Calls `fi_getinfo` with hints, and copies the attributes of the matching infos.
+//! Calls `fi_getinfo` with hints, and copies the attributes of the matching entries.
 
 use super::{CallError, check};
 use crate::transport::libfabric::rules::attributes::{Attributes, Nic};
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// An owned copy of one `fi_info` of the library, without the entries that followed it in its list.
+/// An owned copy of one of the library's `fi_info` entries, without the entries that follow it in the list.
 #[derive(Debug)]
 pub(in crate::transport::libfabric) struct Info {
     library: Arc<Library>,
@@ -115,7 +115,7 @@ impl Info {
 ///
 /// # Errors
 ///
-/// Returns any error of `fi_getinfo`, except `FI_ENODATA`.
+/// Returns any `fi_getinfo` error except `FI_ENODATA`.
 pub(in crate::transport::libfabric) fn get_info(
     library: &Arc<Library>,
     hints: &Hints,

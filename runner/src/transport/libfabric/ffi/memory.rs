@@ -16,7 +16,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 
-/// Access rights for all operations of the scenarios, local and remote.
+/// Access rights for all operations that scenarios perform, local and remote.
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 /// Memory that is registered on one rail.
@@ -76,7 +76,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses the memory.
+    /// Returns the failed call if the library rejects the memory.
     pub(in crate::transport::libfabric) fn register(
         &mut self,
         memory: Arc<Memory>,

@@ -36,7 +36,7 @@ impl<T: Closable> Owned<T> {
     /// # Safety
     ///
     /// `pointer` must be an open object that no other code closes, and the returned value must be dropped before the
-    /// parent of the object.
+    /// object's parent.
     pub(super) unsafe fn new(pointer: NonNull<T>) -> Self {
         Self(pointer)
     }
@@ -66,7 +66,7 @@ impl<T: Closable> Drop for Owned<T> {
     }
 }
 
-/// Memory where a provider stores the state of an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
+/// Memory in which a provider stores the state of an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
 #[repr(C)]
 pub(super) struct Context(UnsafeCell<fi_context2>);
 
@@ -114,7 +114,7 @@ impl Objects {
         self.contexts[slot].0.get().cast()
     }
 
-    /// Slot of a context pointer; `None` if it does not point to one of these contexts.
+    /// Slot that a context pointer belongs to; `None` if it does not point to one of these contexts.
     pub(super) fn slot(&self, context: *const std::ffi::c_void) -> Option<usize> {
         let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
         let slot = offset / size_of::<Context>();

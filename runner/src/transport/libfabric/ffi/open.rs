@@ -43,10 +43,10 @@ impl Rail {
         if config.require_peer_to_peer {
             super::options::require_peer_to_peer(&library, &endpoint)?;
         }
-        // SAFETY: endpoint and address vector are open and belong to one domain.
+        // SAFETY: the endpoint and the address vector are open and belong to the same domain.
         let code = unsafe { calls::fi_bind(endpoint.header(), addresses.header(), 0) };
         check(&library, "fi_ep_bind(av)", code)?;
-        // SAFETY: endpoint and queue are open and belong to one domain.
+        // SAFETY: the endpoint and the queue are open and belong to the same domain.
         let code = unsafe { calls::fi_bind(endpoint.header(), queue.header(), FI_TRANSMIT | FI_RECV) };
         check(&library, "fi_ep_bind(cq)", code)?;
         // SAFETY: the endpoint is open, and all required objects are bound to it.

@@ -13,7 +13,7 @@ use libfabric_sys::newer_constants::{
 use libfabric_sys::{Library, calls};
 use std::ffi::c_int;
 
-/// Call that fails if the provider cannot transfer GPU memory by peer-to-peer access.
+/// Name of the call that fails if the provider cannot transfer GPU memory using peer-to-peer access.
 pub(in crate::transport::libfabric) const PEER_TO_PEER_CALL: &str = "fi_setopt(FI_OPT_FI_HMEM_P2P)";
 
 /// Size limits of operations, in bytes.
@@ -34,8 +34,8 @@ fn is_supported(library: &Library, option: EndpointOption) -> bool {
     library.identity().version >= option.since
 }
 
-/// Reads the limits for each operation if the library reports them separately, otherwise the common limits of the
-/// endpoint.
+/// Reads the limits for each operation if the library reports them separately; otherwise, reads the endpoint's common
+/// limits.
 pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &Attributes) -> Limits {
     let size = |option, default| get_size(library, endpoint, option).unwrap_or(default);
     Limits {
@@ -57,7 +57,7 @@ pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> R
     }
 }
 
-/// Configures the endpoint to transfer GPU memory by peer-to-peer access only.
+/// Configures the endpoint to transfer GPU memory using peer-to-peer access only.
 pub(super) fn require_peer_to_peer(library: &Library, endpoint: &Owned<fid_ep>) -> Result<(), CallError> {
     let required = FI_HMEM_P2P_REQUIRED;
     // SAFETY: the endpoint is open and not yet enabled, and the option takes one int.

@@ -218,12 +218,12 @@ impl Rail {
             descriptor: range.descriptor,
         };
         self.receives[token] = receive;
-        let code = self.call_receive(receive, slot);
+        let code = self.call_fi_recv(receive, slot);
         self.finish_post(code, slot)
     }
 
     #[inline]
-    pub(super) fn call_receive(&mut self, receive: PostedReceive, slot: usize) -> isize {
+    pub(super) fn call_fi_recv(&mut self, receive: PostedReceive, slot: usize) -> isize {
         let context = self.objects.context(slot);
         let PostedReceive {
             pointer,
@@ -254,7 +254,7 @@ impl Rail {
         }
     }
 
-    /// Performs the checks of `validate`, and rejects device memory, which the CPU cannot read.
+    /// Runs the checks in `validate`, and rejects device memory, which the CPU cannot read.
     ///
     /// `validate` must check the length, because providers check it only with assertions. Release builds omit
     /// assertions, so an injection above the limit would overrun the provider's buffer.
@@ -271,7 +271,7 @@ impl Rail {
         self.validate(range, peer, max_bytes)
     }
 
-    /// Checks the memory, length and peer of a post. Returns the address of the peer.
+    /// Checks the memory, length and peer of a post. Returns the peer's address.
     #[inline]
     fn validate(
         &self,

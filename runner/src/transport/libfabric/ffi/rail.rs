@@ -14,10 +14,10 @@ use libfabric_sys::{Library, calls};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// Configuration of a rail that is not part of its `fi_info`.
+/// Rail settings that are not part of the rail's `fi_info`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::libfabric) struct RailConfig {
-    /// Maximum number of posts in flight, and also of posted receives.
+    /// Maximum number of posts in flight, and maximum number of posted receives.
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
@@ -29,7 +29,7 @@ pub(in crate::transport::libfabric) struct RailConfig {
     pub require_peer_to_peer: bool,
 }
 
-/// Arguments of a posted receive, kept to repost it when a write with immediate data consumes it.
+/// Arguments of a posted receive, saved so that it can be reposted when a write with immediate data consumes it.
 #[derive(Clone, Copy)]
 pub(super) struct PostedReceive {
     pub pointer: *mut u8,
@@ -55,7 +55,7 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) immediate_consumes_receive: bool,
     /// Whether each slot is in use, so that two operations in flight never share a context.
     ///
-    /// The slots of posts come first, followed by the slots of receives.
+    /// The slots for posts come first, followed by the slots for receives.
     pub(super) in_flight: Box<[bool]>,
     /// Posted receives, by token.
     pub(super) receives: Box<[PostedReceive]>,
@@ -116,7 +116,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses the name.
+    /// Returns the failed call if the library rejects the name.
     pub(in crate::transport::libfabric) fn connect(
         &mut self,
         name: &[u8; 2 * MAX_NAME_BYTES],
@@ -166,7 +166,7 @@ fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallEr
 /// File descriptor of a queue that was opened for waiting.
 fn wait_descriptor(objects: &Objects) -> Result<c_int, CallError> {
     let mut descriptor = -1;
-    // SAFETY: the queue is open and was opened with FI_WAIT_FD; for any other wait object the provider fails the call.
+    // SAFETY: the queue is open and was opened with FI_WAIT_FD; for any other wait object, the call fails.
     let code = unsafe { calls::cq_wait_descriptor(objects.queue.as_ptr(), &mut descriptor) };
     check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

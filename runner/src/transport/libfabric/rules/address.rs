@@ -1,8 +1,8 @@
-//! Formats endpoint names for display, and validates the endpoint names of peers. Performs no I/O.
+//! Formats endpoint names for display, and validates peers' endpoint names. Performs no I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Maximum length of an endpoint name of libfabric, in bytes.
+/// Maximum length of a libfabric endpoint name, in bytes.
 pub(in crate::transport::libfabric) const MAX_NAME_BYTES: usize = 256;
 
 /// `AF_INET` on Linux. The first two bytes of a socket address are its family.
@@ -25,7 +25,7 @@ pub(in crate::transport::libfabric) fn display(name: &[u8]) -> String {
     }
 }
 
-/// IP address of an endpoint name, if the name is a socket address.
+/// IP address in an endpoint name, if the name is a socket address.
 pub(in crate::transport::libfabric) fn ip_address(name: &[u8]) -> Option<IpAddr> {
     socket_address(name).map(|address| address.ip())
 }
@@ -49,9 +49,9 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
     (!file.is_empty() && !file.contains('/')).then(|| file.to_owned())
 }
 
-/// Pads the endpoint name of a peer with zeros to a length beyond which no provider reads.
+/// Zero-pads a peer's endpoint name to a length beyond which no provider reads.
 ///
-/// Padding is necessary because the library derives the length of a name from its address format and does not check the
+/// Padding is necessary because the library derives a name's length from its address format and does not check the
 /// length of the caller's buffer.
 ///
 /// # Errors
@@ -63,7 +63,7 @@ pub(in crate::transport::libfabric) fn pad(
 ) -> Result<[u8; 2 * MAX_NAME_BYTES], String> {
     if peer.is_empty() || peer.len() > MAX_NAME_BYTES {
         return Err(format!(
-            "the peer's endpoint name has {} bytes; must be 1 to {MAX_NAME_BYTES}",
+            "the peer's endpoint name is {} bytes long; must be 1 to {MAX_NAME_BYTES}",
             peer.len()
         ));
     }
@@ -72,7 +72,7 @@ pub(in crate::transport::libfabric) fn pad(
     let compatible_length = is_shared_memory(peer) && is_shared_memory(own) || peer.len() == own.len();
     if is_ipv4(peer) != is_ipv4(own) || !compatible_length {
         return Err(format!(
-            "the peer's endpoint name {} does not have the format of the local endpoint name {}",
+            "the peer's endpoint name {} is not in the same format as the local endpoint name {}",
             display(peer),
             display(own)
         ));
@@ -117,7 +117,7 @@ mod tests {
         assert!(
             pad(&own[..8], &own)
                 .unwrap_err()
-                .contains("does not have the format")
+                .contains("not in the same format")
         );
         assert!(pad(b"fi_shm://1\0", &own).is_err());
         assert!(pad(&[], &own).unwrap_err().contains("0 bytes"));

@@ -27,7 +27,7 @@ pub(in crate::transport::libfabric) struct Attributes {
     pub max_message: usize,
 }
 
-/// Device of an `fi_info`. Properties that the provider does not report keep their default values.
+/// Device that an `fi_info` describes. Properties that the provider does not report keep their default values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Nic {
     pub name: String,
@@ -40,7 +40,7 @@ pub(in crate::transport::libfabric) struct Nic {
 /// Size of the immediate data that scenarios use, in bytes.
 const IMMEDIATE_BYTES: usize = 4;
 
-/// Names of the registration modes, in the order of their bits.
+/// Registration mode names, in bit order.
 const MR_MODES: [(i32, &str); 10] = [
     (FI_MR_LOCAL, "FI_MR_LOCAL"),
     (FI_MR_RAW, "FI_MR_RAW"),
@@ -57,7 +57,7 @@ const MR_MODES: [(i32, &str); 10] = [
 /// Registration modes that this transport supports.
 const SUPPORTED_MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_HMEM;
 
-/// Names of the endpoint modes.
+/// Endpoint mode names.
 const MODES: [(u64, &str); 5] = [
     (FI_CONTEXT, "FI_CONTEXT"),
     (FI_CONTEXT2, "FI_CONTEXT2"),
@@ -70,7 +70,7 @@ const MODES: [(u64, &str); 5] = [
 const SUPPORTED_MODES: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 
 impl Attributes {
-    /// Whether the provider and the fabric are exactly the requested ones.
+    /// Whether the provider and the fabric exactly match the requested ones.
     ///
     /// A library may also return layered variants of the provider (`net;ofi_rxm` in addition to `net`), but
     /// measurements of a layered variant are not measurements of the requested provider.
@@ -78,9 +78,9 @@ impl Attributes {
         self.provider == requested.name && requested.fabric.is_none_or(|fabric| self.fabric == fabric)
     }
 
-    /// Whether `device` names this device: it is the name of the NIC, or the name of the domain with or without the
-    /// endpoint type that efa appends (`rdmap0s6-rdm`).
-    pub(in crate::transport::libfabric) fn is_on(&self, device: &str) -> bool {
+    /// Whether `device` names this device: it is either the NIC name, or the domain name with or without the endpoint
+    /// type that efa appends (`rdmap0s6-rdm`).
+    pub(in crate::transport::libfabric) fn matches_device(&self, device: &str) -> bool {
         let nic = self.nic.as_ref().is_some_and(|nic| nic.name == device);
         let domain = self
             .domain
@@ -130,7 +130,7 @@ impl Attributes {
         self.mode & FI_RX_CQ_DATA != 0
     }
 
-    /// Progress mode: `auto` if the library makes progress on its own, `manual` if the caller must poll.
+    /// Progress mode: `auto` if the library makes progress on its own, or `manual` if the caller must poll.
     pub(in crate::transport::libfabric) fn progress_mode(&self) -> String {
         match self.data_progress {
             FI_PROGRESS_AUTO => "auto".to_owned(),
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn identifies_a_device_by_nic_or_domain_name_but_not_by_prefix() {
         let efa = attributes("efa", "efa", "rdmap0s6-rdm");
-        assert!(efa.is_on("rdmap0s6") && efa.is_on("rdmap0s6-rdm"));
-        assert!(!efa.is_on("rdmap0s") && !efa.is_on("rdmap0s61"));
+        assert!(efa.matches_device("rdmap0s6") && efa.matches_device("rdmap0s6-rdm"));
+        assert!(!efa.matches_device("rdmap0s") && !efa.matches_device("rdmap0s61"));
         let nic = Attributes {
             nic: Some(Nic {
                 name: "mlx5_0".into(),
@@ -192,7 +192,7 @@ mod tests {
             }),
             ..attributes("v", "f", "d")
         };
-        assert!(nic.is_on("mlx5_0"));
+        assert!(nic.matches_device("mlx5_0"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use libfabric_sys::bindings::{
     FI_ETIMEDOUT,
 };
 
-/// Classifies a negative return code of a posting call.
+/// Classifies a negative return code from a posting call.
 pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     let number = i32::try_from(-code).unwrap_or(i32::MAX);
     match number {
@@ -18,10 +18,10 @@ pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     }
 }
 
-/// Classifies the error numbers of a failed completion.
+/// Classifies the error numbers from a failed completion.
 ///
 /// When a connection ends, a provider cancels the queued operations with FI_ECANCELED. The provider's own error number
-/// then indicates the cause: the loss of the peer, or an operation that the peer refused.
+/// then indicates the cause: a lost peer, or an operation that the peer refused.
 pub(in crate::transport::libfabric) fn completion_failure_reason(
     number: i32,
     provider: i32,

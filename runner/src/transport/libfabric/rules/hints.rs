@@ -7,7 +7,7 @@ use libfabric_sys::bindings::{
     FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_REMOTE_COMM, FI_RMA, FI_RX_CQ_DATA,
 };
 
-/// Fields of the hints. All other fields stay zero, which means "no preference".
+/// Hint fields. All other fields stay zero, which means "no preference".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Hints {
     /// `fabric_attr.prov_name`.
@@ -28,7 +28,7 @@ pub(in crate::transport::libfabric) struct Hints {
     pub depth: usize,
 }
 
-/// Requirements of an arm that can be expressed as hints.
+/// Arm requirements that can be expressed as hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Requirements {
     /// Size in bytes of the largest message to inject; 0 if the arm injects nothing.

@@ -49,7 +49,7 @@ fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answ
 fn staging_answer(provider: LibfabricProvider) -> Answer {
     use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
     match provider {
-        // With FI_HMEM_P2P_REQUIRED, opening the endpoint fails if the provider would have to copy.
+        // If FI_HMEM_P2P_REQUIRED is set, opening the endpoint fails if the provider would have to copy.
         Efa | EfaDirect => Answer::False,
         // Sockets transfer host memory only.
         Tcp | Net | TcpRxm => Answer::True,

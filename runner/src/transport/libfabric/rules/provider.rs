@@ -1,4 +1,4 @@
-//! Names of the providers in the loaded library. Performs no I/O.
+//! Provider names in the loaded library. Performs no I/O.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
@@ -21,7 +21,7 @@ pub(in crate::transport::libfabric) struct RequestedProvider {
     pub fabric: Option<&'static str>,
 }
 
-/// Resolves the names of a provider in a library of this version.
+/// Resolves a provider's names in this version of the library.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub(in crate::transport::libfabric) fn resolve(
     match provider {
         LibfabricProvider::Tcp if version < TCP_IS_NATIVE => named("net"),
         LibfabricProvider::Net if version >= TCP_IS_NATIVE => Err(format!(
-            "libfabric {version} has no provider net: it has been named tcp since {TCP_IS_NATIVE}. Use tcp"
+            "libfabric {version} has no net provider: it has been named tcp since {TCP_IS_NATIVE}. Use tcp"
         )),
         LibfabricProvider::Efa => Ok(RequestedProvider {
             provider,
@@ -48,7 +48,7 @@ pub(in crate::transport::libfabric) fn resolve(
             fabric: Some("efa"),
         }),
         LibfabricProvider::EfaDirect if version < EFA_DIRECT => Err(format!(
-            "libfabric {version} has no fabric efa-direct, which was added in {EFA_DIRECT}. Use efa or a newer library"
+            "libfabric {version} has no efa-direct fabric, which was added in {EFA_DIRECT}. Use efa or a newer library"
         )),
         LibfabricProvider::EfaDirect => Ok(RequestedProvider {
             provider,
@@ -61,8 +61,8 @@ pub(in crate::transport::libfabric) fn resolve(
 
 /// Whether an RMA read may set FI_MORE.
 ///
-/// The `efa` fabric ignores the flags of reads, so each read rings the doorbell even with FI_MORE, and the doorbell
-/// counters of the caller would be too low.
+/// The `efa` fabric ignores flags on reads, so each read rings the doorbell even if FI_MORE is set, and the caller's
+/// doorbell counters would be too low.
 pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa
 }

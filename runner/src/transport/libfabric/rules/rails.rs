@@ -4,9 +4,9 @@ use super::attributes::Attributes;
 
 /// Returns the index of the candidate that is assigned to each rail.
 ///
-/// If `names` is empty, devices are assigned in the order of the device names in `nearest`, followed by the remaining
-/// devices in the order of their domain names, so that a rail number refers to the same device in every process and
-/// with every libfabric release. Otherwise, each rail is assigned the device that `names` lists for the rail.
+/// If `names` is empty, devices are assigned in the order in which `nearest` names them, followed by the remaining
+/// devices in domain name order, so that a rail number refers to the same device in every process and with every
+/// libfabric release. Otherwise, each rail is assigned the device that `names` lists for the rail.
 ///
 /// # Errors
 ///
@@ -19,7 +19,9 @@ pub(in crate::transport::libfabric) fn assign_devices(
 ) -> Result<Vec<usize>, String> {
     let mut devices = unique_devices(candidates);
     devices.sort_by_key(|&index| {
-        let position = nearest.iter().position(|name| candidates[index].is_on(name));
+        let position = nearest
+            .iter()
+            .position(|name| candidates[index].matches_device(name));
         position.unwrap_or(usize::MAX)
     });
     let available: Vec<_> = devices
@@ -41,7 +43,7 @@ pub(in crate::transport::libfabric) fn assign_devices(
         let index = devices
             .iter()
             .copied()
-            .find(|&index| candidates[index].is_on(name));
+            .find(|&index| candidates[index].matches_device(name));
         let index =
             index.ok_or_else(|| format!("device {name} not found; available devices: {available}"))?;
         if assigned.contains(&index) {

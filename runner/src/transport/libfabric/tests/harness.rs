@@ -1,4 +1,4 @@
-//! Configurations of pairs of libfabric transports in one process.
+//! Configurations for pairs of libfabric transports in one process.
 
 use crate::transport::libfabric::Libfabric;
 use crate::transport::{OpenConfig, TransportError, test_pair};
@@ -16,11 +16,11 @@ pub(super) const DEPTH: usize = 64;
 
 /// Lock that prevents two libraries in this process from using shm concurrently.
 ///
-/// shm derives the name of an endpoint from the process ID and a counter in the library, so two libraries in one
-/// process would use the same names. No other code loads two libraries into one process.
+/// shm derives an endpoint's name from the process ID and a counter in the library, so two libraries in one process
+/// would use the same names. No other code loads two libraries into one process.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
-/// Provider and library of a test.
+/// Provider and library that a test uses.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub provider: LibfabricProvider,
@@ -28,10 +28,13 @@ pub(super) struct Setup {
     pub rails: Vec<&'static str>,
 }
 
-/// Directories of the libraries to test: `None` for the system's libfabric, and the directory of a libfabric 2.x.
+/// Directories of the libraries to test: `None` for the system's libfabric, and a directory that contains libfabric
+/// 2.x.
 pub(super) fn libraries() -> [Option<PathBuf>; 2] {
     let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it")
+        panic!(
+            "FABRICBENCH_TEST_LIBFABRIC_2 must name a directory that contains libfabric 2.x; .ci/test sets it"
+        )
     });
     [None, Some(PathBuf::from(libfabric_2))]
 }

@@ -31,7 +31,7 @@ fn identity(library: &Option<PathBuf>) -> Identity {
     Library::open(&source).unwrap().identity().clone()
 }
 
-/// Reason and text of the error for `provider` on a machine without a device for it.
+/// Expected failure reason and error text for `provider` on a machine without a device for it.
 fn missing_device(provider: LibfabricProvider, version: Version) -> (FailureReason, String) {
     let name = provider.name();
     match provider {
@@ -46,7 +46,7 @@ fn missing_device(provider: LibfabricProvider, version: Version) -> (FailureReas
         LibfabricProvider::EfaDirect if version < Version::new(2, 1) => (
             FailureReason::NoDevice,
             format!(
-                "libfabric {version} has no fabric efa-direct, which was added in 2.1. Use efa or a newer library"
+                "libfabric {version} has no efa-direct fabric, which was added in 2.1. Use efa or a newer library"
             ),
         ),
         _ => (
@@ -259,7 +259,7 @@ fn refuses_invalid_arguments() {
     );
     let (initiator, target) = (&mut pair.initiator, &mut pair.target);
     let foreign = target.transport.post_receive(0, &initiator.region, 0, 8, 0);
-    assert_eq!(foreign, refused, "memory of another transport");
+    assert_eq!(foreign, refused, "memory registered with another transport");
 }
 
 #[test]

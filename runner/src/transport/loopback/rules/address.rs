@@ -2,14 +2,14 @@
 
 use crate::transport::EndpointAddresses;
 
-/// Address of a segment.
+/// Segment address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::loopback) struct SegmentAddress {
     /// Process ID of the owner.
     pub(in crate::transport::loopback) process: u32,
-    /// File descriptor of the segment in that process.
+    /// The segment's file descriptor in that process.
     pub(in crate::transport::loopback) descriptor: u32,
-    /// Random number in the header of the segment.
+    /// Random number in the segment header.
     ///
     /// It distinguishes the segment from a later one with the same process ID and descriptor.
     pub(in crate::transport::loopback) nonce: u64,
@@ -18,7 +18,7 @@ pub(in crate::transport::loopback) struct SegmentAddress {
 const BYTES: usize = 20;
 
 impl SegmentAddress {
-    /// Endpoint names of all rails of the segment.
+    /// Endpoint names of all of the segment's rails.
     pub(in crate::transport::loopback) fn endpoint_addresses(self, rails: usize) -> EndpointAddresses {
         let name = |rail: u32| {
             let mut bytes = Vec::with_capacity(BYTES);
@@ -34,7 +34,7 @@ impl SegmentAddress {
     }
 
     /// Address of the segment to which all rails of `addresses` belong; `None` if they are not the endpoint names of
-    /// one segment in the order of the rails.
+    /// one segment in rail order.
     pub(in crate::transport::loopback) fn from_addresses(addresses: &EndpointAddresses) -> Option<Self> {
         let first = addresses.rails.first()?;
         let (process, rest) = first.split_first_chunk()?;

@@ -1,7 +1,7 @@
-//! Layout of a segment. Performs no I/O.
+//! Segment layout. Performs no I/O.
 //!
 //! A segment is the memory that the peers of an endpoint write to: a header, followed by one ring for every rail and
-//! peer. A ring consists of slots, one for each packet of a message, and of fragments, which hold the bytes of packets
+//! peer. A ring consists of slots, one for each packet of a message, and fragments, which hold the bytes of packets
 //! that are too long for their slot.
 
 /// First word of every segment, which identifies the layout and its version.
@@ -9,14 +9,14 @@ pub(in crate::transport::loopback) const MAGIC: u64 = u64::from_be_bytes(*b"fabr
 
 /// Number of words that describe a packet.
 pub(in crate::transport::loopback) const SLOT_WORDS: usize = 8;
-/// Payload capacity of a slot in bytes.
+/// Slot payload capacity in bytes.
 ///
 /// Short messages, including injected ones, are copied directly into their slot. 256 is the inject limit that the test
 /// procedures require.
 pub(in crate::transport::loopback) const INLINE_BYTES: u64 = 256;
 const SLOT_BYTES: usize = SLOT_WORDS * 8 + INLINE_BYTES as usize;
 
-/// Size of a fragment in bytes.
+/// Fragment size in bytes.
 ///
 /// The size is large enough to make the cost of a slot negligible compared with the copy, and small enough to let the
 /// two sides copy different fragments of one message concurrently.
@@ -24,16 +24,16 @@ pub(in crate::transport::loopback) const FRAGMENT_BYTES: u64 = 8 * 1024;
 /// Number of fragments in a ring. Together, the fragments fit in the L2 cache of a core.
 pub(in crate::transport::loopback) const FRAGMENTS: u64 = 32;
 
-/// Maximum length of a message in bytes.
+/// Maximum message length in bytes.
 pub(in crate::transport::loopback) const MAX_MESSAGE_BYTES: u64 = u32::MAX as u64;
-/// Mask of the bits of immediate data that are transferred.
+/// Mask for the immediate data bits that are transferred.
 pub(in crate::transport::loopback) const IMMEDIATE_MASK: u64 = u32::MAX as u64;
 
-/// Supported numbers of slots in a ring.
+/// Supported range of slots per ring.
 pub(in crate::transport::loopback) const SLOTS: std::ops::RangeInclusive<usize> = 16..=65_536;
-/// Maximum number of rails of an endpoint, the same as in a manifest.
+/// Maximum number of rails per endpoint, the same as in a manifest.
 pub(in crate::transport::loopback) const MAX_RAILS: usize = 64;
-/// Maximum number of peers of an endpoint.
+/// Maximum number of peers per endpoint.
 pub(in crate::transport::loopback) const MAX_PEERS: usize = 1024;
 
 const PAGE: usize = 4096;
@@ -41,7 +41,7 @@ const PAGE: usize = 4096;
 /// not be enough, because CPUs prefetch lines in pairs.
 const LINE: usize = 128;
 
-/// Byte offsets of the words in the header.
+/// Byte offsets of the header words.
 pub(in crate::transport::loopback) mod header {
     use super::LINE;
 
@@ -54,7 +54,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const WAITS: usize = 40;
     /// 1 once the owner has closed the segment.
     pub(in crate::transport::loopback) const CLOSED: usize = 48;
-    /// Number of claims by peers. Each claim covers one ring on every rail.
+    /// Number of peer claims. Each claim covers one ring on every rail.
     pub(in crate::transport::loopback) const CLAIMED: usize = LINE;
     /// 32-bit futex word on which the owner sleeps.
     pub(in crate::transport::loopback) const SIGNAL: usize = 2 * LINE;
@@ -64,7 +64,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const CLAIMS: usize = 3 * LINE;
 }
 
-/// Dimensions of a segment.
+/// Segment dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::loopback) struct Layout {
     /// Number of rails of the endpoint.
@@ -84,7 +84,7 @@ impl Layout {
             && self.slots.is_power_of_two()
     }
 
-    /// Size of the segment in bytes.
+    /// Segment size in bytes.
     pub(in crate::transport::loopback) fn bytes(self) -> usize {
         self.header_bytes() + self.rails * self.peers * self.ring_bytes()
     }

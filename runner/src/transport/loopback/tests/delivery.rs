@@ -137,20 +137,20 @@ fn delivers_correctly_when_the_ring_wraps() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, 4 * 9000);
     for round in 0..200u64 {
         // Four posts of varying sizes, so that slots and fragments wrap at different times.
-        for place in 0..4u64 {
-            let size = 1 + (round * 997 + place * 2741) % 9000;
+        for index in 0..4u64 {
+            let size = 1 + (round * 997 + index * 2741) % 9000;
             one.memory
-                .write_from(place as usize * 9000, &pattern(round as u8, size as usize))
+                .write_from(index as usize * 9000, &pattern(round as u8, size as usize))
                 .unwrap();
-            two.receive(0, place * 9000, 9000, place as u32);
+            two.receive(0, index * 9000, 9000, index as u32);
             one.post(|post| {
                 post.operation = Operation::Send { immediate: size };
-                (post.offset, post.length) = (place * 9000, size);
+                (post.offset, post.length) = (index * 9000, size);
             })
             .unwrap();
         }
         let (_, received) = poll_both(&mut one, &mut two, (4, 4));
-        for (place, kind) in received.into_iter().enumerate() {
+        for (index, kind) in received.into_iter().enumerate() {
             let CompletionKind::Received {
                 token,
                 immediate: Some(size),
@@ -159,9 +159,9 @@ fn delivers_correctly_when_the_ring_wraps() {
             else {
                 panic!("{kind:?}");
             };
-            assert_eq!((token as usize, length), (place, size));
+            assert_eq!((token as usize, length), (index, size));
             assert_eq!(
-                two.bytes(place * 9000, size as usize),
+                two.bytes(index * 9000, size as usize),
                 pattern(round as u8, size as usize)
             );
         }
@@ -204,14 +204,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const SPACE: usize = 70_000;
 
-/// Offset in the target's memory of the receive with this rail and token.
+/// Offset, in the target's memory, of the receive with this rail and token.
 ///
 /// The space after the four receives is reserved for writes.
 fn receive_offset(rail: Rail, token: u32) -> usize {
     (rail * 2 + token as usize) * SPACE
 }
 
-/// Immediate data that arrived at the target, by rail and in the order of arrival.
+/// Immediate data that arrived at the target, by rail and in order of arrival.
 struct Arrivals([Vec<u64>; 2]);
 
 impl Arrivals {

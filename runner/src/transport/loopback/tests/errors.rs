@@ -148,7 +148,7 @@ fn rejects_invalid_peer_addresses() {
         rails: vec![b"10.0.0.1".to_vec(); 2],
     };
     assert_eq!(reason(one.connect(&foreign)), FailureReason::OperationRejected);
-    // If a process ID and descriptor are reused, the nonce in the segment header differs.
+    // If a process ID and a descriptor have been reused, the nonce in the segment header differs.
     let own = one.own.address();
     let other_nonce = SegmentAddress {
         nonce: own.nonce ^ 1,
@@ -246,7 +246,7 @@ fn rejects_unsupported_configurations() {
 fn reports_a_corrupt_ring_without_crashing() {
     let (mut one, mut two) = pair(1, 16);
     let mut room = [EMPTY; 8];
-    // Values that a malicious peer could write: an unknown operation, too many slots, and answers without posts.
+    // Values that a malicious peer could write: an unknown operation, too many slots, and responses without posts.
     let ring = one.transport.own.segment.ring(0, 0);
     for tail in [1, 1000] {
         ring.publish(tail);

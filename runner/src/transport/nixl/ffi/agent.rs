@@ -15,26 +15,26 @@ use std::sync::Arc;
 /// Configuration of one agent.
 #[derive(Clone, Debug)]
 pub(in crate::transport::nixl) struct AgentConfig {
-    /// Name of the agent. It must differ from the names of all its peers.
+    /// Agent name. It must differ from the names of all peers.
     pub name: CString,
     pub backend: NixlBackend,
-    /// Parameters of the backend, by name.
+    /// Backend parameters, by name.
     pub parameters: Vec<(String, String)>,
     pub progress_thread: bool,
-    /// Whether the agent captures telemetry and the rail measures the steps of the transfers. These measurements make
-    /// posts slower.
+    /// Whether the agent captures telemetry and the rail measures the transfer steps. These measurements slow down
+    /// posts.
     pub measures_steps: bool,
     pub requests: NixlRequests,
-    /// Division of a transfer into descriptors; `None` for one descriptor.
+    /// How each transfer is split into descriptors; `None` for a single descriptor.
     pub descriptors: Option<NixlDescriptors>,
     /// Maximum number of posts in flight.
     pub depth: usize,
 }
 
-/// Reason why an agent cannot be opened.
+/// Error from opening an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::transport::nixl) enum OpenError {
-    /// NIXL has no plugin for the backend. Contains the names of the plugins.
+    /// NIXL has no plugin for the backend. Contains the names of the available plugins.
     NoPlugin(Vec<String>),
     /// The plugin exists but cannot be loaded.
     PluginNotLoaded(CallError),
@@ -50,7 +50,7 @@ impl From<CallError> for OpenError {
     }
 }
 
-/// Name of the plugin of a backend.
+/// Returns the name of a backend's plugin.
 fn plugin(backend: NixlBackend) -> &'static CStr {
     match backend {
         NixlBackend::Ucx => c"UCX",
@@ -63,7 +63,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failure. Objects that had already been created are destroyed.
+    /// Returns the error. Objects that had already been created are destroyed.
     pub(in crate::transport::nixl) fn open(
         library: &Arc<Library>,
         config: &AgentConfig,
@@ -107,7 +107,7 @@ impl Rail {
         Rail::new(objects, config).map_err(OpenError::Call)
     }
 
-    /// Metadata of this agent, with which peers connect to it.
+    /// This agent's metadata, which peers use to connect to it.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Rail {
         Ok(take_bytes(data, length))
     }
 
-    /// Loads the metadata of a peer and connects to it.
+    /// Loads a peer's metadata and connects to the peer.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Rail {
         Ok(self.peers.len() - 1)
     }
 
-    /// Loads metadata of a peer. Returns the name of the peer's agent.
+    /// Loads metadata from a peer. Returns the name of the peer's agent.
     pub(super) fn load(&mut self, metadata: &[u8]) -> Result<CString, CallError> {
         let objects = &self.objects;
         let mut name = std::ptr::null_mut();

@@ -1,4 +1,4 @@
-//! Drives progress: asks for the status of the requests in flight and for notifications.
+//! Drives progress: queries the status of requests in flight, and reads notifications.
 
 use super::rail::{Event, InFlightPost, PostRequest, Rail, TransferError};
 use super::{CallError, call, check};
@@ -23,7 +23,7 @@ impl Rail {
     ) -> Result<(), TransferError> {
         // The library must not produce completions for which there is no space.
         if self.ready.len() < max_events {
-            self.check_flights();
+            self.check_posts_in_flight();
             if let Err(error) = self.read_notifications() {
                 self.record_failure(TransferError {
                     error,
@@ -43,23 +43,23 @@ impl Rail {
         }
     }
 
-    /// Asks for the status of every post in flight.
+    /// Queries the status of every post in flight.
     #[inline]
-    fn check_flights(&mut self) {
+    fn check_posts_in_flight(&mut self) {
         let mut index = 0;
-        while let Some(flight) = self.in_flight_posts.get(index).copied() {
+        while let Some(post) = self.in_flight_posts.get(index).copied() {
             let objects = &self.objects;
-            let status = call!(objects.library, get_xfer_status(objects.agent, flight.handle));
+            let status = call!(objects.library, get_xfer_status(objects.agent, post.handle));
             match status {
                 IN_PROGRESS => index += 1,
                 SUCCESS => {
                     // Keeps the order of the other posts, so that they complete in the order in which they were posted.
                     self.in_flight_posts.remove(index);
-                    self.complete(flight);
+                    self.complete(post);
                 }
                 status => {
                     self.in_flight_posts.remove(index);
-                    self.fail(flight, status);
+                    self.fail_post(post, status);
                 }
             }
         }
@@ -67,26 +67,26 @@ impl Rail {
 
     /// Releases the token and the request of a post, and reports its completion.
     #[inline]
-    pub(super) fn complete(&mut self, flight: InFlightPost) {
+    pub(super) fn complete(&mut self, post: InFlightPost) {
         if self.steps.is_some() {
-            self.measure(&flight);
+            self.record_steps(&post);
         }
-        self.in_flight[flight.token as usize] = false;
-        match flight.request {
+        self.in_flight[post.token as usize] = false;
+        match post.request {
             PostRequest::Prepared(index) => self.requests.put_back(index),
             PostRequest::Created(handle) => self.objects.release_request(handle),
         }
-        self.ready.push_back(Event::Posted { token: flight.token });
+        self.ready.push_back(Event::Posted { token: post.token });
     }
 
     #[cold]
-    fn fail(&mut self, flight: InFlightPost, status: i32) {
-        self.in_flight[flight.token as usize] = false;
-        match flight.request {
+    fn fail_post(&mut self, post: InFlightPost, status: i32) {
+        self.in_flight[post.token as usize] = false;
+        match post.request {
             PostRequest::Prepared(index) => self.requests.set_broken(index),
             PostRequest::Created(handle) => self.objects.release_request(handle),
         }
-        let peer_is_lost = self.is_lost(flight.peer);
+        let peer_is_lost = self.is_lost(post.peer);
         self.record_failure(TransferError {
             error: CallError {
                 call: "get_xfer_status",
@@ -96,7 +96,7 @@ impl Rail {
         });
     }
 
-    /// Whether the agent has dropped the metadata of the peer, which happens when the connection is lost.
+    /// Whether the agent has dropped the peer's metadata, which happens when the connection is lost.
     fn is_lost(&self, peer: Peer) -> bool {
         let objects = &self.objects;
         self.peers.get(peer).is_some_and(|peer| {
@@ -108,27 +108,27 @@ impl Rail {
         })
     }
 
-    /// Stores a failure for the next poll, unless another one is stored.
+    /// Stores a failure for the next poll, unless one is already stored.
     #[cold]
     fn record_failure(&mut self, failure: TransferError) {
         self.failure.get_or_insert(failure);
     }
 
-    /// Adds the steps of a completed transfer to the totals of its kind.
-    fn measure(&mut self, flight: &InFlightPost) {
-        let completion_nanos = clock::now().saturating_sub(flight.posted);
+    /// Adds the steps of a completed transfer to the totals for its kind.
+    fn record_steps(&mut self, post: &InFlightPost) {
+        let completion_nanos = clock::now().saturating_sub(post.posted);
         let mut telemetry = Telemetry::default();
         let objects = &self.objects;
         let status = call!(
             objects.library,
-            get_xfer_telemetry(objects.agent, flight.handle, &mut telemetry)
+            get_xfer_telemetry(objects.agent, post.handle, &mut telemetry)
         );
-        // Without telemetry, the library has reported nothing about this transfer, which is not an error.
+        // If telemetry is not captured, the library reports nothing about this transfer, which is not an error.
         let is_reported = status == SUCCESS;
         let times = StepTimes {
             transfers: 1,
-            creation_nanos: flight.creation_nanos,
-            post_nanos: flight.post_nanos,
+            creation_nanos: post.creation_nanos,
+            post_nanos: post.post_nanos,
             completion_nanos,
             reported_transfers: u64::from(is_reported),
             reported_post_micros: telemetry.post_duration_us,
@@ -137,11 +137,11 @@ impl Rail {
             reported_descriptors: telemetry.desc_count,
         };
         if let Some(steps) = &mut self.steps {
-            steps.add(flight.kind, &times);
+            steps.add(post.kind, &times);
         }
     }
 
-    /// Reads the notifications that have arrived. Without a progress thread, this also drives progress.
+    /// Reads the notifications that have arrived. If there is no progress thread, this call also drives progress.
     #[inline]
     fn read_notifications(&mut self) -> Result<(), CallError> {
         let objects = &self.objects;

@@ -1,4 +1,4 @@
-//! Ownership of the objects of one agent: each object is destroyed exactly once, children before parents.
+//! Ownership of one agent's objects: each object is destroyed exactly once, children before parents.
 
 use super::{CallError, call, check};
 use crate::memory::Memory;
@@ -64,7 +64,7 @@ impl Objects {
         call!(self.library, destroy_xfer_dlist(list));
     }
 
-    /// Parameters of a backend by name, and the memory types that it supports.
+    /// Returns a backend's parameters, by name, and the memory types that it supports.
     pub(super) fn backend_parameters(
         &self,
         backend: Backend,
@@ -163,7 +163,7 @@ fn take_parameters(library: &Library, parameters: Parameters) -> BTreeMap<String
     found
 }
 
-/// Copies a string of the library; `None` for a null pointer.
+/// Copies a string that the library owns; `None` for a null pointer.
 fn copy_string(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;

@@ -4,7 +4,7 @@
 use super::call;
 use super::rail::{Event, InFlightPost, PostRequest, PostedReceive, Rail};
 use super::region::RegisteredRange;
-use super::requests::{DevicePlace, Transfer};
+use super::requests::{DeviceLocation, Transfer};
 use crate::measure::clock;
 use crate::transport::nixl::rules::notification::{MAX_PAYLOAD_BYTES, Notification};
 use crate::transport::nixl::rules::steps::Kind;
@@ -12,7 +12,7 @@ use crate::transport::{Peer, PostError};
 use crds::v1alpha1::NixlRequests;
 use nixl_sys::{ERROR_NOT_FOUND, IN_PROGRESS, Operation, READ, Request, SUCCESS, Status};
 
-/// Place in an imported region of a peer.
+/// Location in a peer's imported region.
 #[derive(Clone, Copy)]
 pub(in crate::transport::nixl) struct RemoteTarget {
     pub peer: Peer,
@@ -29,7 +29,7 @@ struct AcquiredRequest {
 }
 
 impl Rail {
-    /// Posts a transfer. With `immediate`, the peer is notified after the data has arrived.
+    /// Posts a transfer. If `immediate` is set, the peer is notified after the data has arrived.
     #[inline]
     pub(in crate::transport::nixl) fn transfer(
         &mut self,
@@ -39,7 +39,7 @@ impl Rail {
         immediate: Option<u64>,
         token: u32,
     ) -> Result<(), PostError> {
-        let transfer = self.describe(operation, range, target)?;
+        let transfer = self.build_transfer(operation, range, target)?;
         self.check_token(token)?;
         let acquired = self.acquire(&transfer, target.peer)?;
         let objects = &self.objects;
@@ -92,12 +92,13 @@ impl Rail {
         Ok(())
     }
 
-    /// If the spec enables prepared requests, prepares `at_once` requests for a transfer. Also asks the library which
-    /// backend serves the requests.
+    /// If the spec enables prepared requests, prepares `at_once` requests for a transfer. Also queries which backend
+    /// serves the requests.
     ///
     /// # Errors
     ///
-    /// Returns a message if the library refuses, or the name of the backend in `Ok` if it is not the requested one.
+    /// Returns a message if the library rejects a request. If a different backend than the requested one serves the
+    /// requests, `Ok` contains its name.
     pub(in crate::transport::nixl) fn prepare(
         &mut self,
         operation: Operation,
@@ -106,7 +107,7 @@ impl Rail {
         at_once: u32,
     ) -> Result<Option<String>, String> {
         let transfer = self
-            .describe(operation, range, target)
+            .build_transfer(operation, range, target)
             .map_err(|_| "a transfer is not within the registered memory of both sides".to_owned())?;
         let peer = self.peers.get(target.peer).ok_or("the peer is not connected")?;
         let served_by = match self.mode {
@@ -114,7 +115,7 @@ impl Rail {
                 let mut newest = None;
                 while self.requests.idle(&transfer) < at_once as usize {
                     if !self.requests.has_room(&transfer) {
-                        return Err(self.requests.too_many());
+                        return Err(self.requests.too_many_message());
                     }
                     let prepared = self.requests.prepare(&self.objects, &transfer, &peer.name);
                     let (index, handle) = prepared.map_err(|error| error.to_string())?;
@@ -193,7 +194,7 @@ impl Rail {
         range: RegisteredRange<'_>,
         token: u32,
     ) -> Result<(), PostError> {
-        if !range.region.is_of(&self.objects) {
+        if !range.region.belongs_to(&self.objects) {
             return Err(PostError::Refused(libc::EINVAL));
         }
         match self.receiving.get(token as usize) {
@@ -221,7 +222,7 @@ impl Rail {
     }
 
     #[inline]
-    fn describe(
+    fn build_transfer(
         &self,
         operation: Operation,
         range: RegisteredRange<'_>,
@@ -231,16 +232,16 @@ impl Rail {
         let key = usize::try_from(target.key).map_err(|_| invalid)?;
         let remote = self.imported.get(key).ok_or(invalid)?;
         let end = target.offset.checked_add(range.length).ok_or(invalid)?;
-        if remote.peer != target.peer || end > remote.length || !range.region.is_of(&self.objects) {
+        if remote.peer != target.peer || end > remote.length || !range.region.belongs_to(&self.objects) {
             return Err(invalid);
         }
         Ok(Transfer {
             operation,
             peer: u32::try_from(target.peer).map_err(|_| invalid)?,
             local: range.address(),
-            local_device: DevicePlace::from(range.region.place()),
+            local_device: DeviceLocation::from(range.region.location()),
             remote: remote.address + target.offset,
-            remote_device: DevicePlace::from(remote.place),
+            remote_device: DeviceLocation::from(remote.location),
             length: range.length,
         })
     }
@@ -287,7 +288,8 @@ impl Rail {
     }
 }
 
-/// Error of a post that the library refused. The agent drops the metadata of a peer whose connection is lost.
+/// Returns the error for a post that the library refused. The agent drops a peer's metadata when the connection to it
+/// is lost.
 fn post_error(status: Status) -> PostError {
     PostError::Failed(match status {
         ERROR_NOT_FOUND => libc::ECONNRESET,

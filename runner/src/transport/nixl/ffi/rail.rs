@@ -8,7 +8,7 @@ use super::{CallError, call, check};
 use crate::memory::Memory;
 use crate::transport::Peer;
 use crate::transport::nixl::rules::notification::Notification;
-use crate::transport::nixl::rules::packing::MemoryPlace;
+use crate::transport::nixl::rules::packing::MemoryLocation;
 use crate::transport::nixl::rules::steps::{Kind, Steps};
 use crds::v1alpha1::{NixlBackend, NixlRequests};
 use nixl_sys::{Backend, MemoryType, Request};
@@ -32,10 +32,10 @@ pub(super) struct PeerAgent {
     pub name: CString,
 }
 
-/// Imported region of a peer.
+/// A peer's imported region.
 pub(super) struct ImportedRegion {
     pub peer: Peer,
-    pub place: MemoryPlace,
+    pub location: MemoryLocation,
     pub address: u64,
     pub length: u64,
 }
@@ -43,7 +43,7 @@ pub(super) struct ImportedRegion {
 /// Request that serves a post.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PostRequest {
-    /// Prepared request with this index, which is posted again later.
+    /// Prepared request with this index, which is reused later.
     Prepared(u32),
     /// Request that is released when it is complete.
     Created(Request),
@@ -57,14 +57,15 @@ pub(super) struct InFlightPost {
     pub handle: Request,
     pub request: PostRequest,
     pub kind: Kind,
-    /// Time to create the request, and to post it, in nanoseconds; 0 unless steps are measured.
+    /// Time to create the request in nanoseconds; 0 unless steps are measured.
     pub creation_nanos: u64,
+    /// Time to post the request in nanoseconds; 0 unless steps are measured.
     pub post_nanos: u64,
     /// Time at which the post returned; 0 unless steps are measured.
     pub posted: u64,
 }
 
-/// Receive that waits for a message.
+/// Receive that is waiting for a message.
 pub(super) struct PostedReceive {
     pub token: u32,
     pub memory: Arc<Memory>,
@@ -76,21 +77,22 @@ pub(super) struct PostedReceive {
 pub(in crate::transport::nixl) struct Rail {
     pub(super) requests: Requests,
     pub(super) in_flight_posts: Vec<InFlightPost>,
-    /// Whether a post in flight has the token, by token.
+    /// Whether each token belongs to a post in flight.
     pub(super) in_flight: Box<[bool]>,
     pub(super) peers: Vec<PeerAgent>,
     pub(super) imported: Vec<ImportedRegion>,
-    /// Receives in the order in which they were posted, and whether a receive has the token, by token.
+    /// Receives in the order in which they were posted.
     pub(super) receives: VecDeque<PostedReceive>,
+    /// Whether each token belongs to a posted receive.
     pub(super) receiving: Box<[bool]>,
-    /// Messages that arrived before their receive.
+    /// Messages that arrived before a receive was posted for them.
     pub(super) arrived: VecDeque<Notification>,
     /// Completions that the next poll returns.
     pub(super) ready: VecDeque<Event>,
     /// First failure since the last poll.
     pub(super) failure: Option<TransferError>,
     pub(super) mode: NixlRequests,
-    /// Steps of the transfers, if they are measured.
+    /// Transfer steps, if they are measured.
     pub(super) steps: Option<Steps>,
     /// Backend that the library reported for the requests; `None` until the first request is prepared.
     pub(super) served_by: Option<String>,
@@ -104,7 +106,7 @@ pub(in crate::transport::nixl) struct Rail {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::transport::nixl) struct TransferError {
     pub error: CallError,
-    /// Whether the agent has dropped the metadata of the peer, which happens when the connection to the peer is lost.
+    /// Whether the agent has dropped the peer's metadata, which happens when the connection to the peer is lost.
     pub peer_is_lost: bool,
 }
 
@@ -134,24 +136,24 @@ impl Rail {
         })
     }
 
-    /// Parameters of the backend after its creation, by name.
+    /// Backend parameters after the backend was created, by name.
     pub(in crate::transport::nixl) fn parameters(&self) -> &BTreeMap<String, String> {
         &self.parameters
     }
 
-    /// Steps of the transfers, if they were measured, and the backend that served them.
+    /// Transfer steps, if they were measured, and the backend that served the transfers.
     pub(in crate::transport::nixl) fn steps(&self) -> Option<(&Steps, &str)> {
         let steps = self.steps.as_ref()?;
         Some((steps, self.served_by.as_deref().unwrap_or("unknown")))
     }
 
-    /// Number of prepared requests, and the time to prepare them in nanoseconds.
+    /// Number of prepared requests, and the time it took to prepare them, in nanoseconds.
     pub(in crate::transport::nixl) fn prepared(&self) -> (u64, u64) {
         self.requests.prepared()
     }
 
-    /// Asks the library which backend serves a request: the name in the marker parameter of the backend that fabricbench
-    /// created, or a description of any other backend.
+    /// Queries which backend serves a request. Returns the name in the marker parameter that fabricbench sets on its
+    /// own backend, or "another backend" for any other.
     pub(super) fn backend_of(&self, request: Request) -> Result<String, CallError> {
         let objects = &self.objects;
         let mut backend = Backend::NULL;

@@ -1,19 +1,19 @@
-//! Memory that is registered with one agent, and imported regions of peers.
+//! Memory that is registered with one agent, and regions imported from peers.
 
 use super::objects::{Objects, Registration, take_bytes};
 use super::rail::{ImportedRegion, Rail};
 use super::{CallError, call, check};
 use crate::memory::Memory;
-use crate::transport::nixl::rules::packing::MemoryPlace;
+use crate::transport::nixl::rules::packing::MemoryLocation;
 use crate::transport::{PackedKey, Peer};
 use nixl_sys::{DRAM, RegistrationList, VRAM};
 use std::sync::{Arc, PoisonError};
 
-/// Memory that is registered with the agent of one rail, which stays open while the region exists.
+/// Memory that is registered with one rail's agent, which stays open while the region exists.
 pub(in crate::transport::nixl) struct RailRegion {
     objects: Arc<Objects>,
     memory: Arc<Memory>,
-    place: MemoryPlace,
+    location: MemoryLocation,
     remote: PackedKey,
 }
 
@@ -35,12 +35,12 @@ impl RailRegion {
         &self.memory
     }
 
-    pub(super) fn place(&self) -> MemoryPlace {
-        self.place
+    pub(super) fn location(&self) -> MemoryLocation {
+        self.location
     }
 
     /// Whether the region belongs to this agent.
-    pub(super) fn is_of(&self, objects: &Arc<Objects>) -> bool {
+    pub(super) fn belongs_to(&self, objects: &Arc<Objects>) -> bool {
         Arc::ptr_eq(&self.objects, objects)
     }
 
@@ -65,13 +65,13 @@ impl RegisteredRange<'_> {
 }
 
 /// Memory type and device of `memory`.
-fn place_of(memory: &Memory) -> MemoryPlace {
+fn location_of(memory: &Memory) -> MemoryLocation {
     match memory.gpu() {
-        Some(gpu) => MemoryPlace {
+        Some(gpu) => MemoryLocation {
             memory_type: VRAM,
             device: u64::try_from(gpu).unwrap_or(0),
         },
-        None => MemoryPlace {
+        None => MemoryLocation {
             memory_type: DRAM,
             device: 0,
         },
@@ -81,10 +81,10 @@ fn place_of(memory: &Memory) -> MemoryPlace {
 impl Rail {
     /// Whether the backend accepts this kind of memory.
     pub(in crate::transport::nixl) fn accepts(&self, memory: &Memory) -> bool {
-        self.memory_types.contains(&place_of(memory).memory_type)
+        self.memory_types.contains(&location_of(memory).memory_type)
     }
 
-    /// Registers memory with the agent. `pack` packs the metadata of the region for peers.
+    /// Registers memory with the agent. `pack` packs the region's metadata for peers.
     ///
     /// # Errors
     ///
@@ -92,19 +92,26 @@ impl Rail {
     pub(in crate::transport::nixl) fn register(
         &mut self,
         memory: Arc<Memory>,
-        pack: impl FnOnce(MemoryPlace, &[u8]) -> Vec<u8>,
+        pack: impl FnOnce(MemoryLocation, &[u8]) -> Vec<u8>,
     ) -> Result<RailRegion, CallError> {
         let objects = &self.objects;
         let library = &objects.library;
-        let place = place_of(&memory);
+        let location = location_of(&memory);
         let address = memory.address() as usize;
         let mut list = RegistrationList::NULL;
-        let status = call!(library, create_reg_dlist(place.memory_type, &mut list));
+        let status = call!(library, create_reg_dlist(location.memory_type, &mut list));
         check("create_reg_dlist", status)?;
         let add = || {
             let status = call!(
                 library,
-                reg_dlist_add_desc(list, address, memory.length(), place.device, std::ptr::null(), 0)
+                reg_dlist_add_desc(
+                    list,
+                    address,
+                    memory.length(),
+                    location.device,
+                    std::ptr::null(),
+                    0
+                )
             );
             check("reg_dlist_add_desc", status)?;
             let status = call!(library, register_mem(objects.agent, list, objects.arguments));
@@ -130,25 +137,25 @@ impl Rail {
         check("get_local_partial_md", status)?;
         let remote = PackedKey {
             address: address as u64,
-            key: pack(place, &take_bytes(data, length)),
+            key: pack(location, &take_bytes(data, length)),
         };
         Ok(RailRegion {
             objects: Arc::clone(objects),
             memory,
-            place,
+            location,
             remote,
         })
     }
 
-    /// Imports a region of a connected peer. Returns the handle of the region.
+    /// Imports a connected peer's region. Returns the region's handle.
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses the metadata, which must come from the agent of this peer.
+    /// Returns the failed call if the library rejects the metadata, which must come from this peer's agent.
     pub(in crate::transport::nixl) fn import(
         &mut self,
         peer: Peer,
-        place: MemoryPlace,
+        location: MemoryLocation,
         metadata: &[u8],
         address: u64,
         length: u64,
@@ -162,7 +169,7 @@ impl Rail {
         }
         self.imported.push(ImportedRegion {
             peer,
-            place,
+            location,
             address,
             length,
         });

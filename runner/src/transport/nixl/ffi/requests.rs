@@ -3,48 +3,48 @@
 use super::objects::Objects;
 use super::{CallError, call, check};
 use crate::measure::clock;
-use crate::transport::nixl::rules::packing::MemoryPlace;
+use crate::transport::nixl::rules::packing::MemoryLocation;
 use crds::v1alpha1::NixlDescriptors;
 use nixl_sys::{DRAM, Operation, PreparedList, Request, TransferList, VRAM};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int};
 
-/// Maximum number of prepared requests of one agent.
+/// Maximum number of prepared requests per agent.
 const MAX_PREPARED: usize = 16 * 1024;
-/// Maximum number of descriptors in the prepared requests of one agent. Each descriptor occupies about 200 bytes.
+/// Maximum number of descriptors in an agent's prepared requests. Each descriptor occupies about 200 bytes.
 const MAX_PREPARED_DESCRIPTORS: usize = 2 * 1024 * 1024;
 /// Name that stands for the local agent (`NIXL_INIT_AGENT`).
 const OWN_AGENT: &CStr = c"";
 
-/// Location of a transfer in the memory of both sides.
+/// Location of a transfer in each side's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Transfer {
     pub operation: Operation,
     pub peer: u32,
     pub local: u64,
-    pub local_device: DevicePlace,
+    pub local_device: DeviceLocation,
     pub remote: u64,
-    pub remote_device: DevicePlace,
+    pub remote_device: DeviceLocation,
     pub length: u64,
 }
 
-/// Hashable form of [`MemoryPlace`].
+/// Hashable form of [`MemoryLocation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct DevicePlace {
+pub(super) struct DeviceLocation {
     is_gpu: bool,
     device: u64,
 }
 
-impl From<MemoryPlace> for DevicePlace {
-    fn from(place: MemoryPlace) -> Self {
+impl From<MemoryLocation> for DeviceLocation {
+    fn from(location: MemoryLocation) -> Self {
         Self {
-            is_gpu: place.memory_type == VRAM,
-            device: place.device,
+            is_gpu: location.memory_type == VRAM,
+            device: location.device,
         }
     }
 }
 
-impl DevicePlace {
+impl DeviceLocation {
     fn index(self) -> usize {
         usize::from(self.is_gpu)
     }
@@ -64,7 +64,7 @@ struct PreparedRequest {
 struct TransferRequests {
     /// Indices of the requests that are not in flight.
     idle: Vec<u32>,
-    /// Number of all requests.
+    /// Total number of requests.
     requests: usize,
 }
 
@@ -72,11 +72,11 @@ struct TransferRequests {
 pub(super) struct Requests {
     prepared: Vec<PreparedRequest>,
     /// Prepared requests by transfer.
-    places: HashMap<Transfer, TransferRequests>,
+    by_transfer: HashMap<Transfer, TransferRequests>,
     nanos: u64,
-    /// Descriptor lists for the local and the remote side, each for host and for GPU memory.
+    /// Descriptor lists for the local and remote sides, each with one list for host memory and one for GPU memory.
     lists: [[TransferList; 2]; 2],
-    /// Maximum number of bytes of a descriptor; `u64::MAX` if there is no limit.
+    /// Maximum number of bytes per descriptor; `u64::MAX` if there is no limit.
     descriptor_bytes: u64,
     /// Number of descriptors in the prepared requests.
     descriptors: usize,
@@ -95,7 +95,7 @@ impl Requests {
         }
         Ok(Self {
             prepared: Vec::new(),
-            places: HashMap::new(),
+            by_transfer: HashMap::new(),
             nanos: 0,
             lists,
             descriptor_bytes: descriptors
@@ -106,7 +106,7 @@ impl Requests {
         })
     }
 
-    /// Number of prepared requests, and the time to prepare them in nanoseconds.
+    /// Number of prepared requests, and the time it took to prepare them, in nanoseconds.
     pub(super) fn prepared(&self) -> (u64, u64) {
         (self.prepared.len() as u64, self.nanos)
     }
@@ -114,7 +114,7 @@ impl Requests {
     /// Takes a prepared request that is not in flight.
     #[inline]
     pub(super) fn take(&mut self, transfer: &Transfer) -> Option<(u32, Request)> {
-        let index = self.places.get_mut(transfer)?.idle.pop()?;
+        let index = self.by_transfer.get_mut(transfer)?.idle.pop()?;
         Some((index, self.prepared[index as usize].handle))
     }
 
@@ -122,22 +122,22 @@ impl Requests {
     #[inline]
     pub(super) fn put_back(&mut self, index: u32) {
         let prepared = &self.prepared[index as usize];
-        if let (false, Some(place)) = (prepared.broken, self.places.get_mut(&prepared.transfer)) {
-            place.idle.push(index);
+        if let (false, Some(entry)) = (prepared.broken, self.by_transfer.get_mut(&prepared.transfer)) {
+            entry.idle.push(index);
         }
     }
 
-    /// Marks a request that failed.
+    /// Marks a request as failed.
     pub(super) fn set_broken(&mut self, index: u32) {
         self.prepared[index as usize].broken = true;
     }
 
     /// Number of prepared requests for `transfer` that are not in flight.
     pub(super) fn idle(&self, transfer: &Transfer) -> usize {
-        self.places.get(transfer).map_or(0, |place| place.idle.len())
+        self.by_transfer.get(transfer).map_or(0, |entry| entry.idle.len())
     }
 
-    /// Number of descriptors of `transfer`.
+    /// Number of descriptors that `transfer` needs.
     fn descriptors_of(&self, transfer: &Transfer) -> usize {
         let descriptors = transfer.length.div_ceil(self.descriptor_bytes).max(1);
         usize::try_from(descriptors).unwrap_or(usize::MAX)
@@ -149,8 +149,8 @@ impl Requests {
         self.prepared.len() < MAX_PREPARED && descriptors <= MAX_PREPARED_DESCRIPTORS
     }
 
-    /// Message for a case that needs too many prepared requests.
-    pub(super) fn too_many(&self) -> String {
+    /// Error message for a case that needs too many prepared requests.
+    pub(super) fn too_many_message(&self) -> String {
         format!(
             "the case needs more than {MAX_PREPARED} prepared requests or {MAX_PREPARED_DESCRIPTORS} descriptors on one rail \
              ({} requests with {} descriptors are prepared). Reduce the window or the number of descriptors, or set requests \
@@ -160,7 +160,7 @@ impl Requests {
         )
     }
 
-    /// Prepares another request for `transfer` to the agent `peer`.
+    /// Prepares another request for `transfer` to `peer`.
     pub(super) fn prepare(
         &mut self,
         objects: &Objects,
@@ -168,7 +168,7 @@ impl Requests {
         peer: &CStr,
     ) -> Result<(u32, Request), CallError> {
         let start = clock::now();
-        let [local, remote] = self.describe(objects, transfer)?;
+        let [local, remote] = self.fill_lists(objects, transfer)?;
         let descriptors = self.descriptors_of(transfer);
         let known = self.indices.len();
         self.indices
@@ -211,22 +211,22 @@ impl Requests {
             broken: false,
         });
         let number = u32::try_from(self.prepared.len() - 1).unwrap_or(u32::MAX);
-        let place = self.places.entry(*transfer).or_default();
-        place.requests += 1;
+        let entry = self.by_transfer.entry(*transfer).or_default();
+        entry.requests += 1;
         // Returning a request to the list must not allocate.
-        place.idle.reserve(place.requests - place.idle.len());
+        entry.idle.reserve(entry.requests - entry.idle.len());
         self.nanos += clock::now().saturating_sub(start);
         Ok((number, handle))
     }
 
-    /// Creates a request for a single post to the agent `peer`.
+    /// Creates a request for a single post to `peer`.
     pub(super) fn create(
         &mut self,
         objects: &Objects,
         transfer: &Transfer,
         peer: &CStr,
     ) -> Result<Request, CallError> {
-        let [local, remote] = self.describe(objects, transfer)?;
+        let [local, remote] = self.fill_lists(objects, transfer)?;
         let mut handle = Request::NULL;
         let status = call!(
             objects.library,
@@ -244,22 +244,27 @@ impl Requests {
         Ok(handle)
     }
 
-    /// Fills the descriptor lists of both sides.
-    fn describe(&mut self, objects: &Objects, transfer: &Transfer) -> Result<[TransferList; 2], CallError> {
+    /// Fills the descriptor lists for both sides, and returns them.
+    fn fill_lists(&mut self, objects: &Objects, transfer: &Transfer) -> Result<[TransferList; 2], CallError> {
         let sides = [
             (transfer.local, transfer.local_device),
             (transfer.remote, transfer.remote_device),
         ];
         let mut filled = [TransferList::NULL; 2];
-        for (side, (address, place)) in sides.into_iter().enumerate() {
-            let list = self.lists[side][place.index()];
+        for (side, (address, location)) in sides.into_iter().enumerate() {
+            let list = self.lists[side][location.index()];
             check("xfer_dlist_clear", call!(objects.library, xfer_dlist_clear(list)))?;
             let mut offset = 0;
             while offset < transfer.length {
                 let length = self.descriptor_bytes.min(transfer.length - offset);
                 let status = call!(
                     objects.library,
-                    xfer_dlist_add_desc(list, (address + offset) as usize, length as usize, place.device)
+                    xfer_dlist_add_desc(
+                        list,
+                        (address + offset) as usize,
+                        length as usize,
+                        location.device
+                    )
                 );
                 check("xfer_dlist_add_desc", status)?;
                 offset += length;
@@ -277,7 +282,7 @@ impl Requests {
                 objects.release_prepared(list);
             }
         }
-        self.places.clear();
+        self.by_transfer.clear();
         for list in self.lists.iter_mut().flatten() {
             objects.destroy_list(std::mem::replace(list, TransferList::NULL));
         }

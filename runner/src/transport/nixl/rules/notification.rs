@@ -1,15 +1,15 @@
-//! Content of the notifications that the agents exchange. Performs no I/O.
+//! Content of the notifications that agents exchange. Performs no I/O.
 
 use crds::assignment::memory::CONTROL_BYTES;
 
-/// Maximum length of the payload of a message, in bytes: the length of a control message. A longer payload would measure
-/// the message path of the backend instead of its transfers.
+/// Maximum length of a message payload, in bytes: the length of a control message. A longer payload would measure the
+/// backend's message path instead of its transfers.
 pub(in crate::transport::nixl) const MAX_PAYLOAD_BYTES: usize = CONTROL_BYTES as usize;
-/// Length of the kind and the immediate data.
+/// Length of the kind and the immediate data, in bytes.
 const HEADER_BYTES: usize = 1 + 8;
 /// Kind of a message with a payload.
 const MESSAGE: u8 = b'm';
-/// Kind of the notification of a write.
+/// Kind of a write notification.
 const WRITE: u8 = b'w';
 
 /// Notification that one agent sends to another.
@@ -26,7 +26,7 @@ pub(in crate::transport::nixl) enum Notification {
     Write { immediate: u64 },
 }
 
-/// Bytes of a notification.
+/// Encoded notification.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::nixl) struct EncodedNotification {
     bytes: [u8; HEADER_BYTES + MAX_PAYLOAD_BYTES],
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_what_it_encodes_and_nothing_else() {
+    fn decodes_only_encoded_notifications() {
         let message = Notification::Message {
             immediate: 0xdead_beef,
             payload: [7; MAX_PAYLOAD_BYTES],

@@ -1,7 +1,7 @@
 //! Packs the metadata of agents and regions for peers. Performs no I/O.
 //!
-//! An agent reads the metadata of its peers without checking it. The packed form therefore contains the backend, the
-//! length and a checksum, so that the library receives only bytes that the agent of a peer produced.
+//! An agent reads its peers' metadata without checking it. The packed form therefore contains the backend, the length
+//! and a checksum, so that the library receives only bytes that a peer's agent produced.
 
 use crds::v1alpha1::NixlBackend;
 
@@ -9,15 +9,15 @@ use crds::v1alpha1::NixlBackend;
 const MAGIC: [u8; 4] = *b"NXL1";
 /// Length of the bytes before the content: magic, backend, length and checksum.
 const HEADER_BYTES: usize = 4 + 1 + 4 + 4;
-/// Length of the memory type and the device number of a region.
-const PLACE_BYTES: usize = 4 + 8;
+/// Length of a region's memory type and device number.
+const LOCATION_BYTES: usize = 4 + 8;
 
-/// Memory type and device of a region, as both agents identify it.
+/// Memory type and device of a region, as both agents identify them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::nixl) struct MemoryPlace {
-    /// Memory type of the C interface.
+pub(in crate::transport::nixl) struct MemoryLocation {
+    /// Memory type, as numbered in the C interface.
     pub memory_type: i32,
-    /// Number of the GPU; 0 for host memory.
+    /// GPU number; 0 for host memory.
     pub device: u64,
 }
 
@@ -43,7 +43,8 @@ pub(in crate::transport::nixl) fn pack(backend: NixlBackend, content: &[u8]) -> 
 ///
 /// # Errors
 ///
-/// Returns a message if the bytes are truncated or corrupt, or the peer uses another backend. `what` names the content.
+/// Returns a message if the bytes are truncated or corrupt, or the peer uses a different backend. `what` names the
+/// content.
 pub(in crate::transport::nixl) fn unpack<'a>(
     backend: NixlBackend,
     packed: &'a [u8],
@@ -84,29 +85,29 @@ pub(in crate::transport::nixl) fn unpack<'a>(
     Ok(content)
 }
 
-/// Packs the metadata of a region.
+/// Packs a region's metadata.
 pub(in crate::transport::nixl) fn pack_region(
     backend: NixlBackend,
-    place: MemoryPlace,
+    location: MemoryLocation,
     metadata: &[u8],
 ) -> Vec<u8> {
-    let mut content = Vec::with_capacity(PLACE_BYTES + metadata.len());
-    content.extend(place.memory_type.to_le_bytes());
-    content.extend(place.device.to_le_bytes());
+    let mut content = Vec::with_capacity(LOCATION_BYTES + metadata.len());
+    content.extend(location.memory_type.to_le_bytes());
+    content.extend(location.device.to_le_bytes());
     content.extend(metadata);
     pack(backend, &content)
 }
 
-/// Unpacks the metadata of a region.
+/// Unpacks a region's metadata.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`unpack`].
+/// Returns the same errors as [`unpack`].
 pub(in crate::transport::nixl) fn unpack_region(
     backend: NixlBackend,
     packed: &[u8],
     max_bytes: usize,
-) -> Result<(MemoryPlace, &[u8]), String> {
+) -> Result<(MemoryLocation, &[u8]), String> {
     let content = unpack(backend, packed, max_bytes, "memory key")?;
     let parts = content
         .split_first_chunk::<4>()
@@ -114,11 +115,11 @@ pub(in crate::transport::nixl) fn unpack_region(
     let Some((memory_type, (device, metadata))) = parts else {
         return Err("the peer's memory key is not valid: it has no metadata".to_owned());
     };
-    let place = MemoryPlace {
+    let location = MemoryLocation {
         memory_type: i32::from_le_bytes(*memory_type),
         device: u64::from_le_bytes(*device),
     };
-    Ok((place, metadata))
+    Ok((location, metadata))
 }
 
 #[cfg(test)]
@@ -128,15 +129,15 @@ mod tests {
     const BACKEND: NixlBackend = NixlBackend::Ucx;
 
     #[test]
-    fn unpacks_only_what_an_agent_with_the_same_backend_packed() {
-        let place = MemoryPlace {
+    fn unpacks_only_intact_regions_from_the_same_backend() {
+        let location = MemoryLocation {
             memory_type: 1,
             device: 3,
         };
-        let packed = pack_region(BACKEND, place, b"metadata");
+        let packed = pack_region(BACKEND, location, b"metadata");
         assert_eq!(
             unpack_region(BACKEND, &packed, 100),
-            Ok((place, b"metadata".as_slice()))
+            Ok((location, b"metadata".as_slice()))
         );
         for length in 0..packed.len() {
             assert!(

@@ -1,12 +1,12 @@
-//! Parameters of the backend of one rail. Performs no I/O.
+//! Backend parameters of one rail. Performs no I/O.
 
 use crds::v1alpha1::{Nixl, NixlBackend, NixlParameter};
 
-/// Name of the parameter that contains settings of UCX, such as `TLS=tcp,NET_DEVICES=eth0`.
+/// Name of the parameter that contains UCX settings, such as `TLS=tcp,NET_DEVICES=eth0`.
 const ENGINE_CONFIG: &str = "engine_config";
-/// Name of the parameter that contains the RDMA devices that UCX uses.
+/// Name of the parameter that lists the RDMA devices for UCX.
 const DEVICE_LIST: &str = "device_list";
-/// Name of the UCX setting that contains the devices.
+/// Name of the UCX setting that lists the devices.
 const NET_DEVICES: &str = "NET_DEVICES";
 
 /// Device of a rail.
@@ -26,11 +26,12 @@ impl Device {
     }
 }
 
-/// Parameters with which to create the backend of a rail on `device`; `None` leaves the choice to the backend.
+/// Returns the parameters for creating a rail's backend on `device`. If `device` is `None`, the backend chooses its own
+/// devices.
 ///
 /// # Errors
 ///
-/// Returns a message if a parameter of the spec is reserved or contradicts the device, or the backend has no parameter
+/// Returns a message if a parameter in the spec is reserved or contradicts the device, or the backend has no parameter
 /// for its devices.
 pub(in crate::transport::nixl) fn parameters(
     spec: &Nixl,
@@ -38,7 +39,7 @@ pub(in crate::transport::nixl) fn parameters(
 ) -> Result<Vec<(String, String)>, String> {
     if let Some(parameter) = spec.parameters.iter().find(|parameter| parameter.is_reserved()) {
         return Err(format!(
-            "spec.transport.nixl.parameters contains {}, which the devices of the rails or the runner determine: remove it",
+            "spec.transport.nixl.parameters contains {}, which the rail devices or the runner determine: remove it",
             parameter.name
         ));
     }
@@ -49,7 +50,7 @@ pub(in crate::transport::nixl) fn parameters(
     };
     if spec.backend != NixlBackend::Ucx {
         return Err(format!(
-            "the backend {} chooses its own devices: leave the rail sources and spec.devices.nics empty",
+            "the {} backend chooses its own devices: leave the rail sources and spec.devices.nics empty",
             spec.backend.name()
         ));
     }
@@ -89,12 +90,12 @@ fn devices_of(config: &str) -> Option<&str> {
         .find_map(|(name, value)| (name == NET_DEVICES).then_some(value))
 }
 
-/// Network interface or RDMA device that a rail uses according to the parameters of its backend; `None` if the backend
-/// chooses it.
+/// Network interface or RDMA device that a rail uses according to its backend parameters; `None` if the backend chooses
+/// it.
 pub(in crate::transport::nixl) fn interface(spec: &Nixl, device: Option<&Device>) -> Option<String> {
     let configured = || devices_of(spec.parameter(ENGINE_CONFIG)?);
     let name = device.map(Device::name).or_else(configured)?;
-    // UCX names an RDMA device with its port.
+    // UCX's name for an RDMA device includes the port.
     Some(name.split(':').next().unwrap_or(name).to_owned())
 }
 
@@ -160,6 +161,9 @@ mod tests {
         let other = spec(NixlBackend::Ucx, &[("engine_config", "TLS=tcp,NET_DEVICES=eth0")]);
         assert!(refused(&other, Some(&loopback_device())).contains("the rail is on lo"));
         let libfabric = spec(NixlBackend::Libfabric, &[]);
-        assert!(refused(&libfabric, Some(&loopback_device())).contains("LIBFABRIC chooses its own devices"));
+        assert!(
+            refused(&libfabric, Some(&loopback_device()))
+                .contains("LIBFABRIC backend chooses its own devices")
+        );
     }
 }

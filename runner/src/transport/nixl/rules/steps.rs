@@ -1,21 +1,21 @@
-//! Counts the transfers that an agent makes and adds up the times of their steps. Performs no I/O. Used only in
-//! rounds whose results are not measured.
+//! Counts an agent's transfers and adds up the times of their steps. Performs no I/O. Used only in rounds that are not
+//! measured.
 
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{NixlRequests, StepTimes};
 
-/// Maximum number of kinds of transfers that are distinguished. Further kinds are counted together.
+/// Maximum number of transfer kinds that are counted separately. Any further kinds are counted together.
 const MAX_KINDS: usize = 32;
 
-/// Kind of a transfer.
+/// Kind of transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::nixl) struct Kind {
     pub is_read: bool,
-    /// Number of bytes.
+    /// Length of the transfer in bytes.
     pub length: u64,
 }
 
-/// Steps of the transfers of one agent.
+/// Transfer steps of one agent.
 #[derive(Debug, Default)]
 pub(in crate::transport::nixl) struct Steps {
     kinds: Vec<(Kind, StepTimes)>,
@@ -32,7 +32,7 @@ impl Steps {
         }
     }
 
-    /// Returns the transfers as protocols that the backend `served_by` served.
+    /// Returns the transfers as protocols served by the `served_by` backend.
     pub(in crate::transport::nixl) fn protocols(
         &self,
         requests: NixlRequests,
@@ -63,9 +63,9 @@ impl Steps {
     }
 }
 
-/// Function of a read in the records.
+/// Function name of a read in records.
 const READ: &str = "nixl READ";
-/// Function of a write in the records.
+/// Function name of a write in records.
 const WRITE: &str = "nixl WRITE";
 
 #[cfg(test)]

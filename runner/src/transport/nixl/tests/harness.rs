@@ -1,4 +1,4 @@
-//! Configurations of pairs of NIXL transports in one process.
+//! Configurations for pairs of NIXL transports in one process.
 
 use crate::transport::nixl::Nixl;
 use crate::transport::{OpenConfig, test_pair};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
 
-/// Variable with the directory of the library to test.
+/// Variable that specifies the directory of the library to test.
 pub(super) const LIBRARY: &str = "FABRICBENCH_TEST_NIXL_LIBRARY";
 /// Maximum number of posts in flight.
 pub(super) const DEPTH: usize = 64;
@@ -18,15 +18,15 @@ pub(super) const DEPTH: usize = 64;
 /// Two connected transports.
 pub(super) type Pair = test_pair::Pair<Nixl>;
 
-/// Specification and rails of a test.
+/// Transport spec and rails that a test uses.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub spec: Spec,
     pub rails: Vec<&'static str>,
 }
 
-/// All setups that every machine supports: both kinds of requests over tcp, with one and with many descriptors, and tcp
-/// together with the shared memory transports.
+/// All setups that every machine supports: both kinds of requests over tcp, with one descriptor and with many, and tcp
+/// together with the shared-memory transports.
 pub(super) fn setups() -> [Setup; 7] {
     let created = |mut setup: Setup| {
         setup.spec.requests = NixlRequests::Created;

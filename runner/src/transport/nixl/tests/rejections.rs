@@ -44,9 +44,9 @@ fn rejects_a_library_without_its_functions() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn rejects_a_backend_that_cannot_be_loaded() {
-    // The plugin needs libraries of CUDA, which a machine without a GPU does not have.
+    // The plugin needs CUDA libraries, which a machine without a GPU does not have.
     let mut setup = tcp();
     setup.rails = Vec::new();
     setup.spec.parameters = Vec::new();
@@ -61,7 +61,7 @@ fn rejects_a_backend_that_cannot_be_loaded() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn rejects_devices_that_do_not_exist() {
     let address = open_error(&Setup {
         rails: vec!["203.0.113.77"],
@@ -78,8 +78,8 @@ fn rejects_devices_that_do_not_exist() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
-fn rejects_contradictions_of_the_spec() {
+#[ignore = "run by runs_the_ignored_tests"]
+fn rejects_contradictory_specs() {
     let mut config = tcp().config();
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
     let rails = Nixl::open(&config).err().unwrap();
@@ -91,7 +91,7 @@ fn rejects_contradictions_of_the_spec() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn rejects_truncated_and_corrupt_metadata() {
     let mut pair = tcp().pair();
     let good = pair.target.transport.addresses().rails[0].clone();
@@ -119,7 +119,7 @@ fn rejects_truncated_and_corrupt_metadata() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn refuses_invalid_arguments() {
     for setup in setups() {
         let mut pair = setup.pair();
@@ -158,12 +158,12 @@ fn refuses_invalid_arguments() {
         }
         let (initiator, target) = (&mut pair.initiator, &mut pair.target);
         let foreign = target.transport.post_receive(0, &initiator.region, 0, 8, 0);
-        assert_eq!(foreign, refused, "memory of another transport");
+        assert_eq!(foreign, refused, "memory registered with another transport");
     }
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn rejects_operations_that_the_library_does_not_support() {
     let mut pair = tcp().pair();
     let send = PostRequest::new(Operation::Send { immediate: 0 }, 8);
@@ -188,7 +188,7 @@ fn rejects_operations_that_the_library_does_not_support() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn refuses_a_token_in_flight() {
     let mut pair = tcp().pair();
     let target = &mut pair.target;

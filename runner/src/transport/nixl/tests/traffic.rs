@@ -16,7 +16,7 @@ fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn control_message_transfers_bytes_and_immediate_data() {
     for setup in setups() {
         for length in [1, 8] {
@@ -49,8 +49,8 @@ fn control_message_transfers_bytes_and_immediate_data() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
-fn a_message_that_arrives_before_its_receive_is_kept() {
+#[ignore = "run by runs_the_ignored_tests"]
+fn delivers_a_message_that_arrives_before_its_receive() {
     for setup in setups() {
         let mut pair = setup.pair();
         pair.initiator.fill(0, &pattern(8, 2));
@@ -73,8 +73,8 @@ fn a_message_that_arrives_before_its_receive_is_kept() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
-fn a_completed_write_is_in_the_memory_of_the_target() {
+#[ignore = "run by runs_the_ignored_tests"]
+fn a_completed_write_is_in_target_memory() {
     for setup in setups() {
         for length in [8, 4096, 500_000] {
             let mut pair = setup.pair();
@@ -104,7 +104,7 @@ fn a_completed_write_is_in_the_memory_of_the_target() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn immediate_data_arrives_after_the_bytes_of_its_write() {
     for setup in setups() {
         for length in [48, 200_000] {
@@ -132,7 +132,7 @@ fn immediate_data_arrives_after_the_bytes_of_its_write() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn read_transfers_bytes_from_the_target() {
     for setup in setups() {
         for length in [8, 100_000] {
@@ -151,7 +151,7 @@ fn read_transfers_bytes_from_the_target() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn every_write_of_a_burst_completes_once() {
     const BURST: u32 = 48;
     const LENGTH: u64 = 8192;
@@ -194,7 +194,7 @@ fn every_write_of_a_burst_completes_once() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn opens_one_agent_per_rail() {
     let mut setup = tcp();
     setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
@@ -222,10 +222,10 @@ fn opens_one_agent_per_rail() {
     assert_eq!(pair.target.bytes(0, 3072), pattern(3072, 9));
 }
 
-/// Checks that a request that was prepared for the location of a transfer is posted again, with and without immediate data.
+/// Checks that a request prepared for a transfer's location is reused, with and without immediate data.
 #[test]
-#[ignore = "run by every_setup"]
-fn prepared_requests_are_posted_again() {
+#[ignore = "run by runs_the_ignored_tests"]
+fn prepared_requests_are_reused() {
     for setup in setups() {
         let mut pair = setup.pair();
         let write = Operation::Write {
@@ -279,8 +279,8 @@ fn prepared_requests_are_posted_again() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
-fn reports_the_steps_of_the_transfers_and_the_backend() {
+#[ignore = "run by runs_the_ignored_tests"]
+fn reports_the_transfer_steps_and_the_backend() {
     for setup in setups() {
         let mut config = setup.config();
         config.counts_protocols = true;
@@ -331,7 +331,7 @@ fn reports_the_steps_of_the_transfers_and_the_backend() {
         );
         let is_created = setup.spec.requests == NixlRequests::Created;
         assert_eq!(steps.creation_nanos > 0, is_created, "{steps:?}");
-        // The library's clock counts whole microseconds from before the post.
+        // The library counts whole microseconds and starts before the post.
         let own = steps.post_nanos + steps.completion_nanos;
         assert!(
             steps.reported_transfer_micros * 1000 <= own + 100_000,
@@ -341,7 +341,7 @@ fn reports_the_steps_of_the_transfers_and_the_backend() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn transfers_a_list_of_100_000_descriptors() {
     const LENGTH: usize = 500_000;
     let mut pair = divide(tcp(), 5, false).pair();
@@ -372,9 +372,9 @@ fn transfers_a_list_of_100_000_descriptors() {
     }
 }
 
-/// More requests than can be prepared are refused, instead of being created within the samples.
+/// Requests beyond the limit are refused, rather than being created during the samples.
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn refuses_to_prepare_too_many_descriptors() {
     let mut pair = divide(tcp(), 1, false).pair();
     let operation = Operation::Write {
@@ -401,7 +401,7 @@ fn refuses_to_prepare_too_many_descriptors() {
 }
 
 #[test]
-#[ignore = "run by every_setup"]
+#[ignore = "run by runs_the_ignored_tests"]
 fn describes_the_library_and_its_parameters() {
     let pair = tcp().pair();
     let facts = pair.initiator.transport.facts();

@@ -1,6 +1,6 @@
 //! Functions that the library calls during `ucp_worker_progress`. They only add an event to a queue.
 //!
-//! A panic in one of these functions would abort the process, because it cannot cross the boundary to C.
+//! A panic in one of these functions would abort the process, because it cannot unwind into C code.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ pub(super) struct RawEvent {
     pub status: ucs_status_t,
     /// Tag of a message, or header of an active message.
     pub immediate: u64,
-    /// Length of a message in bytes.
+    /// Message length in bytes.
     pub length: usize,
     /// Payload of an active message; `None` if it has no payload.
     pub payload: Option<Payload>,
@@ -89,7 +89,7 @@ impl Events {
 }
 
 /// User data of a callback. The library holds the address of an origin, so every origin that is passed to the library
-/// is in a [`StableBox`].
+/// is stored in a [`StableBox`].
 pub(super) struct Origin {
     events: NonNull<Events>,
     source: Source,
@@ -113,7 +113,7 @@ impl Origin {
 
     /// # Safety
     ///
-    /// Must be called by a callback of the library, while the queue exists.
+    /// Must be called from a library callback, while the queue exists.
     unsafe fn report(&self, status: ucs_status_t, immediate: u64, length: usize) {
         let event = RawEvent {
             source: self.source,
@@ -138,16 +138,16 @@ impl Origin {
 
     /// # Safety
     ///
-    /// `request` must be the request of a completion callback, which the library does not use afterwards.
+    /// `request` must be the request that was passed to a completion callback. The library does not use it afterwards.
     unsafe fn free(&self, request: *mut c_void) {
-        // SAFETY: the queue exists as long as the worker, so also during a callback.
+        // SAFETY: the queue exists as long as the worker does, including during a callback.
         let free = unsafe { self.events.as_ref() }.request_free;
         // SAFETY: the caller guarantees that the request has completed, and nothing else frees it.
         unsafe { free(request) };
     }
 }
 
-/// Converts user data back.
+/// Converts user data back to an origin.
 ///
 /// # Safety
 ///
@@ -161,15 +161,15 @@ unsafe fn origin<'a>(user_data: *mut c_void) -> &'a Origin {
 ///
 /// # Safety
 ///
-/// Only for the library, with user data of a rail whose worker exists.
-pub(super) unsafe extern "C" fn completed(
+/// Only the library may call this function, with the user data of a rail whose worker exists.
+pub(super) unsafe extern "C" fn on_completion(
     request: *mut c_void,
     status: ucs_status_t,
     user_data: *mut c_void,
 ) {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     unsafe { origin.report(status, 0, 0) };
     // SAFETY: the request has completed.
     unsafe { origin.free(request) };
@@ -178,9 +178,8 @@ pub(super) unsafe extern "C" fn completed(
 /// Called when a receive completes.
 ///
 /// # Safety
-///
-/// Same as [`completed`].
-pub(super) unsafe extern "C" fn received(
+/// Same as [`on_completion`].
+pub(super) unsafe extern "C" fn on_receive(
     request: *mut c_void,
     status: ucs_status_t,
     info: *const ucp_tag_recv_info_t,
@@ -190,19 +189,19 @@ pub(super) unsafe extern "C" fn received(
     let origin = unsafe { origin(user_data) };
     // SAFETY: the pointer is null or valid during the callback.
     let (tag, length) = unsafe { info.as_ref() }.map_or((0, 0), |info| (info.sender_tag, info.length));
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     unsafe { origin.report(status, tag, length) };
     // SAFETY: the request has completed.
     unsafe { origin.free(request) };
 }
 
-/// Called for a notification from a peer that a write has arrived. The header of the notification is the immediate
+/// Called when a peer notifies this side that a write has arrived. The header of the notification is the immediate
 /// data.
 ///
 /// # Safety
 ///
-/// Only for the library, with user data of a rail whose worker exists.
-pub(super) unsafe extern "C" fn notified(
+/// Only the library may call this function, with the user data of a rail whose worker exists.
+pub(super) unsafe extern "C" fn on_notification(
     user_data: *mut c_void,
     header: *const c_void,
     header_length: usize,
@@ -212,7 +211,7 @@ pub(super) unsafe extern "C" fn notified(
 ) -> ucs_status_t {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     if let Some(immediate) = unsafe { immediate_in(header, header_length) } {
         // SAFETY: as above.
         unsafe { origin.report(UCS_OK, immediate, 0) };
@@ -237,9 +236,8 @@ unsafe fn immediate_in(header: *const c_void, length: usize) -> Option<u64> {
 /// registered with `UCP_AM_FLAG_PERSISTENT_DATA`.
 ///
 /// # Safety
-///
-/// Same as [`notified`].
-pub(super) unsafe extern "C" fn arrived(
+/// Same as [`on_notification`].
+pub(super) unsafe extern "C" fn on_message(
     user_data: *mut c_void,
     header: *const c_void,
     header_length: usize,
@@ -249,7 +247,7 @@ pub(super) unsafe extern "C" fn arrived(
 ) -> ucs_status_t {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     let Some(immediate) = (unsafe { immediate_in(header, header_length) }) else {
         return UCS_OK;
     };
@@ -263,7 +261,7 @@ pub(super) unsafe extern "C" fn arrived(
         () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(unsafe { Payload::eager(data, length) }),
         () => None,
     });
-    // With UCS_INPROGRESS, the library keeps the payload until it is received or released.
+    // If this function returns UCS_INPROGRESS, the library keeps the payload until it is received or released.
     let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
     let event = RawEvent {
         source: Source::Message,
@@ -276,7 +274,7 @@ pub(super) unsafe extern "C" fn arrived(
         length,
         payload,
     };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     unsafe { origin.push(event) };
     result
 }
@@ -284,9 +282,8 @@ pub(super) unsafe extern "C" fn arrived(
 /// Called when the payload of an active message has been fetched.
 ///
 /// # Safety
-///
-/// Same as [`completed`].
-pub(super) unsafe extern "C" fn fetched(
+/// Same as [`on_completion`].
+pub(super) unsafe extern "C" fn on_payload_fetched(
     request: *mut c_void,
     status: ucs_status_t,
     length: usize,
@@ -294,7 +291,7 @@ pub(super) unsafe extern "C" fn fetched(
 ) {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     unsafe { origin.report(status, 0, length) };
     // SAFETY: the request has completed.
     unsafe { origin.free(request) };
@@ -303,12 +300,15 @@ pub(super) unsafe extern "C" fn fetched(
 /// Called when an endpoint fails.
 ///
 /// # Safety
-///
-/// Same as [`notified`].
-pub(super) unsafe extern "C" fn failed(user_data: *mut c_void, _endpoint: ucp_ep_h, status: ucs_status_t) {
+/// Same as [`on_notification`].
+pub(super) unsafe extern "C" fn on_endpoint_failure(
+    user_data: *mut c_void,
+    _endpoint: ucp_ep_h,
+    status: ucs_status_t,
+) {
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
-    // SAFETY: this is a callback of the library.
+    // SAFETY: this is a library callback.
     unsafe { origin.report(status, 0, 0) };
 }
 
@@ -335,7 +335,7 @@ mod tests {
         let request = std::ptr::from_mut(&mut freed).cast();
         for status in [UCS_OK, UCS_ERR_UNSUPPORTED] {
             // SAFETY: the origin and the queue exist, and the request is a counter.
-            unsafe { completed(request, status, user_data) };
+            unsafe { on_completion(request, status, user_data) };
         }
         let (events, _origins) = moved.as_ref().unwrap();
         for status in [UCS_OK, UCS_ERR_UNSUPPORTED] {

@@ -55,7 +55,7 @@ impl Rail {
     /// Handles all events that the callbacks reported.
     #[inline]
     pub(super) fn handle_events(&mut self) {
-        // SAFETY: this exclusive reference shows that no other thread uses the worker, and this is not a callback.
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
         while let Some(event) = unsafe { self.objects.events.pop() } {
             self.handle_event(event);
         }
@@ -98,7 +98,7 @@ impl Rail {
                 immediate: event.immediate,
             }),
             Source::Message if event.status < 0 => {
-                let message = format_args!("an active message without data that the library keeps");
+                let message = format_args!("an active message whose data the library did not keep");
                 self.record_failure("completion", event.status, message);
             }
             Source::Message => self.message_arrived(event),
@@ -119,7 +119,7 @@ impl Rail {
         self.ready.push_back(Event::Posted { token });
     }
 
-    /// Stores a failure for the next poll, unless another one is stored. A stored cancellation is replaced by the next
+    /// Stores a failure for the next poll, unless one is already stored. A stored cancellation is replaced by the next
     /// failure, because a cancellation is a consequence of another failure.
     #[cold]
     pub(super) fn record_failure(

@@ -30,8 +30,8 @@ impl Config {
     /// Returns the failed call if a variable or a file has an invalid value.
     pub(in crate::transport::ucx) fn read(library: &Arc<Library>) -> Result<Self, CallError> {
         let mut pointer = std::ptr::null_mut();
-        // SAFETY: null stands for the default prefix of the variables and for no additional file, and there is room
-        // for one pointer.
+        // SAFETY: null stands for the default variable prefix and for no additional file, and there is room for one
+        // pointer.
         let status = unsafe {
             (library.functions().ucp_config_read)(std::ptr::null(), std::ptr::null(), &mut pointer)
         };
@@ -61,7 +61,7 @@ impl Config {
         check(&self.library, "ucp_config_modify", status)
     }
 
-    /// The whole configuration, one `NAME=VALUE` per line.
+    /// The entire configuration, one `NAME=VALUE` per line.
     pub(in crate::transport::ucx) fn print(&self) -> String {
         capture(|stream| {
             // SAFETY: the configuration is live, the stream is open, and the title is a C string.

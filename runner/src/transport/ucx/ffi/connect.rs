@@ -1,6 +1,6 @@
-//! Creates endpoints, and imports the keys of peers.
+//! Creates endpoints, and imports peers' keys.
 
-use super::callbacks::{Origin, Source, failed};
+use super::callbacks::{Origin, Source, on_endpoint_failure};
 use super::lanes::lanes;
 use super::rail::{Endpoint, ImportedKey, Rail};
 use super::stable::StableBox;
@@ -17,8 +17,7 @@ use ucx_sys::bindings::{
 };
 
 impl Rail {
-    /// Creates an endpoint to the worker with this address, and returns the number of the peer and the lanes of the
-    /// endpoint.
+    /// Creates an endpoint to the worker with this address, and returns the peer number and the endpoint's lanes.
     ///
     /// # Errors
     ///
@@ -43,7 +42,7 @@ impl Rail {
         } else {
             UCP_ERR_HANDLING_MODE_NONE
         };
-        params.err_handler.cb = Some(failed);
+        params.err_handler.cb = Some(on_endpoint_failure);
         params.err_handler.arg = origin.as_user_data();
         self.objects
             .endpoint_origins
@@ -58,7 +57,7 @@ impl Rail {
             (library.functions().ucp_ep_create)(self.objects.worker.handle(), &params, &mut handle)
         };
         check(library, "ucp_ep_create", status)?;
-        // SAFETY: the endpoint was just created, and this exclusive reference shows that no other thread uses it.
+        // SAFETY: the endpoint was just created, and the exclusive reference guarantees that no other thread uses it.
         let lanes = unsafe { lanes(library, handle) };
         self.endpoints.push(Endpoint {
             handle,
@@ -71,7 +70,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses the key.
+    /// Returns the failed call if the library rejects the key.
     pub(in crate::transport::ucx) fn import(
         &mut self,
         peer: Peer,

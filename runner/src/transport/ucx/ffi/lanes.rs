@@ -21,7 +21,7 @@ pub(super) fn resources(context: &Context) -> Vec<Lane> {
     lanes::parse_resources(&text)
 }
 
-/// Lanes of an endpoint, from `ucp_ep_query`, or from the printed endpoint if the library is too old. Empty if neither
+/// An endpoint's lanes, from `ucp_ep_query`, or from the printed endpoint if the library is too old. Empty if neither
 /// reports them.
 ///
 /// # Safety
@@ -64,7 +64,7 @@ unsafe fn query(library: &Library, endpoint: ucp_ep_h) -> Vec<Lane> {
         .iter()
         .filter_map(|entry| {
             Some(Lane {
-                // SAFETY: the pointer is null or a string of the library that lives as long as the endpoint.
+                // SAFETY: the pointer is null or a string that the library owns and that lives as long as the endpoint.
                 transport: unsafe { owned_string(entry.transport_name) }?,
                 // SAFETY: as above.
                 device: unsafe { owned_string(entry.device_name) }?,

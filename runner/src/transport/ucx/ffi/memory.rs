@@ -25,14 +25,14 @@ pub(in crate::transport::ucx) struct RailRegion {
     remote: PackedKey,
 }
 
-// SAFETY: the handle is an opaque value that only the `Rail` passes to the library. All other fields are Send. A region is not
-// Sync, which nothing needs.
+// SAFETY: the handle is an opaque value that only the `Rail` passes to the library. All other fields are Send. A region
+// is not Sync, because nothing needs it to be.
 unsafe impl Send for RailRegion {}
 
-/// Memory that was registered on a rail, before it is a region.
+/// Memory that has been registered on a rail but is not yet part of a region.
 struct Mapping {
     handle: ucp_mem_h,
-    /// Key that UCX packed.
+    /// Key packed by UCX.
     key: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl Rail {
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses the memory.
+    /// Returns the failed call if the library rejects the memory.
     pub(in crate::transport::ucx) fn register(
         &mut self,
         memory: Arc<Memory>,
@@ -107,12 +107,12 @@ impl Rail {
         Ok(self.region(memory, mapping))
     }
 
-    /// Makes the library allocate `bytes` bytes of host memory that are registered for all operations. The bytes are set
-    /// to 0. The library frees the memory when the rail is closed and the last reference to the memory is dropped.
+    /// Makes the library allocate `bytes` bytes of zeroed host memory and register them for all operations. The library
+    /// frees the memory when the rail is closed and the last reference to the memory is dropped.
     ///
     /// # Errors
     ///
-    /// Returns the failed call if the library refuses.
+    /// Returns the failed call if the library cannot allocate or register the memory.
     pub(in crate::transport::ucx) fn allocate(&mut self, bytes: usize) -> Result<RailRegion, CallError> {
         // SAFETY: the struct consists of integers and pointers, for which zero is valid.
         let mut params: ucp_mem_map_params_t = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -1,10 +1,10 @@
 //! Sends and receives active messages with a payload. An active message has no tag: the immediate data is its header, and
 //! it is received into the oldest posted receive.
 //!
-//! The library keeps the payload of a message, or a request of the peer to fetch it (rendezvous), until a receive takes
-//! it, so a message that arrives before its receive is posted is not lost.
+//! The library keeps a message's payload, or the peer's request to fetch it (rendezvous), until a receive takes it, so
+//! a message that arrives before its receive is posted is not lost.
 
-use super::callbacks::{RawEvent, fetched};
+use super::callbacks::{RawEvent, on_payload_fetched};
 use super::completion::Event;
 use super::memory::RegisteredRange;
 use super::rail::{MESSAGE_ID, PostState, Rail, ReceiveState};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucp_mem_h, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
 
-/// Posted receive that no message has been assigned to.
+/// Posted receive that has not been matched with a message.
 struct PostedReceive {
     token: u32,
     pointer: *mut u8,
@@ -30,7 +30,7 @@ struct PostedReceive {
 pub(super) struct Payload {
     /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
     data: NonNull<c_void>,
-    /// Length of the payload in bytes.
+    /// Payload length in bytes.
     length: usize,
     is_rendezvous: bool,
 }
@@ -61,7 +61,7 @@ impl Payload {
     }
 }
 
-/// Receives and messages that are not matched yet. At most one of the queues has an entry.
+/// Receives and messages that have not been matched yet. At most one of the queues has an entry.
 #[derive(Default)]
 pub(super) struct Messages {
     receives: VecDeque<PostedReceive>,
@@ -69,7 +69,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Creates queues that do not allocate for up to `depth` receives and as many messages.
+    /// Creates queues that hold up to `depth` receives and `depth` messages without allocating.
     pub(super) fn new(depth: usize) -> Self {
         Self {
             receives: VecDeque::with_capacity(depth),
@@ -95,7 +95,7 @@ impl Rail {
         unsafe { header.write(immediate.to_le()) };
         let param = self.post_param(&range, token);
         let send = self.objects.library().functions().ucp_am_send_nbx;
-        // SAFETY: the endpoint is open, the header belongs to the objects of the worker and is not written before the
+        // SAFETY: the endpoint is open, the header belongs to the worker's objects and is not written before the
         // completion, and the memory and the origin are valid until the completion.
         let state = request_state(unsafe {
             send(
@@ -120,7 +120,7 @@ impl Rail {
     ) -> Result<(), PostError> {
         self.check_owner(&range)?;
         if range.is_device {
-            // An eager payload is copied by the CPU.
+            // The CPU copies eager payloads.
             return Err(PostError::Refused(libc::EOPNOTSUPP));
         }
         let receive = self
@@ -148,7 +148,7 @@ impl Rail {
         self.match_messages();
     }
 
-    /// Passes messages to receives, in the order of their arrival.
+    /// Matches messages with receives, in order of arrival.
     #[inline]
     fn match_messages(&mut self) {
         while !self.messages.arrived.is_empty() {
@@ -176,10 +176,10 @@ impl Rail {
             // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
             Some(payload) if !payload.is_rendezvous => {
                 let data = payload.data.as_ptr().cast_const().cast();
-                // SAFETY: the library keeps the bytes until the release below. The receive has at least as many bytes of
-                // host memory of a region, which lives as long as the worker: `receive_active_message` checked the region
-                // and the kind of memory, and the length was checked above. They do not overlap, because the library does
-                // not receive into memory of the application.
+                // SAFETY: the library keeps the bytes until the release below. The receive has at least as many bytes
+                // of host memory in a region, which lives as long as the worker: `receive_active_message` checked the
+                // region and the kind of memory, and the length was checked above. They do not overlap, because the
+                // library does not receive into the application's memory.
                 unsafe { std::ptr::copy_nonoverlapping(data, receive.pointer, payload.length) };
                 self.release_payload(payload);
                 self.payload_fetched(token);
@@ -189,16 +189,16 @@ impl Rail {
         }
     }
 
-    /// Fetches the payload of a rendezvous from the peer. The receive must be long enough.
+    /// Fetches a rendezvous payload from the peer. The receive must be long enough.
     fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
         let length = payload.length.min(receive.length);
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
-        param.cb.recv_am = Some(fetched);
+        param.cb.recv_am = Some(on_payload_fetched);
         let fetch = objects.library().functions().ucp_am_recv_data_nbx;
-        // SAFETY: the descriptor came from the callback of this worker and is taken here, so it has not been used. The memory
-        // has at least `length` bytes and, as the origin, is valid until the completion.
+        // SAFETY: the descriptor came from the callback of this worker and is taken here, so it has not been used. The
+        // memory has at least `length` bytes and, like the origin, is valid until the completion.
         let state = request_state(unsafe {
             fetch(
                 objects.worker.handle(),

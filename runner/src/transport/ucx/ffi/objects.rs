@@ -70,7 +70,7 @@ pub(super) struct Registration {
     library: Arc<Library>,
     context: ucp_context_h,
     handle: ucp_mem_h,
-    /// The registered memory; `None` if the library allocated it, and frees it when it is unregistered.
+    /// The registered memory; `None` if the library allocated it and frees it when it is unregistered.
     _memory: Option<Arc<Memory>>,
 }
 
@@ -104,9 +104,9 @@ impl Drop for Registration {
 /// Memory stays registered until the worker is destroyed, because a peer may write to it until then.
 pub(super) struct Objects {
     pub worker: Worker,
-    /// User data of callbacks: one for each post, receive and flush, and one for notifications.
+    /// User data for callbacks: one for each post, receive and flush, and one for notifications.
     pub origins: StableBox<[Origin]>,
-    /// User data of the error handlers of endpoints.
+    /// User data for the endpoints' error handlers.
     pub endpoint_origins: Mutex<Vec<StableBox<Origin>>>,
     /// Headers of notifications and active messages in flight, by token.
     pub headers: StableBox<[std::cell::UnsafeCell<u64>]>,
@@ -115,15 +115,16 @@ pub(super) struct Objects {
     pub context: Context,
 }
 
-// SAFETY: nothing in these objects belongs to a thread. The worker is created in the thread mode SERIALIZED, so any thread may
-// use it and destroy it, but only one at a time. The context and the registrations may be used by any thread too. The queue
-// of events, the payloads in it, the origins and the headers are plain memory, which the library accesses only while a thread
-// calls it with the worker. The objects are destroyed once, by the thread that drops the last `Arc`, which synchronizes with
-// the threads that dropped the others.
+// SAFETY: nothing in these objects is tied to a thread. The worker is created in SERIALIZED thread mode, so any thread
+// may use it and destroy it, but only one at a time. Any thread may also use the context and the registrations. The
+// event queue, the payloads in it, the origins and the headers are plain memory, which the library accesses only while
+// a thread calls it with the worker. The objects are destroyed once, by the thread that drops the last `Arc`, which
+// synchronizes with the threads that dropped the others.
 unsafe impl Send for Objects {}
-// SAFETY: `RailRegion`s and memory of the library hold the objects only to keep them open, and access no field. The `Rail` is
-// the only other holder. It is not `Sync` and every one of its methods that calls the library, takes events or writes headers
-// requires an exclusive reference, so only one thread at a time does so. The mutexes may be used by any thread.
+// SAFETY: `RailRegion`s and memory that the library allocated hold the objects only to keep them open, and access no
+// field. The `Rail` is the only other holder. It is not `Sync` and every one of its methods that calls the library,
+// takes events or writes headers requires an exclusive reference, so only one thread at a time does so. The mutexes may
+// be used by any thread.
 unsafe impl Sync for Objects {}
 
 impl Objects {

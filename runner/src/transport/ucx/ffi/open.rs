@@ -1,6 +1,6 @@
 //! Opens one rail: context, worker and the worker's address.
 
-use super::callbacks::{Events, Origin, Source, arrived, notified};
+use super::callbacks::{Events, Origin, Source, on_message, on_notification};
 use super::config::Config;
 use super::lanes::resources;
 use super::objects::{Context, Objects, Worker};
@@ -70,10 +70,10 @@ impl Rail {
             context,
         };
         // SAFETY: the callback requires the user data of an origin, and the library to release the payload, if any.
-        unsafe { set_handler(&mut objects, NOTIFICATION_ID, notified, 0) }?;
+        unsafe { set_handler(&mut objects, NOTIFICATION_ID, on_notification, 0) }?;
         // SAFETY: the callback requires the user data of an origin, and the library to keep the payload, as the flag
         // indicates.
-        unsafe { set_handler(&mut objects, MESSAGE_ID, arrived, UCP_AM_FLAG_PERSISTENT_DATA) }?;
+        unsafe { set_handler(&mut objects, MESSAGE_ID, on_message, UCP_AM_FLAG_PERSISTENT_DATA) }?;
         Ok((Self::new(objects, rail_config)?, resources))
     }
 }
@@ -114,7 +114,7 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
     Ok(unsafe { Worker::new(Arc::clone(library), handle) })
 }
 
-/// Registers the callback for the active messages with this identifier. Its user data is the last origin.
+/// Registers the callback for active messages with this identifier. Its user data is the last origin.
 ///
 /// # Safety
 ///
@@ -142,8 +142,8 @@ unsafe fn set_handler(
         .last()
         .map_or(std::ptr::null_mut(), Origin::as_user_data);
     let library = objects.library();
-    // SAFETY: the worker exists, the exclusive reference shows that no other thread uses it, the origin in `arg` lives longer
-    // than the worker, and the caller fulfills the contract of the callback.
+    // SAFETY: the worker exists, the exclusive reference guarantees that no other thread uses it, the origin in `arg`
+    // lives longer than the worker, and the caller fulfills the contract of the callback.
     let status =
         unsafe { (library.functions().ucp_worker_set_am_recv_handler)(objects.worker.handle(), &param) };
     check(library, "ucp_worker_set_am_recv_handler", status)

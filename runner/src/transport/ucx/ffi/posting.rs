@@ -3,7 +3,7 @@
 //! Every post checks that its memory belongs to a region of the same rail. Regions live as long as the worker, so the
 //! memory outlives the operation even if the caller drops the region.
 
-use super::callbacks::{completed, received};
+use super::callbacks::{on_completion, on_receive};
 use super::memory::RegisteredRange;
 use super::rail::{BYTES, ImportedKey, PostState, Rail, ReceiveState};
 use crate::transport::ucx::rules::errors::post_error;
@@ -28,7 +28,7 @@ pub(in crate::transport::ucx) struct RemoteTarget {
     pub offset: u64,
 }
 
-/// Parameters without any field.
+/// Parameters with no fields set.
 #[inline]
 pub(super) fn empty_param() -> ucp_request_param_t {
     // SAFETY: the struct consists of integers, pointers, and unions of pointers and optional functions, for which zero
@@ -148,7 +148,7 @@ impl Rail {
         *receive = ReceiveState::Posting;
         let mut param = self.param(range.handle, self.config.depth + slot);
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-        param.cb.recv = Some(received);
+        param.cb.recv = Some(on_receive);
         let objects = Arc::clone(&self.objects);
         let receive = objects.library().functions().ucp_tag_recv_nbx;
         // SAFETY: the worker exists, and the memory and the origin are valid until the completion.
@@ -196,16 +196,17 @@ impl Rail {
         }
     }
 
-    /// Parameters of a send, put or get with this token.
+    /// Parameters for a send, put or get with this token.
     #[inline]
     pub(super) fn post_param(&self, range: &RegisteredRange<'_>, token: u32) -> ucp_request_param_t {
         let mut param = self.param(range.handle, token as usize);
-        param.cb.send = Some(completed);
+        param.cb.send = Some(on_completion);
         param
     }
 
-    /// Parameters of an operation on the memory with this registration, without the callback. The datatype is always set, as in ucx_perftest, so that puts
-    /// of all sizes take the same path. The memory type is never set, because its numbers differ between releases.
+    /// Parameters for an operation on memory with this registration, without the callback. The datatype is always set,
+    /// as in ucx_perftest, so that puts of all sizes take the same path. The memory type is never set, because its
+    /// numbers differ between releases.
     #[inline]
     pub(super) fn param(&self, handle: ucp_mem_h, origin: usize) -> ucp_request_param_t {
         let mut param = empty_param();
@@ -238,7 +239,7 @@ impl Rail {
     }
 
     /// Handle of the imported key, and the remote address. Rejects a range outside the region, because UCX would access
-    /// it if it emulates the operation.
+    /// it when emulating the operation.
     #[inline]
     fn resolve(&self, target: RemoteTarget, length: usize) -> Result<(ucp_rkey_h, u64), PostError> {
         let refused = PostError::Refused(libc::EINVAL);

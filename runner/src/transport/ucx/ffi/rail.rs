@@ -20,7 +20,7 @@ use ucx_sys::{RequestState, request_state};
 
 /// Identifier of the active message that notifies a peer of a write.
 pub(super) const NOTIFICATION_ID: c_uint = 1;
-/// Identifier of the active messages with a payload.
+/// Identifier of active messages with a payload.
 pub(super) const MESSAGE_ID: c_uint = 2;
 /// Maximum number of flushes in flight.
 pub(super) const MAX_FLUSHES: usize = 16;
@@ -30,16 +30,16 @@ pub(super) const BYTES: ucp_datatype_t =
 /// Maximum time to wait for the library to close endpoints.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Configuration of a rail that is not part of UCX's configuration.
+/// Rail settings that are not part of UCX's configuration.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::ucx) struct RailConfig {
-    /// Maximum number of posts in flight, and also of posted receives.
+    /// Maximum number of posts in flight, and maximum number of posted receives.
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
     /// Whether [`super::wait_for_completions`] will be used.
     pub uses_wait: bool,
-    /// Whether the library reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`).
+    /// Whether the library reports lost peers (`UCP_ERR_HANDLING_MODE_PEER`).
     pub reports_peer_loss: bool,
 }
 
@@ -89,7 +89,7 @@ pub(super) enum ReceiveState {
     Fetching {
         /// Immediate data of the message.
         immediate: u64,
-        /// Length of the payload in bytes.
+        /// Payload length in bytes.
         length: usize,
     },
 }
@@ -107,9 +107,9 @@ pub(in crate::transport::ucx) struct Rail {
     /// States of flushes, by slot.
     pub(super) flushes: Box<[FlushState]>,
     pub(super) free_flushes: Vec<u32>,
-    /// Number of flushes in flight that [`Rail::post_flush`] posted.
+    /// Number of flushes in flight that were posted by [`Rail::post_flush`].
     pub(super) requested_flushes: u32,
-    /// Active messages and their receives.
+    /// Active messages, and the receives for them.
     pub(super) messages: Messages,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
@@ -122,9 +122,9 @@ pub(in crate::transport::ucx) struct Rail {
     name: Vec<u8>,
 }
 
-// SAFETY: the raw pointers are endpoints, keys, requests and payloads of the worker in `objects`, which any thread may use, one
-// at a time (see `Objects`), and addresses of receives in regions, which `objects` keeps registered. All other fields are
-// Send. A rail is not Sync, so moving it moves the use of the worker to the other thread.
+// SAFETY: the raw pointers are endpoints, keys, requests and payloads of the worker in `objects`, which any thread may
+// use, but only one at a time (see `Objects`), and addresses of receives in regions, which `objects` keeps registered.
+// All other fields are Send. A rail is not Sync, so moving it transfers the use of the worker to the other thread.
 unsafe impl Send for Rail {}
 
 impl Rail {
@@ -163,7 +163,7 @@ impl Rail {
         !self.free_flushes.is_empty()
     }
 
-    /// Number of flushes in flight that [`Rail::post_flush`] posted.
+    /// Number of flushes in flight that were posted by [`Rail::post_flush`].
     #[inline]
     pub(in crate::transport::ucx) fn requested_flushes(&self) -> u32 {
         self.requested_flushes
@@ -173,7 +173,7 @@ impl Rail {
     #[inline]
     pub(super) fn progress(&mut self) -> c_uint {
         let objects = &self.objects;
-        // SAFETY: the worker exists, and this exclusive reference shows that no other thread uses it.
+        // SAFETY: the worker exists, and the exclusive reference guarantees that no other thread uses it.
         unsafe { (objects.library().functions().ucp_worker_progress)(objects.worker.handle()) }
     }
 
@@ -235,7 +235,8 @@ impl Drop for Rail {
     fn drop(&mut self) {
         self.handle_events();
         self.cancel_receives();
-        // Without error handling, an endpoint cannot be closed without the peer. Destroying the worker destroys it.
+        // Unless error handling is enabled, closing an endpoint requires the peer. Destroying the worker destroys the
+        // endpoint.
         let idle = if self.config.reports_peer_loss {
             self.close_endpoints()
         } else {
@@ -270,7 +271,7 @@ fn packed_address(objects: &mut Objects) -> Result<Vec<u8>, CallError> {
     Ok(packed)
 }
 
-/// File descriptor of a worker whose context has the feature WAKEUP.
+/// File descriptor of a worker whose context has the WAKEUP feature.
 fn wait_descriptor(objects: &mut Objects) -> Result<c_int, CallError> {
     let library = objects.library();
     let mut descriptor = -1;

@@ -5,9 +5,9 @@ use std::ptr::NonNull;
 
 /// Owned value on the heap whose address may be passed to the library.
 ///
-/// Moving a `Box` asserts that no other pointer to its content exists, which would invalidate the library's pointer under
-/// the aliasing rules of Rust (Stacked Borrows). Moving this type asserts nothing: pointers to the content stay valid until
-/// the value is dropped, as long as they are used only for what a shared reference permits.
+/// Moving a `Box` asserts that no other pointer to its content exists, which would invalidate the library's pointer
+/// under Rust's aliasing rules (Stacked Borrows). Moving this type asserts nothing: pointers to the content stay valid
+/// until the value is dropped, as long as they are used only for what a shared reference permits.
 pub(super) struct StableBox<T: ?Sized>(NonNull<T>);
 
 impl<T: ?Sized> StableBox<T> {

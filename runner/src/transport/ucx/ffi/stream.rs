@@ -30,8 +30,8 @@ pub(super) fn capture(print: impl FnOnce(*mut FILE)) -> String {
     captured
 }
 
-/// Runs `print`. Returns its result, and the text that any thread prints to standard output in the meantime. The text
-/// is an error if standard output cannot be replaced by a file in memory; `print` runs in any case.
+/// Runs `print`. Returns its result, and the text that any thread prints to standard output in the meantime. Returns an
+/// error instead of the text if standard output cannot be replaced with a file in memory; `print` runs either way.
 pub(in crate::transport::ucx) fn capture_stdout<T>(print: impl FnOnce() -> T) -> (T, io::Result<String>) {
     // Two concurrent captures would restore each other's file.
     static CAPTURE: Mutex<()> = Mutex::new(());
@@ -51,7 +51,7 @@ fn restore_stdout((original, mut file): (OwnedFd, File)) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Replaces standard output with a new file in memory. Returns the original, and the file.
+/// Replaces standard output with a new file in memory. Returns the original and the new file.
 fn replace_stdout() -> io::Result<(OwnedFd, File)> {
     flush_streams();
     let original = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
@@ -60,7 +60,7 @@ fn replace_stdout() -> io::Result<(OwnedFd, File)> {
     Ok((original, file))
 }
 
-/// Flushes the buffers of the C library.
+/// Flushes the C library's buffers.
 fn flush_streams() {
     // SAFETY: null stands for all output streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };

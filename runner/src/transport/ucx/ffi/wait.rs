@@ -33,10 +33,10 @@ pub(in crate::transport::ucx) fn wait_for_completions(
 }
 
 impl Rail {
-    /// Asks the worker to signal its file descriptor at the next event; false if it already has an event.
+    /// Asks the worker to signal its file descriptor at the next event. Returns false if it already has an event.
     fn can_sleep(&mut self) -> Result<bool, CallError> {
         let library = self.objects.library();
-        // SAFETY: the worker exists, and this exclusive reference shows that no other thread uses it.
+        // SAFETY: the worker exists, and the exclusive reference guarantees that no other thread uses it.
         let status = unsafe { (library.functions().ucp_worker_arm)(self.objects.worker.handle()) };
         if status == UCS_ERR_BUSY {
             return Ok(false);

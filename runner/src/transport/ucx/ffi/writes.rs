@@ -1,10 +1,10 @@
-//! Completes writes only when the data is in the target's memory.
+//! Completes writes only once the data is in the target's memory.
 //!
-//! A put completes when its local memory can be reused. A flush of the endpoint completes when all earlier puts have
-//! arrived. Several puts share a flush: a flush is posted when the puts since the last one reach [`FLUSH_BYTES`], and
-//! otherwise by the next poll. Several flushes may be in flight.
+//! A put completes when its local memory can be reused. An endpoint flush completes when all earlier puts have arrived.
+//! Several puts share a flush: a flush is posted when the puts since the last one reach [`FLUSH_BYTES`], and otherwise
+//! by the next poll. Several flushes may be in flight.
 
-use super::callbacks::completed;
+use super::callbacks::on_completion;
 use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
 use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
@@ -15,18 +15,18 @@ use ucx_sys::bindings::{
 };
 use ucx_sys::{RequestState, request_state};
 
-/// Number of bytes of puts after which a flush is posted without waiting for the next poll.
+/// Number of put bytes after which a flush is posted without waiting for the next poll.
 const FLUSH_BYTES: usize = 64 * 1024;
 
 /// Writes in flight to one peer.
 pub(super) struct PeerWrites {
     /// Number of the next put.
     next: u64,
-    /// Puts that no completed flush covers, in the order of their numbers.
+    /// Puts that no completed flush covers, in order of their numbers.
     pending: VecDeque<(u64, u32)>,
-    /// Number of bytes of puts since the last flush.
+    /// Number of bytes put since the last flush.
     unflushed_bytes: usize,
-    /// Whether there are puts since the last flush.
+    /// Whether there have been puts since the last flush.
     is_unflushed: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct FlushState {
     peer: Peer,
     /// Number of the first put that the flush does not cover.
     end: u64,
-    /// Whether the caller posted the flush, rather than a write.
+    /// Whether the caller requested the flush, rather than a write.
     is_requested: bool,
 }
 
@@ -70,7 +70,7 @@ impl Rail {
         }
     }
 
-    /// Flushes the endpoints that have puts since their last flush, as long as a slot is free.
+    /// Flushes the endpoints that have had puts since their last flush, as long as a slot is free.
     #[inline]
     pub(super) fn flush_all(&mut self) {
         while !self.unflushed.is_empty() {
@@ -79,13 +79,13 @@ impl Rail {
             };
             match self.unflushed.pop() {
                 Some(peer) if self.endpoints[peer].writes.is_unflushed => self.flush(peer, slot, false),
-                // A requested flush has covered the writes.
+                // A requested flush has already covered the writes.
                 _ => self.free_flushes.push(slot),
             }
         }
     }
 
-    /// Flushes the endpoint to `peer`, whether or not it has puts since its last flush.
+    /// Flushes the endpoint to `peer`, whether or not there have been puts since its last flush.
     pub(in crate::transport::ucx) fn post_flush(&mut self, peer: Peer) -> Result<(), PostError> {
         if peer >= self.endpoints.len() {
             return Err(PostError::Refused(libc::EINVAL));
@@ -110,7 +110,7 @@ impl Rail {
         let origin = &self.objects.origins[2 * self.config.depth + slot as usize];
         let mut param = super::posting::empty_param();
         param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        param.cb.send = Some(completed);
+        param.cb.send = Some(on_completion);
         param.user_data = origin.as_user_data();
         let flush = self.objects.library().functions().ucp_ep_flush_nbx;
         // SAFETY: the endpoint is open, and the origin lives longer than the worker.
@@ -172,7 +172,7 @@ impl Rail {
         }
     }
 
-    /// Sends the immediate data of a write whose data has arrived, in the header of an active message.
+    /// Sends a write's immediate data in the header of an active message, after the write's data has arrived.
     fn notify(&mut self, peer: Peer, token: u32, immediate: u64) {
         self.posts[token as usize] = PostState::Single;
         let header = self.objects.headers[token as usize].get();
@@ -182,11 +182,11 @@ impl Rail {
         param.op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_AM_SEND_FLAG_EAGER;
-        param.cb.send = Some(completed);
+        param.cb.send = Some(on_completion);
         param.user_data = self.objects.origins[token as usize].as_user_data();
         let send = self.objects.library().functions().ucp_am_send_nbx;
         let endpoint = self.endpoints[peer].handle;
-        // SAFETY: the endpoint is open, the header belongs to the objects of the worker and is not written before the
+        // SAFETY: the endpoint is open, the header belongs to the worker's objects and is not written before the
         // completion, and the payload is empty.
         let state = request_state(unsafe {
             send(
@@ -208,7 +208,7 @@ impl Rail {
                 self.record_failure(
                     "ucp_am_send_nbx",
                     status,
-                    format_args!("the notification of a write ({error:?})"),
+                    format_args!("a write notification ({error:?})"),
                 );
             }
         }

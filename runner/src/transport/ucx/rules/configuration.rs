@@ -5,17 +5,17 @@ use crds::record::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Settings whose default UCX 1.22 derives from the speed of the clock that it measures in each process.
+/// Settings whose default UCX 1.22 derives from the clock speed that it measures in each process.
 const MEASURED: [&str; 1] = ["UCX_DYNAMIC_TL_PROGRESS_FACTOR"];
-/// Setting that contains the device of a rail. Workers name their devices differently.
+/// Setting that contains a rail's device. Device names can differ between workers.
 const DEVICES: &str = "UCX_NET_DEVICES";
 
-/// Everything that configures the library in one process.
+/// All of the library's configuration in one process.
 #[derive(Clone, Debug, Default)]
 pub(in crate::transport::ucx) struct EffectiveConfiguration {
     /// Configuration of each rail.
     pub rails: Vec<RailConfiguration>,
-    /// Variables that start with `UCX_`. The library does not print the settings of transports.
+    /// Environment variables that start with `UCX_`. The library does not print transport settings.
     pub variables: BTreeMap<String, String>,
     /// Contents of the configuration files.
     pub files: Vec<Vec<u8>>,
@@ -31,11 +31,11 @@ pub(in crate::transport::ucx) struct RailConfiguration {
 }
 
 impl EffectiveConfiguration {
-    /// SHA-256 hash in hexadecimal. It is the same for processes with the same configuration, except for the devices of the
-    /// rails, the paths of the files, and the values that the library measures.
+    /// SHA-256 hash in hexadecimal. It is the same for processes with the same configuration, except for the rail
+    /// devices, the file paths, and the values that the library measures.
     pub(in crate::transport::ucx) fn sha256(&self) -> String {
         let mut digest = Sha256::new();
-        // Each part is preceded by its length, so that parts cannot be confused.
+        // Each part is preceded by its length, so that the boundaries between parts are unambiguous.
         let mut add = |part: &[u8]| {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
@@ -57,7 +57,7 @@ impl EffectiveConfiguration {
     }
 }
 
-/// Whether the setting, without the prefix `UCX_`, contains the device of a rail.
+/// Whether the setting, named without its `UCX_` prefix, contains a rail's device.
 fn is_device_setting(name: &str) -> bool {
     DEVICES.strip_prefix("UCX_") == Some(name)
 }

@@ -1,8 +1,8 @@
-//! Names of devices in UCX's configuration. Performs no I/O.
+//! Device names in UCX's configuration. Performs no I/O.
 
 use crds::v1alpha1::Ucx;
 
-/// UCX's name of a device (`UCX_NET_DEVICES`): an interface name, or an RDMA device with its port. If the name of an
+/// UCX's name for a device (`UCX_NET_DEVICES`): an interface name, or an RDMA device with its port. If the name of an
 /// RDMA device contains no port, port 1 is added.
 pub(in crate::transport::ucx) fn ucx_name(spec: &Ucx, device: &str) -> String {
     if spec.uses_rdma() && !device.contains(':') {
@@ -12,7 +12,7 @@ pub(in crate::transport::ucx) fn ucx_name(spec: &Ucx, device: &str) -> String {
     }
 }
 
-/// Name of the interface or RDMA device that a device name of UCX denotes.
+/// Name of the interface or RDMA device that a UCX device name denotes.
 pub(in crate::transport::ucx) fn kernel_name(device: &str) -> &str {
     device.split_once(':').map_or(device, |(name, _)| name)
 }

@@ -1,10 +1,10 @@
-//! Determines which RMA operations UCX emulates with messages, which the CPU of the target executes. Performs no I/O.
+//! Determines which RMA operations UCX emulates with messages, which the target's CPU executes. Performs no I/O.
 //!
 //! UCX has two generations of protocols. The first (the default up to 1.15) uses one lane for RMA, which must support
 //! short and buffered writes and buffered reads; without such a lane, every RMA operation is emulated. The second
-//! selects a protocol for each operation and size by its estimated speed. At some sizes, it may select an emulated
-//! protocol even if a lane supports the operation. Since 1.21, `UCX_PROTO_EMULATION_ENABLE=n` excludes the emulated
-//! protocols.
+//! selects the protocol with the best estimated speed for each operation and size. At some sizes, it may select an
+//! emulated protocol even when a lane supports the operation. Since 1.21, `UCX_PROTO_EMULATION_ENABLE=n` excludes the
+//! emulated protocols.
 
 use super::lanes::Lane;
 use crds::v1alpha1::Answer;
@@ -53,7 +53,7 @@ enum Rma {
 pub(in crate::transport::ucx) struct Conditions {
     /// Protocols that the library uses.
     pub protocols: Protocols,
-    /// Whether the endpoints use the error handling mode `peer`.
+    /// Whether the endpoints use the `peer` error handling mode.
     pub reports_peer_loss: bool,
     /// Whether UCX allocates the memory.
     pub library_memory: bool,
@@ -69,8 +69,7 @@ pub(in crate::transport::ucx) struct EndpointEmulation {
 }
 
 impl EndpointEmulation {
-    /// Determines the emulation from the lanes of the endpoint of each rail. A lane is considered only for its own
-    /// endpoint.
+    /// Determines the emulation from the lanes of each rail's endpoint. A lane is considered only for its own endpoint.
     pub(in crate::transport::ucx) fn new(conditions: Conditions, rails: &[Vec<Lane>]) -> Self {
         let any = |operation| {
             let answers = rails.iter().map(|lanes| emulation(conditions, lanes, operation));
@@ -92,12 +91,12 @@ fn emulation(conditions: Conditions, lanes: &[Lane], operation: Rma) -> Answer {
         .iter()
         .any(|lane| supports(conditions, &lane.transport, operation));
     // UCX allocates memory that posix or sysv can access, unless the system has too little of it.
-    let perhaps = conditions.library_memory
+    let may_be_supported = conditions.library_memory
         && lanes
             .iter()
             .any(|lane| matches!(lane.transport.as_str(), "posix" | "sysv"));
     match conditions.protocols {
-        _ if !supported && !perhaps => Answer::True,
+        _ if !supported && !may_be_supported => Answer::True,
         Protocols::Second {
             emulation_excluded: true,
         } => Answer::False,
@@ -106,7 +105,7 @@ fn emulation(conditions: Conditions, lanes: &[Lane], operation: Rma) -> Answer {
     }
 }
 
-/// Whether the transport executes the operation on memory that the application allocated. The transports posix and sysv
+/// Whether the transport executes the operation on memory that the application allocated. The posix and sysv transports
 /// access only memory that UCX allocated.
 fn supports(conditions: Conditions, transport: &str, operation: Rma) -> bool {
     if transport.starts_with("rc_") || transport.starts_with("dc_") || transport == "xpmem" {
@@ -114,8 +113,8 @@ fn supports(conditions: Conditions, transport: &str, operation: Rma) -> bool {
     }
     match (conditions.protocols, transport) {
         (Protocols::Second { .. }, "cma" | "knem" | "cuda_ipc") => true,
-        // Sockets have a write that needs no buffer at the target, but no read. UCX 1.22 does not use this write with the
-        // error handling mode `peer` (`UCX_PROTO_INFO=y ucx_perftest -e -t ucp_put_bw` shows "software emulation").
+        // Sockets support a write that needs no buffer at the target, but no read. UCX 1.22 does not use this write in
+        // the `peer` error handling mode (`UCX_PROTO_INFO=y ucx_perftest -e -t ucp_put_bw` shows "software emulation").
         (Protocols::Second { .. }, "tcp") => operation == Rma::Write && !conditions.reports_peer_loss,
         _ => false,
     }
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_generation_from_the_configuration() {
+    fn reads_the_protocol_generation_from_the_configuration() {
         let protocols = |text| Protocols::from_configuration(text);
         assert_eq!(protocols("UCX_TLS=tcp\nUCX_PROTO_ENABLE=n\n"), Protocols::First);
         assert_eq!(
@@ -168,18 +167,21 @@ mod tests {
 
     #[test]
     fn library_memory_may_be_accessed_directly() {
-        let of_library = |protocols, transports: &[&str]| {
+        let with_library_memory = |protocols, transports: &[&str]| {
             let conditions = Conditions {
                 library_memory: true,
                 ..conditions(protocols)
             };
             emulation(conditions, &lanes(transports), Rma::Write)
         };
-        assert_eq!(of_library(Protocols::First, &["posix"]), Answer::Unknown);
-        assert_eq!(of_library(Protocols::First, &["tcp"]), Answer::True);
-        assert_eq!(of_library(Protocols::First, &["rc_verbs"]), Answer::False);
-        assert_eq!(of_library(DEFAULT, &["sysv"]), Answer::Unknown);
-        assert_eq!(of_library(EXCLUDED, &["sysv"]), Answer::False);
+        assert_eq!(with_library_memory(Protocols::First, &["posix"]), Answer::Unknown);
+        assert_eq!(with_library_memory(Protocols::First, &["tcp"]), Answer::True);
+        assert_eq!(
+            with_library_memory(Protocols::First, &["rc_verbs"]),
+            Answer::False
+        );
+        assert_eq!(with_library_memory(DEFAULT, &["sysv"]), Answer::Unknown);
+        assert_eq!(with_library_memory(EXCLUDED, &["sysv"]), Answer::False);
         assert_eq!(
             emulation_without_peer_loss(EXCLUDED, &lanes(&["sysv"]), Rma::Write),
             Answer::True

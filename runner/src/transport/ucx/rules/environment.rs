@@ -1,13 +1,12 @@
-//! Environment variables and configuration files of UCX. Performs no I/O.
+//! UCX's environment variables and configuration files. Performs no I/O.
 
 use crds::v1alpha1::{Ucx, UcxTransport};
 
 /// Environment variables to set for an instrument process, with their values. Variables that the user has already set
-/// are left unchanged. UCX reads them in the constructors of its libraries, so they must be set when the process is
-/// started.
+/// are left unchanged. UCX reads them in its library constructors, so they must be set when the process is started.
 ///
 /// * Signals: UCX would replace the handlers of SIGSEGV and similar signals, and of SIGHUP.
-/// * Unused variables: UCX warns about variables of other releases, which a run with several versions of UCX may contain.
+/// * Unused variables: UCX warns about variables from other releases, which a run with several versions of UCX may set.
 pub fn required_variables() -> Vec<(&'static str, String)> {
     [
         ("UCX_HANDLE_ERRORS", "none"),
@@ -18,7 +17,7 @@ pub fn required_variables() -> Vec<(&'static str, String)> {
     .to_vec()
 }
 
-/// Checks that the variable `UCX_TLS`, which takes precedence over the spec, includes the transports of the spec. `get`
+/// Checks that the `UCX_TLS` variable, which takes precedence over the spec, includes the transports in the spec. `get`
 /// reads a variable.
 ///
 /// # Errors
@@ -37,7 +36,7 @@ pub(in crate::transport::ucx) fn check_variables(
         .find(|transport| !includes(&allowed, **transport))
     {
         Some(transport) => Err(format!(
-            "UCX_TLS={allowed} is set, which excludes the transport {} of the spec: remove the variable or include {}",
+            "UCX_TLS={allowed} is set, which excludes the {} transport in the spec: remove the variable or include {}",
             transport.name(),
             transport.name()
         )),
@@ -107,7 +106,7 @@ mod tests {
         assert!(check(UcxTransport::Rc, "ib").is_ok());
         let message = check(UcxTransport::Tcp, "sm,self").unwrap_err();
         assert!(
-            message.starts_with("UCX_TLS=sm,self is set, which excludes the transport tcp"),
+            message.starts_with("UCX_TLS=sm,self is set, which excludes the tcp transport"),
             "{message}"
         );
         assert_eq!(

@@ -1,14 +1,14 @@
-//! Error handling modes of endpoints. Performs no I/O.
+//! Endpoint error handling modes. Performs no I/O.
 
 use crds::v1alpha1::{Ucx, UcxErrorHandling};
 
-/// Variables that make UCX's shared memory transports report the loss of a peer. UCX 1.13 ignores these settings if they
-/// are not in the environment.
+/// Variables that make UCX's shared-memory transports report lost peers. UCX 1.13 ignores these settings if they are
+/// not in the environment.
 const SHARED_MEMORY: [&str; 2] = ["UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"];
 
-/// Reason why UCX rejects the endpoints, with a remedy, if the cause may be the error handling mode: without these
-/// variables, posix and sysv do not support the mode `peer`, so no shared memory transport can carry messages. `is_set`
-/// reports whether a variable is set.
+/// Why UCX rejects the endpoints, with a suggested fix, if the cause may be the error handling mode: unless these
+/// variables are set, posix and sysv do not support the `peer` mode, so no shared-memory transport can carry messages.
+/// `is_set` reports whether a variable is set.
 pub(in crate::transport::ucx) fn unsupported_reason(
     spec: &Ucx,
     is_set: impl Fn(&str) -> bool,
@@ -18,7 +18,7 @@ pub(in crate::transport::ucx) fn unsupported_reason(
         && !SHARED_MEMORY.iter().any(|name| is_set(name));
     applies.then_some(
         "UCX's shared memory does not support spec.transport.ucx.errorHandling: Peer by default. Remove errorHandling, or \
-         set UCX_POSIX_ERROR_HANDLING=y and UCX_SYSV_ERROR_HANDLING=y in the environment of the variant",
+         set UCX_POSIX_ERROR_HANDLING=y and UCX_SYSV_ERROR_HANDLING=y in the variant's environment",
     )
 }
 

@@ -23,7 +23,7 @@ pub(in crate::transport::ucx) fn post_error(status: ucs_status_t) -> PostError {
         UCS_ERR_ENDPOINT_TIMEOUT | UCS_ERR_TIMED_OUT => PostError::Failed(libc::ETIMEDOUT),
         UCS_ERR_NOT_CONNECTED => PostError::Failed(libc::ENOTCONN),
         UCS_ERR_MESSAGE_TRUNCATED => PostError::Failed(libc::EMSGSIZE),
-        // After the failure of an endpoint, UCX cancels every operation that is posted to the endpoint.
+        // After an endpoint fails, UCX cancels every operation that is posted to it.
         lost if completion_failure_reason(lost) == FailureReason::PeerLost => {
             PostError::Failed(libc::ECONNRESET)
         }
@@ -31,7 +31,7 @@ pub(in crate::transport::ucx) fn post_error(status: ucs_status_t) -> PostError {
     }
 }
 
-/// Classifies the status of a failed completion. After the failure of an endpoint, UCX cancels its operations.
+/// Classifies the status of a failed completion. After an endpoint fails, UCX cancels the operations on it.
 pub(in crate::transport::ucx) fn completion_failure_reason(status: ucs_status_t) -> FailureReason {
     let endpoint_failed = (UCS_ERR_LAST_ENDPOINT_FAILURE..=UCS_ERR_FIRST_ENDPOINT_FAILURE).contains(&status)
         || (UCS_ERR_LAST_ENDPOINT_FAILURE..=UCS_ERR_FIRST_LINK_FAILURE).contains(&status);

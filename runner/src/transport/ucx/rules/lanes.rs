@@ -1,14 +1,14 @@
-//! Lanes of an endpoint: the transports and devices over which UCX transfers the data of one peer. Performs no I/O.
+//! Endpoint lanes: the transports and devices over which UCX transfers one peer's data. Performs no I/O.
 
 use crds::v1alpha1::{Ucx, unrequested_lane};
 use std::fmt;
 
-/// Lane of an endpoint.
+/// Endpoint lane.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::transport::ucx) struct Lane {
-    /// Name of the transport, such as `tcp` or `rc_mlx5`.
+    /// Transport name, such as `tcp` or `rc_mlx5`.
     pub transport: String,
-    /// Name of the device, such as `lo` or `mlx5_0:1`.
+    /// Device name, such as `lo` or `mlx5_0:1`.
     pub device: String,
 }
 
@@ -37,7 +37,7 @@ fn parse_line(line: &str) -> Option<Lane> {
     let (number, resource) = resource.trim_start().split_once(':')?;
     number.parse::<u32>().ok()?;
     let (transport, rest) = resource.split_once('/')?;
-    // The device is followed by the path number, which is the last number before the blank.
+    // The device is followed by the path number, which is the last number before the space.
     let (device, path) = rest.split_once(' ')?.0.rsplit_once('.')?;
     path.parse::<u32>().ok()?;
     Some(Lane {
@@ -80,7 +80,7 @@ pub(in crate::transport::ucx) fn check_resources(
     if let Some(transport) = missing {
         let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
         return Err(format!(
-            "UCX has no transport {}{on}; available: {available}. `ucx_info -d` lists all transports and devices",
+            "UCX has no {} transport{on}; available: {available}. `ucx_info -d` lists all transports and devices",
             transport.name()
         ));
     }
@@ -95,7 +95,7 @@ pub(in crate::transport::ucx) fn check_resources(
     Ok(())
 }
 
-/// Checks that every lane uses a transport that the spec lists and, if it uses a network, the device of the rail.
+/// Checks that every lane uses a transport that the spec lists and, if it uses a network, the rail's device.
 ///
 /// # Errors
 ///
@@ -196,7 +196,7 @@ mod tests {
         let rc = Ucx::new(vec![UcxTransport::Tcp, UcxTransport::Rc], 1);
         let message = check_resources(&rc, None, &resources).unwrap_err();
         assert!(
-            message.starts_with("UCX has no transport rc; available: self/memory0, tcp/lo."),
+            message.starts_with("UCX has no rc transport; available: self/memory0, tcp/lo."),
             "{message}"
         );
     }
@@ -215,7 +215,7 @@ mod tests {
             check(&rc, None, &[lane("rc_mlx5/mlx5_0:1"), lane("ud_mlx5/mlx5_0:1")]),
             Ok(())
         );
-        // ud replaces rc: the alias `rc` permits UCX to use ud if the device has no rc.
+        // ud replaces rc: the `rc` alias permits UCX to use ud if the device has no rc.
         let ud = [lane("ud_mlx5/mlx5_0:1")];
         let message = check(&rc, None, &ud).unwrap_err();
         assert!(
@@ -223,7 +223,7 @@ mod tests {
             "{message}"
         );
         let message = check_resources(&rc, None, &ud).unwrap_err();
-        assert!(message.starts_with("UCX has no transport rc"), "{message}");
+        assert!(message.starts_with("UCX has no rc transport"), "{message}");
         let both = Ucx::new(vec![UcxTransport::Rc, UcxTransport::Ud], 1);
         assert_eq!(check(&both, None, &ud), Ok(()));
     }

@@ -1,20 +1,20 @@
 //! Packs worker addresses and memory keys for peers. Performs no I/O.
 //!
 //! UCX does not validate the bytes that it unpacks: a truncated address can crash the process. The packed form
-//! therefore contains its kind, the release of UCX, the length and a checksum. [`WorkerAddress`] and [`RegionKey`]
-//! exist only for bytes that pass these checks, and only these types are passed to UCX. The checksum detects
-//! truncation, corruption and bytes of the wrong kind, but not forgery by a peer. Forgery is not expected: the
-//! rendezvous admits only the workers of the same run, and the runner of each worker packs bytes that its UCX produced.
+//! therefore contains its kind, the UCX release, the length and a checksum. [`WorkerAddress`] and [`RegionKey`] exist
+//! only for bytes that pass these checks, and only these types are passed to UCX. The checksum detects truncation,
+//! corruption and bytes of the wrong kind, but not forgery by a peer. Forgery is not expected: the rendezvous admits
+//! only the workers of the same run, and each worker's runner packs bytes that its own UCX produced.
 
 use crate::transport::{MAX_ADDRESS_BYTES, MAX_KEY_BYTES};
 use ucx_sys::Version;
 
 /// Length of the bytes before the content: kind, release, length and checksum.
 const HEADER_BYTES: usize = 4 + 12 + 4 + 4;
-/// Length of the address and length of a region, which precede its key.
+/// Length of a region's address and length, which precede the key.
 const REGION_BYTES: usize = 8 + 8;
 
-/// Content of a packed form.
+/// Kind of packed content.
 struct Kind {
     /// First bytes of the packed form.
     magic: [u8; 4],
@@ -33,7 +33,7 @@ const KEY: Kind = Kind {
     max_bytes: MAX_KEY_BYTES,
 };
 
-/// Worker address that a peer's UCX of the same release packed.
+/// Worker address that was packed by a peer's UCX of the same release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::ucx) struct WorkerAddress<'a>(&'a [u8]);
 
@@ -44,7 +44,7 @@ impl<'a> WorkerAddress<'a> {
     }
 }
 
-/// Key of a region that a peer's UCX of the same release packed, and the range of memory that the key belongs to.
+/// Region key that was packed by a peer's UCX of the same release, and the memory range that the key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::ucx) struct RegionKey<'a> {
     address: u64,
@@ -58,7 +58,7 @@ impl<'a> RegionKey<'a> {
         self.address
     }
 
-    /// Length of the region in bytes.
+    /// Region length in bytes.
     pub(in crate::transport::ucx) fn length(self) -> u64 {
         self.length
     }
@@ -100,11 +100,11 @@ fn pack(kind: &Kind, version: Version, content: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Unpacks a worker address, which must have been packed with the same release of UCX.
+/// Unpacks a worker address, which must have been packed with the same UCX release.
 ///
 /// # Errors
 ///
-/// Returns a message if the bytes are truncated or corrupt, or the peer uses another release of UCX.
+/// Returns a message if the bytes are truncated or corrupt, or the peer uses a different UCX release.
 pub(in crate::transport::ucx) fn unpack_address(
     version: Version,
     packed: &[u8],
@@ -112,11 +112,11 @@ pub(in crate::transport::ucx) fn unpack_address(
     unpack(&ADDRESS, version, packed).map(WorkerAddress)
 }
 
-/// Unpacks the key of a region, which must have been packed with the same release of UCX.
+/// Unpacks a region key, which must have been packed with the same UCX release.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`unpack_address`].
+/// Returns the same errors as [`unpack_address`].
 pub(in crate::transport::ucx) fn unpack_key(
     version: Version,
     packed: &[u8],
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_an_address_as_key_and_a_key_as_address() {
+    fn rejects_an_address_used_as_a_key_and_a_key_used_as_an_address() {
         let message = unpack_key(VERSION, &pack_address(VERSION, &[1; 64])).unwrap_err();
         assert!(
             message.contains("not packed by the UCX transport as a memory key"),

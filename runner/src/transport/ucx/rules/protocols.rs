@@ -1,6 +1,6 @@
 //! Parses the protocols that UCX 1.21 and newer print for `UCX_PROTO_INFO=used`. Performs no I/O.
 //!
-//! UCX prints one table for each configuration of endpoints and each function, with a prefix before each line:
+//! UCX prints one table per endpoint configuration and function, with a prefix before each line:
 //!
 //! ```text
 //! [1795616804.768364] [node:2067:0]   +-------+---------+--------------------+--------+
@@ -16,8 +16,8 @@
 
 use crds::record::ProtocolUse;
 
-/// Text that precedes the name of a function in the title of a table. The titles of tables for the internal messages of
-/// a rendezvous name no function.
+/// Text that precedes the function name in a table title. The titles of tables for internal rendezvous messages do not
+/// name a function.
 const FUNCTION: &str = " by ucp_";
 
 /// Finds the protocols in `printed` that were used at least once. Also returns the lines that do not belong to a table.
@@ -41,7 +41,7 @@ pub(in crate::transport::ucx) fn parse(printed: &str) -> (Vec<ProtocolUse>, Vec<
         };
         let cells: Vec<_> = cells.split('|').map(str::trim).collect();
         match cells.as_slice() {
-            // The second title of a table names the function and the kind of memory.
+            // The second title line of a table names the function and the kind of memory.
             [title] => table = function_in(title).map(|function| (function, memory_in(title))),
             [count, range, description, lanes] => {
                 let used = table.and_then(|table| parse_row(table, count, range, description, lanes));
@@ -68,7 +68,7 @@ fn is_border(line: &str) -> bool {
     line.starts_with("+-") && line.chars().all(|char| matches!(char, '+' | '-'))
 }
 
-/// Name of the function in the title of a table, such as `ucp_put`.
+/// Function name in a table title, such as `ucp_put`.
 fn function_in(title: &str) -> Option<&str> {
     let start = title.find(FUNCTION)? + " by ".len();
     let name = &title[start..];
@@ -76,8 +76,7 @@ fn function_in(title: &str) -> Option<&str> {
     Some(&name[..end.unwrap_or(name.len())])
 }
 
-/// Kind of the local memory in the title of a table, such as `host` in `from host memory` and `cuda` in
-/// `into cuda/GPU0 memory`.
+/// Kind of local memory in a table title, such as `host` in `from host memory` and `cuda` in `into cuda/GPU0 memory`.
 fn memory_in(title: &str) -> Option<&str> {
     let (before, _) = title.split_once(" memory")?;
     // The title of an RMA operation starts with `remote memory`.
@@ -89,8 +88,8 @@ fn memory_in(title: &str) -> Option<&str> {
     Some(kind.split('/').next().unwrap_or(kind))
 }
 
-/// Parses a row of the table for a function and a kind of memory. Returns `None` for the header, and for a protocol
-/// that was not used.
+/// Parses a table row for a function and a kind of memory. Returns `None` for the header, and for a protocol that was
+/// not used.
 fn parse_row(
     (function, memory): (&str, Option<&str>),
     count: &str,
@@ -100,7 +99,7 @@ fn parse_row(
 ) -> Option<ProtocolUse> {
     let count = count.parse().ok().filter(|count| *count > 0)?;
     let (from, to) = range.split_once("..").unwrap_or((range, range));
-    // The mark `(?)` indicates that the range is an estimate.
+    // The `(?)` mark indicates that the range is an estimate.
     let description = description.strip_prefix("(?)").unwrap_or(description).trim();
     Some(ProtocolUse {
         function: function.to_owned(),
@@ -174,7 +173,7 @@ ucx: a message of the library";
     }
 
     #[test]
-    fn finds_the_used_protocols_of_functions() {
+    fn finds_the_protocols_that_were_used() {
         let (protocols, others) = parse(PRINTED);
         let expected = [
             protocol(1, Some(8192), "eager zero-copy copy-out", 7),
@@ -186,7 +185,7 @@ ucx: a message of the library";
     }
 
     #[test]
-    fn titles_name_the_kind_of_the_local_memory() {
+    fn titles_name_the_kind_of_local_memory() {
         for (title, memory) in [
             ("tagged message by ucp_tag_send* from host memory", Some("host")),
             (
@@ -220,7 +219,7 @@ ucx: a message of the library";
     }
 
     #[test]
-    fn adds_the_counts_of_several_endpoints() {
+    fn sums_the_counts_of_several_endpoints() {
         let twice = format!("{PRINTED}\n{PRINTED}");
         let (protocols, _) = parse(&twice);
         assert_eq!(protocols.len(), 3);

@@ -6,7 +6,7 @@ use ucx_sys::Version;
 /// First release with `UCX_PROTO_EMULATION_ENABLE`.
 const EMULATION_SETTING: Version = Version::new(1, 21, 0);
 
-/// Setting, without the prefix `UCX_`.
+/// Setting, named without its `UCX_` prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::transport::ucx) struct Setting {
     pub name: String,
@@ -14,12 +14,12 @@ pub(in crate::transport::ucx) struct Setting {
 }
 
 /// Settings to apply for one rail, in this order: transports and device, emulation, preset, and individual settings. A
-/// setting whose variable (`UCX_<name>`) is set in the environment is omitted, as in NIXL. `is_set` reports whether a
-/// variable is set.
+/// setting whose variable (`UCX_<name>`) is set in the environment is omitted, just as NIXL omits it. `is_set` reports
+/// whether a variable is set.
 ///
 /// # Errors
 ///
-/// Returns a message if an individual setting would contradict a field of the spec.
+/// Returns a message if an individual setting would contradict a spec field.
 pub(in crate::transport::ucx) fn settings(
     spec: &Ucx,
     device: Option<&str>,
@@ -28,8 +28,8 @@ pub(in crate::transport::ucx) fn settings(
 ) -> Result<Vec<Setting>, String> {
     if let Some(setting) = spec.settings.iter().find(|setting| setting.is_reserved()) {
         return Err(format!(
-            "spec.transport.ucx.settings contains {}, which the fields transports and emulation and the devices of the \
-             rails determine: remove it",
+            "spec.transport.ucx.settings contains {}, which the transports and emulation fields and the rail \
+             devices determine: remove it",
             setting.name
         ));
     }
@@ -37,7 +37,7 @@ pub(in crate::transport::ucx) fn settings(
     if let Some(setting) = spec.settings.iter().find(shadowed) {
         let name = &setting.name;
         return Err(format!(
-            "spec.transport.ucx.settings contains {name}, but the variable UCX_{name} is set in the environment of the variant \
+            "spec.transport.ucx.settings contains {name}, but UCX_{name} is set in the variant's environment \
              and would take precedence: remove one of them"
         ));
     }
@@ -68,8 +68,8 @@ fn setting(name: &str, value: &str) -> Setting {
     }
 }
 
-/// Settings of the preset. Settings for InfiniBand are omitted if the spec uses no RDMA transport, because a UCX library
-/// without InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` of NIXL 1.4, and the documentation of UCXX.
+/// Settings in the preset. InfiniBand settings are omitted if the spec uses no RDMA transport, because a UCX library
+/// without InfiniBand rejects them. Sources: `src/plugins/ucx/ucx_utils.cpp` in NIXL 1.4, and the UCXX documentation.
 fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
     let since = |minor| version >= Version::new(1, minor, 0);
     let rdma = spec.uses_rdma();
@@ -96,9 +96,9 @@ fn preset(spec: &Ucx, version: Version) -> Vec<Setting> {
         .collect()
 }
 
-/// Names of the settings that UCX reports as unused in `printed`, the log of the creation of a worker. UCX accepts
+/// Names of the settings that UCX reports as unused in `printed`, the log output from creating a worker. UCX accepts
 /// every name, because transports have their own settings, and warns afterwards (`ucp_warn_unused_uct_config`).
-pub(in crate::transport::ucx) fn unused(printed: &str) -> Vec<&str> {
+pub(in crate::transport::ucx) fn unused_settings(printed: &str) -> Vec<&str> {
     let warnings = printed
         .lines()
         .filter_map(|line| line.split_once("invalid configuration"))
@@ -133,13 +133,13 @@ mod tests {
     #[test]
     fn reads_the_names_of_unused_settings() {
         let one = "[1.2] [host:7:0] parser.c:1 UCX  WARN  invalid configuration: RNDV_THRESHH=8192";
-        assert_eq!(unused(one), ["RNDV_THRESHH"]);
+        assert_eq!(unused_settings(one), ["RNDV_THRESHH"]);
         let several = format!(
             "first\n{}\nlast",
             one.replace("configuration: ", "configurations: A=1,")
         );
-        assert_eq!(unused(&several), ["A", "RNDV_THRESHH"]);
-        assert!(unused("UCX  WARN  another warning: A=1").is_empty());
+        assert_eq!(unused_settings(&several), ["A", "RNDV_THRESHH"]);
+        assert!(unused_settings("UCX  WARN  another warning: A=1").is_empty());
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_for_infiniband_are_applied_only_to_rdma_transports() {
+    fn applies_infiniband_settings_only_to_rdma_transports() {
         let applied_to = |transport| {
             let spec = Ucx {
                 preset: UcxPreset::Nixl,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_setting_that_has_a_field() {
+    fn rejects_a_setting_that_a_spec_field_determines() {
         let spec = Ucx {
             settings: vec![UcxSetting {
                 name: "TLS".to_owned(),

@@ -1,4 +1,4 @@
-//! Configurations of pairs of UCX transports in one process.
+//! Configurations for pairs of UCX transports in one process.
 
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
 
-/// Variable with the directory of the library to test; unset for the system's library.
+/// Variable that specifies the directory of the library to test; unset for the system's library.
 pub(super) const LIBRARY: &str = "FABRICBENCH_TEST_UCX_LIBRARY";
 /// Maximum number of posts in flight.
 pub(super) const DEPTH: usize = 64;
@@ -17,7 +17,7 @@ pub(super) const DEPTH: usize = 64;
 /// Two connected transports.
 pub(super) type Pair = test_pair::Pair<Ucx>;
 
-/// Transport and rails of a test.
+/// Transport and rails that a test uses.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub spec: Spec,
@@ -37,13 +37,13 @@ pub(super) fn setups() -> [Setup; 7] {
     ]
 }
 
-/// The setup with memory that UCX allocates.
+/// Changes the setup to use memory that UCX allocates.
 pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
     setup.spec.allocation = UcxAllocation::Library;
     setup
 }
 
-/// The setup with active messages instead of tagged messages.
+/// Changes the setup to use active messages instead of tagged messages.
 fn with_active_messages(mut setup: Setup) -> Setup {
     setup.spec.messages = UcxMessages::ActiveMessage;
     setup

@@ -1,4 +1,4 @@
-//! Tests that the loss of a peer is reported.
+//! Tests that a lost peer is reported.
 
 use super::harness::{DEPTH, LENGTH, PostRequest, tcp};
 use crate::memory::Memory;
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn reports_a_closed_peer_as_lost() {
     for operation in [0, 1, 2] {
         let mut pair = tcp().pair();
@@ -72,12 +72,12 @@ fn reports_a_closed_peer_as_lost() {
     }
 }
 
-/// Variable with the path of the socket over which the target process of a test communicates with the test.
+/// Variable that contains the path of the socket over which a test communicates with its target process.
 const SOCKET: &str = "FABRICBENCH_TEST_UCX_SOCKET";
 
-/// Target process: connects to the initiator, and polls until it is killed. Does nothing if it is not started by a test.
+/// Target process: connects to the initiator, and polls until it is killed. Does nothing unless a test started it.
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn target_process() {
     let Some(path) = std::env::var_os(SOCKET) else {
         return;
@@ -114,7 +114,7 @@ fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<UnixStream
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn operations_to_a_killed_peer_fail() {
     for kind in ["write", "read", "send", "flush"] {
         let directory = tempfile::tempdir().unwrap();

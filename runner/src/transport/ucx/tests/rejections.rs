@@ -51,7 +51,7 @@ fn rejects_a_library_without_its_functions() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_a_device_that_does_not_exist() {
     let error = open_error(&Setup {
         rails: vec!["no-such-interface"],
@@ -68,7 +68,7 @@ fn rejects_a_device_that_does_not_exist() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_a_transport_without_a_device() {
     let mut setup = tcp();
     setup.rails = Vec::new();
@@ -76,13 +76,13 @@ fn rejects_a_transport_without_a_device() {
     let error = open_error(&setup);
     assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
     assert!(
-        error.message.contains("UCX has no transport dc; available: "),
+        error.message.contains("UCX has no dc transport; available: "),
         "{error}"
     );
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_unsuitable_rail_sources() {
     let mut config = tcp().config();
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
@@ -101,7 +101,7 @@ fn rejects_unsuitable_rail_sources() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_invalid_settings() {
     let with = |name: &str, value: &str| {
         let mut setup = tcp();
@@ -122,7 +122,7 @@ fn rejects_invalid_settings() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_truncated_and_corrupt_addresses_and_keys() {
     for setup in setups() {
         let mut pair = setup.pair();
@@ -163,7 +163,7 @@ fn rejects_truncated_and_corrupt_addresses_and_keys() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn rejects_emulated_operations_unless_they_are_allowed() {
     for setup in setups() {
         let mut denied = setup.clone();
@@ -198,9 +198,9 @@ fn rejects_emulated_operations_unless_they_are_allowed() {
     }
 }
 
-/// One peer is reached over shared memory and sockets, the other over sockets only.
+/// One peer is reached over shared memory and sockets, the other only over sockets.
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn lanes_of_one_peer_do_not_affect_another() {
     let mut both = tcp();
     both.spec.transports = vec![UcxTransport::Tcp, UcxTransport::Sm];
@@ -237,7 +237,7 @@ fn lanes_of_one_peer_do_not_affect_another() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn shared_memory_refuses_error_handling_by_default() {
     let mut setup = shared_memory();
     setup.spec.error_handling = Some(UcxErrorHandling::Peer);
@@ -247,9 +247,9 @@ fn shared_memory_refuses_error_handling_by_default() {
     assert!(error.message.contains("POSIX_ERROR_HANDLING"), "{error}");
 }
 
-/// Runs in a process whose environment enables the error handling of shared memory.
+/// Runs in a process whose environment enables shared-memory error handling.
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn shared_memory_with_error_handling() {
     if std::env::var_os("UCX_POSIX_ERROR_HANDLING").is_none() {
         return;
@@ -270,7 +270,7 @@ fn shared_memory_with_error_handling() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn allocates_memory_for_one_rail_only() {
     let mut setup = with_library_memory(tcp());
     setup.rails = vec!["127.0.0.1", "127.0.0.2"];
@@ -290,7 +290,7 @@ fn allocates_memory_for_one_rail_only() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn refuses_invalid_arguments() {
     let mut pair = tcp().pair();
     let remote = pair.remote(0);
@@ -334,11 +334,11 @@ fn refuses_invalid_arguments() {
     }
     let (initiator, target) = (&mut pair.initiator, &mut pair.target);
     let foreign = target.transport.post_receive(0, &initiator.region, 0, 8, 0);
-    assert_eq!(foreign, refused, "memory of another transport");
+    assert_eq!(foreign, refused, "memory registered with another transport");
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn refuses_inject_and_more() {
     let mut pair = tcp().pair();
     let request = PostRequest::new(Operation::Send { immediate: 0 }, 8);
@@ -361,7 +361,7 @@ fn refuses_inject_and_more() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn refuses_a_token_in_flight() {
     let mut pair = tcp().pair();
     let target = &mut pair.target;

@@ -16,7 +16,7 @@ fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn send_transfers_bytes_and_immediate_data() {
     for setup in setups() {
         for length in [1, 64, 4096, 300_000] {
@@ -49,8 +49,8 @@ fn send_transfers_bytes_and_immediate_data() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
-fn a_message_that_arrives_before_its_receive_is_kept() {
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn delivers_a_message_that_arrives_before_its_receive() {
     for setup in setups() {
         let mut pair = setup.pair();
         pair.initiator.fill(0, &pattern(64, 2));
@@ -73,8 +73,8 @@ fn a_message_that_arrives_before_its_receive_is_kept() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
-fn a_completed_write_is_in_the_memory_of_the_target() {
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn a_completed_write_is_in_target_memory() {
     for setup in setups() {
         for length in [8, 4096, 500_000] {
             let mut pair = setup.pair();
@@ -104,7 +104,7 @@ fn a_completed_write_is_in_the_memory_of_the_target() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn immediate_data_arrives_after_the_bytes_of_its_write() {
     for setup in setups() {
         for length in [48, 200_000] {
@@ -132,7 +132,7 @@ fn immediate_data_arrives_after_the_bytes_of_its_write() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn read_transfers_bytes_from_the_target() {
     for setup in setups() {
         for length in [8, 100_000] {
@@ -151,7 +151,7 @@ fn read_transfers_bytes_from_the_target() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn every_write_of_a_burst_completes_once() {
     const BURST: u32 = 48;
     const LENGTH: u64 = 8192;
@@ -194,7 +194,7 @@ fn every_write_of_a_burst_completes_once() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn library_memory_outlives_its_transport() {
     for setup in [tcp(), shared_memory()].map(with_library_memory) {
         let pair = setup.pair();
@@ -213,7 +213,7 @@ fn library_memory_outlives_its_transport() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn opens_one_worker_per_rail() {
     let mut setup = tcp();
     setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
@@ -242,7 +242,7 @@ fn opens_one_worker_per_rail() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn wait_returns_when_a_message_arrives() {
     for setup in setups() {
         let mut config = setup.config();
@@ -270,7 +270,7 @@ fn wait_returns_when_a_message_arrives() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn records_lanes_and_the_effective_configuration() {
     for setup in setups() {
         let pair = setup.pair();
@@ -307,7 +307,7 @@ fn records_lanes_and_the_effective_configuration() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn the_library_accepts_every_preset() {
     for setup in setups() {
         let plain = setup.pair();
@@ -328,8 +328,8 @@ fn the_library_accepts_every_preset() {
 }
 
 #[test]
-#[ignore = "run by every_library"]
-fn flush_completes_after_the_message_that_it_follows() {
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn flush_completes_after_the_preceding_message() {
     for setup in setups() {
         let mut pair = setup.pair();
         pair.initiator.fill(0, &pattern(300_000, 3));

@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 /// three functions, because they exchange structs.
 const INFO_VERSIONS: [&CStr; 4] = [c"FABRIC_1.9", c"FABRIC_1.8", c"FABRIC_1.7", OLDEST_USABLE];
 
-/// Oldest version whose structs match the 1.17 headers. Earlier versions lack `tclass`.
+/// Oldest symbol version whose structs match the 1.17 headers. Earlier versions lack `tclass`.
 const OLDEST_USABLE: &CStr = c"FABRIC_1.3";
 
 type GetInfo =

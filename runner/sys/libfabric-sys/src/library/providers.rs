@@ -1,4 +1,4 @@
-//! Lists the providers of a library, whether or not this machine has a device for them.
+//! Lists a library's providers, whether or not this machine has a device for them.
 
 use super::Library;
 use super::version::Version;
@@ -8,9 +8,9 @@ use std::ffi::{CStr, c_int};
 /// Provider that the library lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// Name of the provider, from `fi_fabric_attr.prov_name`.
+    /// Provider name, from `fi_fabric_attr.prov_name`.
     pub name: String,
-    /// Version of the provider.
+    /// Provider version.
     pub version: Version,
 }
 
@@ -22,7 +22,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns the error number of `fi_getinfo` as a positive number.
+    /// Returns the `fi_getinfo` error as a positive number.
     pub fn providers(&self) -> Result<Vec<Provider>, c_int> {
         let mut list: *mut fi_info = std::ptr::null_mut();
         // SAFETY: FI_PROV_ATTR_ONLY allows null strings and null hints.
@@ -64,7 +64,7 @@ unsafe fn provider(info: &fi_info) -> Option<Provider> {
     if attr.prov_name.is_null() {
         return None;
     }
-    // SAFETY: the pointer is not null, so it is a C string of the library.
+    // SAFETY: the pointer is not null, so it is a C string that the library owns.
     let name = unsafe { CStr::from_ptr(attr.prov_name) };
     Some(Provider {
         name: name.to_string_lossy().into_owned(),

@@ -1,13 +1,13 @@
-//! Version of libfabric or of its API, in the packed form of `FI_VERSION`.
+//! Version of libfabric or its API, in the packed form that `FI_VERSION` produces.
 
 use std::fmt;
 
-/// Major and minor version number, packed as in libfabric, so that versions compare as integers.
+/// Major and minor version numbers, packed the way libfabric packs them, so that versions compare as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u32);
 
 impl Version {
-    /// Creates a version from its major and minor number.
+    /// Creates a version from its major and minor numbers.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self(((major as u32) << 16) | minor as u32)
     }

@@ -11,7 +11,7 @@ use libc::FILE;
 use shared_library::{LoadedLibrary, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Declares the functions, each with the type that the C headers declare.
+/// Declares the functions, each with its type in the C headers.
 macro_rules! functions {
     ($($(#[$doc:meta])+ fn $name:ident($($type:ty),*) $(-> $result:ty)?;)+) => {
         /// Functions that the library exports: code addresses in a library that is never unloaded.
@@ -64,7 +64,7 @@ macro_rules! functions {
 functions! {
     /// `ucs_status_string`.
     fn ucs_status_string(ucs_status_t) -> *const c_char;
-    /// `ucp_get_version`: writes the major, minor and patch number.
+    /// `ucp_get_version`: writes the major, minor and patch numbers.
     fn ucp_get_version(*mut c_uint, *mut c_uint, *mut c_uint);
     /// `ucp_init_version`.
     fn ucp_init_version(c_uint, c_uint, *const ucp_params_t, *const ucp_config_t, *mut ucp_context_h) -> ucs_status_t;

@@ -1,8 +1,8 @@
-//! Release of UCX.
+//! UCX release number.
 
 use std::fmt;
 
-/// Release of UCX: major, minor and patch number.
+/// UCX release: major, minor and patch numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     major: u32,
@@ -16,7 +16,7 @@ impl Version {
         Self { major, minor, patch }
     }
 
-    /// Major, minor and patch number.
+    /// Major, minor and patch numbers.
     pub const fn numbers(self) -> [u32; 3] {
         [self.major, self.minor, self.patch]
     }
