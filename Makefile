@@ -26,7 +26,7 @@ test: ## Run all checks that need neither Go nor a cluster
 	@.ci/test
 
 .PHONY: test-verbs
-test-verbs: ## Run the checks of ibverbs in a virtual machine with soft-RoCE (needs Debian on x86-64)
+test-verbs: ## Run the ibverbs checks in a soft-RoCE virtual machine (needs Debian on x86-64)
 	@.ci/setup test-verbs
 	@.ci/test-verbs
 
@@ -36,7 +36,7 @@ test-cluster: ## Run all checks that need a Kubernetes cluster, which is started
 	@.ci/test-cluster
 
 .PHONY: fuzz
-fuzz: ## Fuzz the parsers of assignments and record streams for 60 seconds each
+fuzz: ## Fuzz the assignment and record stream parsers for 60 seconds each
 	@.ci/setup fuzz
 	@.ci/fuzz 60
 
@@ -51,7 +51,7 @@ build-verbs: ## Build an optimized fabricbench-runner-verbs, which links libibve
 	@$(CARGO) build --locked --release -p fabricbench-runner-verbs --features verbs
 
 .PHONY: binaries
-binaries: ## Build fabricbench and the binaries of the images for glibc 2.17 and newer in target/portable
+binaries: ## Build fabricbench and the image binaries for glibc 2.17 and newer in target/portable
 	@.ci/setup binaries
 	@.ci/portable
 
@@ -86,7 +86,7 @@ bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, NIXL, Sta
 	$(release)/examples/cost
 
 .PHONY: bench-operator
-bench-operator: ## Measure the memory, speed and API requests of the operator; starts an API server for this (needs root and Go)
+bench-operator: ## Measure the operator's memory, speed and API requests; starts an API server for this (needs root and Go)
 	@.ci/setup build
 	@.ci/setup cluster
 	@.ci/bench-operator

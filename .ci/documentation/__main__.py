@@ -2,7 +2,7 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, fields, enum values, names of tests, runs, and fabricbench, make and docker commands
+    local       links, fields, enum values, test names, runs, and fabricbench, make and docker commands
     kubernetes  manifests against the Kubernetes schemas, and kubectl and helm commands
     applied     runs against the API server of the current kubeconfig context, without storing them
 """

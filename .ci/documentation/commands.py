@@ -95,8 +95,8 @@ def needs_cluster(arguments, scratch):
 def fabricbench(arguments, scratch):
     """Runs a fabricbench command.
 
-    Campaigns have only one round: `run` may exit with status 1, and `replay` with status 3, because one round is not enough
-    to compare two runs. Imported runs cannot be trusted as measured runs, which is status 3.
+    Campaigns have only one round: `run` may exit with status 1, and `replay` with status 3, because one round is not
+    enough to compare two runs. Imported runs cannot be trusted like measured runs, so they result in status 3.
     """
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))

@@ -1,4 +1,4 @@
-"""Checks that the pages document exactly the enum values of the API and the alerts. Performs I/O."""
+"""Checks that the pages document exactly the API's enum values and the alerts. Performs I/O."""
 
 import re
 
@@ -50,19 +50,19 @@ def compare_sets(what, code, documented):
 
 
 def cells(page, heading, column):
-    """Values in backticks in a column of the tables under `heading`."""
+    """Returns the values in backticks in one column of the tables under `heading`."""
     rows = (line.split("|") for line in page.section(heading) if line.startswith("|"))
     words = (re.findall(r"`(\w+)`", row[column + 1]) for row in rows if len(row) > column + 2)
     return {word for found in words for word in found}
 
 
 def names(file):
-    """Strings that the `as_str` method of an enum returns."""
+    """Returns the strings that an enum's `as_str` method returns."""
     return set(re.findall(r'=> "(\w+)"', file.read_text()))
 
 
 def variants(file, enum):
-    """Names of the variants of an enum."""
+    """Returns the names of an enum's variants."""
     found = re.search(rf"^pub enum {enum} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
     return set(re.findall(r"^    (\w+)(?:,| \{|\()", found[1], re.MULTILINE)) if found else set()
 

@@ -1,4 +1,4 @@
-"""Checks that the fields of the resource and the chart values in the pages exist. Performs I/O."""
+"""Checks that the resource fields and chart values in the pages exist. Performs I/O."""
 
 import json
 import re

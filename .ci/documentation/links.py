@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pages
 
-# A path in a directory of the repository. Build results are excluded, because they do not exist before a build.
+# A path in one of the repository's directories. Build results are excluded, because they do not exist before a build.
 PATH = re.compile(r"(?:\.ci|charts|cli|crds|docs|examples|images|operator|runner|testbed)/[\w.*/-]*")
 
 

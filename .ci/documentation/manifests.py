@@ -30,7 +30,7 @@ def check_schemas(root, all_pages, scratch):
 
 
 def applied(root, all_pages, scratch):
-    """Yields the runs that the API server of the current kubeconfig context rejects."""
+    """Yields the runs that the API server in the current kubeconfig context rejects."""
     for place, file in manifests(root, all_pages, scratch):
         if "kind: BenchmarkRun" in file.read_text():
             result = run("kubectl", "apply", "--server-side", "--dry-run=server", "--filename", file)

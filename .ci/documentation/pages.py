@@ -13,7 +13,7 @@ INLINE = re.compile(r"`([^`]+)`")
 
 @dataclass
 class Block:
-    """A fenced block: its language, the number of its first line, and its text."""
+    """A fenced block: its language, first line number and text."""
 
     language: str
     line: int

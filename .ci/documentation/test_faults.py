@@ -1,6 +1,6 @@
 """Tests that each check reports the errors that it must detect and accepts correct input.
 
-The class Kubernetes needs kubectl, helm and kubeconform; the class Local does not.
+The `Kubernetes` class needs kubectl, helm and kubeconform; the `Local` class does not.
 """
 
 import tempfile
@@ -39,7 +39,7 @@ class Faults(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.scratch = Path(directory.name)
 
-    def only(self, faults, *expected):
+    def assert_faults(self, faults, *expected):
         """Checks that there is one fault for each string in `expected`, in the same order, and that it contains the string."""
         self.assertEqual(len(faults := list(faults)), len(expected), faults)
         for fault, text in zip(faults, expected, strict=True):
@@ -49,27 +49,27 @@ class Faults(unittest.TestCase):
 class Local(Faults):
     def test_broken_links_are_reported(self):
         right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report-dark.png) [w](https://x.invalid/)"
-        self.only(links.check(ROOT, [page(right)]))
+        self.assert_faults(links.check(ROOT, [page(right)]))
         wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
-        self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
+        self.assert_faults(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
 
     def test_missing_paths_in_running_text_are_reported(self):
-        self.only(links.check_paths(ROOT, [page("`operator/src/` `docs/decisions/*.md` `verdicts.md` `other/none.rs`")]))
-        self.only(links.check_paths(ROOT, [page("`operator/src/none.rs`")]), "no such file")
+        self.assert_faults(links.check_paths(ROOT, [page("`operator/src/` `docs/decisions/*.md` `verdicts.md` `other/none.rs`")]))
+        self.assert_faults(links.check_paths(ROOT, [page("`operator/src/none.rs`")]), "no such file")
 
     def test_unreachable_page_is_reported(self):
         unlinked, readme = page(""), pages.parsed(ROOT / "README.md", "")
-        self.only(links.orphans(ROOT, [readme, unlinked]), "not reachable")
+        self.assert_faults(links.orphans(ROOT, [readme, unlinked]), "not reachable")
 
     def test_unknown_fields_are_reported(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
-        self.only(fields.check(ROOT, [page(right)]))
+        self.assert_faults(fields.check(ROOT, [page(right)]))
         wrong = "`spec.variants[].injects` `status.result` `image.tags=x` `sampling.round`"
-        self.only(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")
+        self.assert_faults(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")
 
     def test_undocumented_enum_values_are_reported(self):
         every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
-        self.only(enums.check(ROOT, every.values()))
+        self.assert_faults(enums.check(ROOT, every.values()))
         for removed, expected_fault in [
             ("| `InsufficientNodes` |", "reasons: InsufficientNodes is not documented"),
             ("| `FabricUnreachable` |", "failures: FabricUnreachable is not documented"),
@@ -85,17 +85,17 @@ class Local(Faults):
             self.assertIn(expected_fault, faults)
 
     def test_documented_value_without_code_is_reported(self):
-        self.only(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
-        self.only(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
+        self.assert_faults(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
+        self.assert_faults(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
     def test_unknown_test_names_are_reported(self):
-        self.only(tests.check(ROOT, [page("| tests |\n|---|\n| `main` |")]))
-        self.only(tests.check(ROOT, [page("| rule | tests |\n|---|---|\n| `other` | `no_such_test` |")]), "no_such_test")
+        self.assert_faults(tests.check(ROOT, [page("| tests |\n|---|\n| `main` |")]))
+        self.assert_faults(tests.check(ROOT, [page("| rule | tests |\n|---|---|\n| `other` | `no_such_test` |")]), "no_such_test")
 
     def test_invalid_runs_are_reported(self):
-        self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
+        self.assert_faults(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
         wrong = RUN.replace("iterations", "iteration")
-        self.only(manifests.check_plans(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
+        self.assert_faults(manifests.check_plans(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
 
     def test_valid_commands_are_accepted(self):
         valid = """
@@ -106,7 +106,7 @@ class Local(Faults):
             docker build --file images/runner/Dockerfile --target doorbell .
             kubectl gett pods
         """
-        self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.LOCAL))
+        self.assert_faults(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.LOCAL))
 
     def test_invalid_commands_are_reported(self):
         for invalid, text in [
@@ -118,25 +118,25 @@ class Local(Faults):
             ("mke demo", "no check knows"),
         ]:
             with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
-                self.only(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.LOCAL), text)
+                self.assert_faults(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.LOCAL), text)
 
     def test_output_in_a_block_without_a_language_is_not_executed(self):
         page = fenced("", "demo-tcp   libfabric\nfabricbench plan none")
-        self.only(commands.check(ROOT, [page], self.scratch, commands.LOCAL), "none")
+        self.assert_faults(commands.check(ROOT, [page], self.scratch, commands.LOCAL), "none")
 
     def test_unknown_commands_in_running_text_are_reported(self):
         valid = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
-        self.only(commands.check_names(ROOT, [page(valid)]))
+        self.assert_faults(commands.check_names(ROOT, [page(valid)]))
         invalid = "`fabricbench runn FILE` `fabricbench run --out DIR` `make no-such-target`"
         expected = "has no subcommand", "has no --out", "has no target"
-        self.only(commands.check_names(ROOT, [page(invalid)]), *expected)
+        self.assert_faults(commands.check_names(ROOT, [page(invalid)]), *expected)
 
 
 class Kubernetes(Faults):
     def test_invalid_manifests_are_reported(self):
-        self.only(manifests.check_schemas(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
+        self.assert_faults(manifests.check_schemas(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
         wrong = POD.replace("image", "images")
-        self.only(manifests.check_schemas(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
+        self.assert_faults(manifests.check_schemas(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
 
     def test_valid_commands_are_accepted(self):
         valid = """
@@ -144,7 +144,7 @@ class Kubernetes(Faults):
             helm install a charts/fabricbench --set image.repository=REGISTRY/x
             make no-such-target
         """
-        self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.KUBERNETES))
+        self.assert_faults(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.KUBERNETES))
 
     def test_invalid_commands_are_reported(self):
         for invalid, text in [
@@ -154,7 +154,7 @@ class Kubernetes(Faults):
             ("helm install a charts/fabricbench --set image.name=x", "name"),
         ]:
             with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
-                self.only(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.KUBERNETES), text)
+                self.assert_faults(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.KUBERNETES), text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Checks that the tests in the tables of the pages exist. Performs I/O."""
+"""Checks that the tests listed in the pages' tables exist. Performs I/O."""
 
 import re
 
@@ -13,13 +13,13 @@ def check(root, all_pages):
 
 
 def sources(root):
-    """Rust source files of all crates, without build results."""
+    """Returns the Rust source files of all crates, excluding build results."""
     for directory in ("cli", "crds", "operator", "runner"):
         yield from (root / directory).rglob("*.rs")
 
 
 def named(page):
-    """Names in backticks in table columns with the heading `tests`."""
+    """Returns the names in backticks in table columns with the heading `tests`."""
     column, found = None, set()
     for _, line in page.prose:
         row = [cell.strip() for cell in line.split("|")]

@@ -34,7 +34,7 @@ finish_step() {
     cat "$BACKGROUND_OUTPUT"
     rm "$BACKGROUND_OUTPUT"
     if [ "$status" -ne 0 ]; then exit "$status"; fi
-    STEP_TIMES+=("$(printf '%6d s  %s, %d s of which in the background' $((SECONDS - BACKGROUND_STARTED)) "$BACKGROUND_NAME" \
+    STEP_TIMES+=("$(printf '%6d s  %s (%d s in the background)' $((SECONDS - BACKGROUND_STARTED)) "$BACKGROUND_NAME" \
         $((started - BACKGROUND_STARTED)))")
     printf '== %s: waited for %d s\n' "$BACKGROUND_NAME" $((SECONDS - started))
 }

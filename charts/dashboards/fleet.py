@@ -287,7 +287,7 @@ def trend_table():
 
 
 def nodes():
-    """Ranks nodes by all of their pairs, because a single deviating pair does not show which of its nodes is the cause."""
+    """Ranks nodes by all their pairs, because a single deviating pair does not show which of its nodes is the cause."""
     return outliers(
         "Nodes by deviation of their pairs",
         "Median deviation of a node's pairs over all scenarios and sizes in the run. A single slow pair changes the "

@@ -43,7 +43,7 @@ def datasource_variable():
 
 
 def label_variable(name, title, metric, label, many=False, numbers=False):
-    """Variable with the values of a label. `many` allows several values and initially selects all of them."""
+    """Variable that has the values of a label. `many` allows several values and initially selects all of them."""
     sort = dashboard.VariableSort.NUMERICAL_ASC if numbers else dashboard.VariableSort.ALPHABETICAL_ASC
     variable = (
         builders.QueryVariable(name)

@@ -1,4 +1,4 @@
-"""Panels for the run as a whole: state, outcome, fabric, expectations, progress, environment. Performs no I/O."""
+"""Panels for the whole run: state, outcome, fabric, expectations, progress, environment. Performs no I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
@@ -19,7 +19,7 @@ def state_set(metric, label):
 
 
 def summary():
-    """Panels with the state, the outcome, the fabric proof, the number of regressions and the outcomes of expectations."""
+    """Panels with the state, outcome, fabric proof, number of regressions and expectation outcomes."""
     regressed = (
         "(count(max by (scenario, size_bytes, arm, metric) ("
         f'fabricbench_comparison_verdict{{{RUN}, verdict="Regressed"}} == 1)'
@@ -61,7 +61,7 @@ def summary():
         ),
         parts.stat_panel(
             "Regressions",
-            "Comparisons of the primary metric whose whole interval lies beyond the margin on the worse side, "
+            "Comparisons on the primary metric whose whole interval lies beyond the margin on the worse side, "
             "excluding control arms.",
             [instant_query(regressed)],
             "short",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Tests of the chart in a real cluster: installation, upgrade and uninstallation, cluster-wide and for one namespace.
-# Each test depends on the tests before it. Run by .ci/chart-test, which provides the cluster and the images.
+# Tests the chart in a real cluster: installation, upgrade and uninstallation, cluster-wide and for one namespace. Each
+# test depends on the tests before it. Run by .ci/chart-test, which provides the cluster and the images.
 
 bats_require_minimum_version 1.5.0
 
@@ -71,20 +71,20 @@ METRICS_PORT=8080
 
 may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 
-@test "without NetworkPolicies a probe reaches the operator and runners" {
+@test "without NetworkPolicies, a probe reaches the operator and runners" {
     campaign campaigns open 60
     await "$TIMEOUT" "blocks of open" measured campaigns open 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 open)")
     for namespace in campaigns monitoring; do
-        await "$TIMEOUT" "the operator to respond to $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
-        await "$TIMEOUT" "the runner to respond to $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
+        await "$TIMEOUT" "the operator to respond to $namespace" probe_gets_response "$namespace" "$operator:$METRICS_PORT"
+        await "$TIMEOUT" "the runner to respond to $namespace" probe_gets_response "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
     state_is Running campaigns open
     kubectl -n campaigns delete bench open --wait
 }
 
-@test "with NetworkPolicies a campaign completes and only a scraper reaches the metrics" {
+@test "with NetworkPolicies, a campaign completes and only a scraper reaches the metrics" {
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
     campaign campaigns shut 60
@@ -95,7 +95,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     for namespace in campaigns monitoring; do
         await "$TIMEOUT" "the runner to drop packets from $namespace" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
-    probe_answered monitoring "$operator:$METRICS_PORT"
+    probe_gets_response monitoring "$operator:$METRICS_PORT"
     state_is Running campaigns shut
     completes campaigns shut
 }

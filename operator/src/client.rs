@@ -1,4 +1,4 @@
-//! Clients for the API server, configured from a kubeconfig or from the service account of a pod. Performs I/O.
+//! Clients for the API server, configured from a kubeconfig or a pod's service account. Performs I/O.
 
 mod api_latency;
 
@@ -30,7 +30,7 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
 /// Time after which an idle connection is closed. A burst opens many connections, and each one uses memory. The timeout
-/// exceeds the renewal interval of the Lease, so that the renewals keep one connection open.
+/// exceeds the Lease renewal interval, so that the renewals keep one connection open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Error creating the clients for the API server.
@@ -41,7 +41,7 @@ pub enum ClientError {
         "no cluster configuration: {source}. Set KUBECONFIG, or run in a pod with a service account"
     ))]
     Config {
-        /// Cause, with the configuration sources that were tried.
+        /// Cause, including the configuration sources that were tried.
         source: kube::config::InferConfigError,
     },
     /// Certificates or credentials are invalid.
@@ -77,9 +77,8 @@ pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> 
 
 /// Creates the connection pool, with one connection per concurrent request.
 ///
-/// The default connector of `kube` does not set TCP_NODELAY. Without this option, the kernel holds back the last
-/// segment of a request until the previous segments are acknowledged, which takes 40 ms if the server delays
-/// acknowledgments.
+/// The default `kube` connector does not set TCP_NODELAY. Without this option, the kernel holds back the last segment
+/// of a request until the previous segments are acknowledged, which takes 40 ms if the server delays acknowledgments.
 fn connections(
     config: &Config,
 ) -> kube::Result<Connections<impl Connect + Clone + Send + Sync + 'static, Body>> {
@@ -116,8 +115,7 @@ fn client(
 
 /// Retries requests to which the API server responds with status 429, 503 or 504.
 ///
-/// Latency is measured separately for each attempt. If it included the retries, rejected requests would appear to be
-/// slow.
+/// Latency is measured separately for each attempt. If it included the retries, rejected requests would appear slow.
 fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
     Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
 }
@@ -134,16 +132,16 @@ mod tests {
     #[tokio::test]
     async fn counts_every_response_of_a_retried_request() {
         let metrics = Metrics::new().unwrap();
-        let answers = Arc::new(Mutex::new([429, 200].into_iter()));
+        let responses = Arc::new(Mutex::new([429, 200].into_iter()));
         let server = service_fn(move |_: Request<Body>| {
-            let status = answers.lock().unwrap().next().expect("two requests");
-            let answer = Response::builder().status(status).body(());
-            async { answer.map_err(BoxError::from) }
+            let status = responses.lock().unwrap().next().expect("two requests");
+            let response = Response::builder().status(status).body(());
+            async { response.map_err(BoxError::from) }
         });
         let client = measured_retries(&ApiLatencyLayer::new(metrics.clone())).layer(server);
         let request = Request::get("/api/v1/nodes").body(Body::empty()).unwrap();
-        let answer = client.oneshot(request).await.unwrap();
-        assert_eq!(answer.status(), 200);
+        let response = client.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
         let text = metrics.text().unwrap();
         for status in [429, 200] {
             let line = format!(

@@ -12,7 +12,7 @@ pub use exit::{Exit, Failure, exit_code};
 
 /// The fabricbench operator. Use the `fabricbench` binary for plans, reports and comparisons.
 //
-// This is a separate binary that contains neither the reports nor the manifest parser, because the code of the binary
+// This is a separate binary that contains neither the reports nor the manifest parser, because the binary's code
 // accounts for most of the operator's resident memory.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-operator", version, propagate_version = true)]

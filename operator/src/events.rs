@@ -1,12 +1,11 @@
-//! Kubernetes events of a run. An event that announces a condition is published once, after the status with that
+//! Kubernetes events for a run. An event that announces a condition is published once, after the status with that
 //! condition has been written. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
 use kube::runtime::events::{Event, EventType};
 
-/// Conditions that are published as an event when they become true, in the order of a run's lifecycle, with the event
-/// type.
-const PUBLISHED: [(ConditionType, EventType); 5] = [
+/// Conditions that are published as events when they become true, in lifecycle order, with their event types.
+const PUBLISHED_CONDITIONS: [(ConditionType, EventType); 5] = [
     (ConditionType::Suspended, EventType::Normal),
     (ConditionType::Running, EventType::Normal),
     (ConditionType::Complete, EventType::Normal),
@@ -16,9 +15,9 @@ const PUBLISHED: [(ConditionType, EventType); 5] = [
 /// Maximum length of an event note that the API server accepts, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
-/// Returns the events for the conditions that became true between the statuses `before` and `after` of a run.
+/// Returns the events for the conditions that became true between a run's statuses `before` and `after`.
 pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Vec<Event> {
-    let became_true = PUBLISHED.iter().filter_map(|(condition, event_type)| {
+    let became_true = PUBLISHED_CONDITIONS.iter().filter_map(|(condition, event_type)| {
         let now = true_condition(Some(after), *condition)?;
         true_condition(before, *condition)
             .is_none()

@@ -1,4 +1,4 @@
-//! The operator: the controller of BenchmarkRuns, its process and its metrics.
+//! The operator: the BenchmarkRun controller, its process and its metrics.
 #![forbid(unsafe_code)]
 
 pub mod cause;

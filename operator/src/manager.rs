@@ -1,4 +1,4 @@
-//! The operator process: client, leader election, HTTP endpoints and shutdown. Performs I/O. The controller of runs is
+//! The operator process: client, leader election, HTTP endpoints and shutdown. Performs I/O. The run controller is in
 //! [`crate::run_controller`].
 //!
 //! One thread runs everything except evaluations, analyses and DNS lookups, so that an idle operator needs little
@@ -25,8 +25,8 @@ use crate::run_controller::{self, ControllerError};
 use crate::shutdown::Shutdown;
 use leader::Election;
 
-/// Time allowed for the reconciliations in progress to finish after a termination signal. The kubelet kills the process
-/// 30 s after the signal.
+/// Time allowed for reconciliations in progress to finish after a termination signal. The kubelet kills the process 30
+/// s after the signal.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Error that prevents the operator from starting or makes it stop.
@@ -95,7 +95,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
         .build()
         .context(RuntimeSnafu)?;
     let result = runtime.block_on(operate(options));
-    // Does not wait for an evaluation in progress, because that would delay the exit.
+    // The runtime does not wait for an evaluation in progress, because that would delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -153,7 +153,7 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
                 result = controller => result.context(ControllerSnafu),
                 lost = lost => Err(OperatorError::Leader { source: lost }),
                 () = overdue => {
-                    warn!("reconciliations did not finish within {DRAIN_TIMEOUT:?}; they are repeated after the restart");
+                    warn!("reconciliations did not finish within {DRAIN_TIMEOUT:?}; they will be repeated after the restart");
                     Ok(())
                 }
             }

@@ -1,8 +1,8 @@
-//! Definitions of all metrics: metrics of runs, read from their statuses, and metrics of the operator itself. Performs
-//! no I/O.
+//! Definitions of all metrics: run metrics, which are read from run statuses, and metrics of the operator itself.
+//! Performs no I/O.
 //!
-//! When the operator receives a run, it stores the values of the run as compact [`RunValues`]. They are formatted on
-//! request, for the `/metrics` endpoint of the operator and for `fabricbench report --format openmetrics`.
+//! When the operator receives a run, it stores the run's values as compact [`RunValues`]. They are formatted on
+//! request, for the operator's `/metrics` endpoint and for `fabricbench report --format openmetrics`.
 
 pub mod definition;
 pub mod exposition;

@@ -1,4 +1,4 @@
-//! Options of the operator. Plain data.
+//! Operator options. Plain data.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use crds::units::Size;
 
 use crate::metrics::SeriesLimits;
 
-/// Options of the operator, set on the command line.
+/// Operator options, set on the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Namespaces whose runs are reconciled.
@@ -34,7 +34,7 @@ pub struct Options {
 /// Configuration of the operator that applies to all runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorConfig {
-    /// Image of the runner: the default image of workers, and the source of the runner binary for all other images.
+    /// Runner image: the default image for workers, and the source of the runner binary for all other images.
     pub runner_image: String,
     /// `Always`, `IfNotPresent` or `Never`; `None` means the Kubernetes default.
     pub image_pull_policy: Option<String>,
@@ -57,7 +57,7 @@ pub struct OperatorConfig {
 }
 
 impl OperatorConfig {
-    /// The default configuration with `runner_image`. The defaults are sufficient to run every example.
+    /// Returns the default configuration with `runner_image`. The defaults are sufficient to run every example.
     pub fn new(runner_image: impl Into<String>) -> Self {
         Self {
             runner_image: runner_image.into(),
@@ -73,7 +73,7 @@ impl OperatorConfig {
     }
 }
 
-/// Whether runs may contain scenarios with `command`, which execute programs of the image with user-supplied arguments.
+/// Whether runs may contain scenarios with `command`, which execute programs in the image with user-supplied arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CommandPolicy {
     /// Allowed if any image is allowed, and forbidden if the images are restricted.

@@ -1,5 +1,5 @@
-//! Result metrics at `/metrics` for the runs that this replica reconciles. A replica that is not the leader exports
-//! none.
+//! Result metrics at `/metrics` for the runs that this replica reconciles. A replica that is not the leader exports no
+//! results.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -33,9 +33,9 @@ impl Results {
     }
 
     /// Formats the current results, as one string per metric.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + use<> {
+    pub(crate) fn metric_texts(&self) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + use<> {
         let selection: Option<Selection> = self.source.get().map(|source| select(source(), self.max_series));
-        selection.into_iter().flat_map(exposition::pieces)
+        selection.into_iter().flat_map(exposition::metric_texts)
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use crate::metrics::fixture;
 
     fn text(results: &Results) -> String {
-        results.pieces().map(Result::unwrap).collect()
+        results.metric_texts().map(Result::unwrap).collect()
     }
 
     #[test]

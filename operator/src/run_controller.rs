@@ -1,9 +1,9 @@
-//! The controller of BenchmarkRuns. Modules that perform I/O make no decisions, and modules that make decisions use no
+//! The BenchmarkRun controller. Modules that perform I/O make no decisions, and modules that make decisions use no
 //! client, clock or environment.
 //!
 //! `reconcile` calls the steps in order: `observe` collects the inputs of a decision into [`observed`], `reserve`
-//! registers the placement request of the run, [`decide`] chooses the next [`action`], and `execute` executes it, using
-//! the objects built by [`build`]. The status persists the [`execution_state`] between reconciliations.
+//! registers the run's placement request, [`decide`] chooses the next [`action`], and `execute` executes it, using the
+//! objects built by [`build`]. The status persists the [`execution_state`] between reconciliations.
 
 pub mod action;
 pub mod admission;

@@ -1,5 +1,5 @@
-//! Compares the objects that the operator would create for each example with golden files. The files contain, for each
-//! image, the objects of the first attempt at the first leg that uses the image.
+//! Compares the objects that the operator would create for each example with golden files. For each image, the files
+//! contain the objects for the first attempt at the first leg that uses the image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -84,8 +84,8 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
     built.unwrap()
 }
 
-/// Formats the objects as YAML. The assignment is compared with the plan, and replaced by a summary: its identity, its
-/// rendezvous and its number of rounds.
+/// Formats the objects as YAML. The assignment is compared with the plan and replaced by a summary: its identity,
+/// rendezvous and number of rounds.
 fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
     let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
     let Prerequisites {
@@ -108,7 +108,7 @@ fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
 }
 
 #[test]
-fn objects_of_examples_match_golden_files() {
+fn example_objects_match_golden_files() {
     for file in examples() {
         let mut texts = Vec::new();
         for (run, plan) in runs(&file) {
@@ -196,7 +196,7 @@ fn all_arms_use_the_same_resources_and_runner() {
 }
 
 #[test]
-fn placement_and_resources_of_a_run_are_applied() {
+fn placement_and_resources_from_the_spec_are_applied() {
     let (mut run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
     let placement = &mut run.spec.placement;
     placement.queue_name = Some("fabric".to_owned());

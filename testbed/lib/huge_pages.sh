@@ -11,7 +11,7 @@ huge_pages_up() {
     cat "$HUGE_PAGES_FILE" >"$record.part"
     mv "$record.part" "$record"
     if ! echo $(($(<"$record") + HUGE_PAGES)) 2>/dev/null >"$HUGE_PAGES_FILE"; then
-        say "the machine provides no huge pages, so the nodes offer none"
+        say "the machine provides no huge pages, so the nodes provide none"
     fi
 }
 

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Builds images without a registry or Docker: Debian base images with mmdebstrap, Dockerfiles with buildah. Archives are
-# kept in the cache. The name of an archive contains a digest of all of its inputs, so that an image is built only if an
-# input has changed.
+# Builds images without a registry or Docker: Debian base images with mmdebstrap, Dockerfiles with
+# buildah. Archives are stored in the cache. An archive's name contains a digest of all its inputs, so that an image is
+# built only if an input has changed.
 
 PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
-# Base images that a Dockerfile may use: Debian, with any suite that the mirror has.
+# Base images that a Dockerfile may use: Debian, with any suite on the mirror.
 BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 
 # bud ARGUMENT...: runs buildah with the storage selected by storage_up.
 bud() { buildah "${STORAGE[@]}" "$@"; }
 
-# storage_up: selects the overlay driver, or vfs (full copies of every layer) if the cache's file system does not support
-# overlays, such as the root file system of a container.
+# storage_up: selects the overlay driver, or vfs (full copies of every layer) if the cache's file system does not
+# support overlays, such as a container's root file system.
 storage_up() {
     local dir=$CACHE/images
     mkdir -p "$dir"
@@ -44,9 +44,9 @@ image_build() {
         for old in "$stem"-????????????????.tar; do
             if [ "$old" != "$archive" ]; then rm -f "$old"; fi
         done
-        # Tagged images are kept so that later builds, of another target or after files change, can reuse their layers.
-        # For a multi-stage Dockerfile, buildah leaves working containers behind, which would prevent older images from
-        # being pruned.
+        # Tagged images are retained so that later builds, of other targets or after file changes, can reuse their
+        # layers. For a multi-stage Dockerfile, buildah leaves working containers behind, which would prevent older
+        # images from being pruned.
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
@@ -96,7 +96,7 @@ image_inputs() {
         if [[ $source == *[\$\[\"\\]* ]]; then
             fail "$dockerfile: COPY $source is not supported: use plain names on one line"
         fi
-        # Not quoted, because COPY accepts patterns.
+        # $source is not quoted, because COPY accepts patterns.
         # shellcheck disable=SC2086
         (cd "$context" && find $source -type f -printf '%p %m ' -exec sha256sum {} \; | sort) ||
             fail "$dockerfile copies $source, which is not in $context (has it been built? see make help)"

@@ -4,7 +4,7 @@
 # netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface identifies the owner,
 # because testbeds with different state directories share the machine's namespace names.
 netns_up() {
-    # After a restart of the machine the namespace is no longer mounted and /run/netns/NAME is a plain file.
+    # After the machine has restarted, the namespace is no longer mounted, and /run/netns/NAME is a plain file.
     if [ -e "/run/netns/$1" ] && ! nsenter "--net=/run/netns/$1" true 2>/dev/null; then rm -f "/run/netns/$1"; fi
     netns_check "$1"
     [ -e "/run/netns/$1" ] || ip netns add "$1"
@@ -28,7 +28,7 @@ control_network_up() {
         ip -n "$CONTROL_NETNS" link add "$BRIDGE" mtu "$BRIDGE_MTU" type bridge
     ip -n "$CONTROL_NETNS" addr replace "$CONTROL_ADDRESS/${NODE_RANGE#*/}" dev "$BRIDGE"
     ip -n "$CONTROL_NETNS" link set "$BRIDGE" up
-    # Frames between nodes cross this bridge. They are filtered in the namespaces of the nodes, not here.
+    # Frames between nodes cross this bridge. They are filtered in the nodes' namespaces, not here.
     nsenter "--net=/run/netns/$CONTROL_NETNS" sysctl -qw net.bridge.bridge-nf-call-iptables=0
 }
 

@@ -82,7 +82,7 @@ node_containerd_up() {
     await_process "containerd-$node" 120 "containerd on $node" node_ctr "$node" version
 }
 
-# node_ctr NODE ARGUMENT...: runs containerd's client in the containerd namespace of the kubelet.
+# node_ctr NODE ARGUMENT...: runs containerd's client in the kubelet's containerd namespace.
 node_ctr() {
     local dir
     dir=$(node_dir "$1")

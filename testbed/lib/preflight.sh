@@ -17,7 +17,7 @@ preflight() {
     fi
 }
 
-# free_space DIRECTORY VARIABLE GIB PURPOSE: fails if the file system of the directory has less than GIB of free space.
+# free_space DIRECTORY VARIABLE GIB PURPOSE: fails if the directory's file system has less than GIB of free space.
 free_space() {
     local existing=$1 free
     until [ -e "$existing" ]; do existing=$(dirname "$existing"); done
@@ -58,7 +58,7 @@ missing_kernel_features() {
     findmnt -n /sys/fs/cgroup >/dev/null || feature_array+=("cgroups at /sys/fs/cgroup")
 }
 
-# load_bridge_filter: loads br_netfilter and disables its default, which would also filter the traffic of the machine's
+# load_bridge_filter: loads br_netfilter and disables its default, which would also filter traffic on the machine's
 # other bridges.
 load_bridge_filter() {
     local switch=/proc/sys/net/bridge/bridge-nf-call-iptables

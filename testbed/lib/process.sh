@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Starts, checks and stops long-running processes. The record of a process contains its PID and its start time, so that
-# a process that reuses the PID is neither mistaken for the recorded one nor killed.
+# Starts, checks and stops long-running processes. A process record contains the PID and the start
+# time, so that a process that reuses the PID is neither mistaken for the recorded one nor killed.
 
 # process_start_time PID: prints the start time in clock ticks since boot; fails if the process has exited or is a zombie.
 process_start_time() {
@@ -28,7 +28,7 @@ process_start() {
     shift 2
     if process_alive "$name"; then return 0; fi
     if [ "$netns" != - ]; then
-        # Does not use `ip netns exec`, which remounts /sys and hides the cgroup hierarchies.
+        # `ip netns exec` is not used, because it remounts /sys and hides the cgroup hierarchies.
         enter=(nsenter "--net=/run/netns/$netns" --)
     fi
     mkdir -p "$SITE/run" "$SITE/logs"
@@ -46,7 +46,7 @@ process_start() {
     disown "$pid"
 }
 
-# process_end NAME [SIGNAL]: ends the process, with SIGKILL after 10 s if necessary. The record is kept, so that
+# process_end NAME [SIGNAL]: ends the process, with SIGKILL after 10 s if necessary. The record is retained, so that
 # `status` shows the process as ended.
 process_end() {
     local name=$1 signal=${2:-TERM} pid

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# All names, addresses, ports and directories of the testbed. Sourced by all commands; has no side effects.
+# The testbed's names, addresses, ports and directories. Sourced by all commands; has no side effects.
 # shellcheck disable=SC2034  # the variables are used by other files
 
 CACHE=$(realpath -m -- "${FABRICBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fabricbench}/testbed")
 STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbed}")
 
-# Defaults to the number of nodes of an existing cluster.
+# Defaults to the number of nodes in an existing cluster.
 NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
 NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
-# Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files, so they need less than their
+# Free space that a new cluster requires, in GiB. The nodes' disks are sparse files, so they need less than their
 # nominal size.
 FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
-# Free space, in GiB, that building a module requires for the compiled packages of Kubernetes and the binaries.
+# Free space, in GiB, that building a module requires for the compiled Kubernetes packages and the binaries.
 BUILD_GIB=6
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
@@ -42,7 +42,7 @@ KUBELET_DIR=/var/lib/kubelet
 # The directory is accessible only to root: in a world-writable directory, any user could hold the lock.
 LOCK_DIR=/run/fabricbench-testbed
 CGROUP=fabricbench-testbed
-# Environment variable set in every process of the testbed, by which `down` finds processes without a record.
+# Environment variable that is set in every testbed process, so that `down` finds processes without a record.
 MARK=FABRICBENCH_TESTBED_MEMBER
 
 # A site is a control plane with its own directory and network namespace: either the cluster's or that of `api-only`.

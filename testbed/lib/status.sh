@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The commands `status` and `logs`.
+# The `status` and `logs` commands.
 
 # status: prints a table of the processes and a table of the nodes. Fails if a process is not running or a node is not Ready.
 status() {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. The name of a build contains a
-# digest of all of its inputs, so that an unchanged module is not built again.
+# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. A build's name
+# contains a digest of all its inputs, so that an unchanged module is not built again.
 
 TOOLS=$HERE/tools
 
@@ -24,7 +24,7 @@ tool_dir() {
 tool_flags() {
     printf -- '-s -w'
     if [ "$1" = kubernetes ]; then
-        # Without a version every component reports v0.0.0, and kubelets are rejected as too new.
+        # Without a version, every component reports v0.0.0, and kubelets are rejected as too new.
         local part=k8s.io/component-base/version version minor
         version=$(kubernetes_version)
         minor=${version#v1.}
@@ -49,7 +49,7 @@ tool_build() {
     free_space "$CACHE" FABRICBENCH_CACHE "$BUILD_GIB" "building $module"
     say "building $module (only once; takes minutes)"
     case $module in coredns | policy) package=. ;; esac
-    # Built in a temporary directory, because an interrupted build must not count as built.
+    # The module is built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")
     if ! (cd "$(tool_module "$module")" && GOCACHE=$CACHE/go-build CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
@@ -57,7 +57,7 @@ tool_build() {
         rm -rf "$part"
         fail "failed to build $module"
     fi
-    # Go names a binary after the directory of its package, which is `server` for etcd.
+    # Go names a binary after its package directory, which is `server` for etcd.
     if [ "$module" = etcd ]; then mv "$part/server" "$part/etcd"; fi
     mv --no-target-directory "$part" "$dir"
 }

@@ -10,7 +10,7 @@ import (
 	"fabricbench.dev/testbed/policy/rules"
 )
 
-// kernel is the packet filter in the network namespace of this process.
+// kernel is the packet filter in this process's network namespace.
 type kernel struct {
 	// applied contains the current rules. Most pod changes do not affect the rules, and unchanged rules are not applied
 	// again.

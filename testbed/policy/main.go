@@ -1,7 +1,7 @@
-// Policy enforces NetworkPolicies on one node of the testbed, because the bridge plugin does not. It watches policies, pods
-// and namespaces, compiles them to iptables rules and ipsets (package rules), and applies these in its network namespace.
-// If a policy uses an unsupported feature, the process exits with an error that identifies the policy and the field, so that
-// no test passes because a rule was ignored. The current rules remain applied.
+// Policy enforces NetworkPolicies on one testbed node, because the bridge plugin does not. It watches policies, pods
+// and namespaces, compiles them to iptables rules and ipsets (package rules), and applies the result in its network
+// namespace. If a policy uses an unsupported feature, the process exits with an error that identifies the policy and
+// the field, so that no test passes because a rule was ignored. The current rules remain applied.
 package main
 
 import (

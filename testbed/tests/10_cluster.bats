@@ -75,7 +75,7 @@ setup() { load lib/common; }
 }
 
 @test "a command without root privileges reports that it needs root" {
-    # Runs a copy, because an unprivileged user may not be able to read the checkout.
+    # The test runs a copy, because an unprivileged user may not be able to read the checkout.
     copy=$(mktemp -d)
     cp -r "$HERE/testbed" "$HERE/lib" "$copy/"
     chmod -R a+rX "$copy"

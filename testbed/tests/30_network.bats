@@ -20,7 +20,7 @@ query_fails_with() { probe network pod-1 query tcp "$2" 2>&1 | grep -F "$1"; }
 }
 
 @test "a pod reaches itself through its service" {
-    # Uses the full name, because the short name is in the hosts file of the pod.
+    # The query uses the full name, because the short name is in the pod's hosts file.
     reaches network pod-1 tcp pod-1.network.svc.cluster.local:80 pod-1
 }
 

@@ -37,7 +37,7 @@ times_out_twice() {
     done
 }
 
-@test "without a policy all pods reach each other" {
+@test "without a policy, all pods reach each other" {
     reaches policy client tcp server:80 server
     reaches policy neighbor tcp client:80 client
     reaches policy-other outsider tcp server.policy:90 server
@@ -116,7 +116,7 @@ times_out_twice() {
     kubectl -n policy delete pod early --wait
 }
 
-@test "after deleting the policies all pods reach each other again" {
+@test "after the policies are deleted, all pods reach each other again" {
     reaches policy client tcp server:80 server
     reaches policy client tcp neighbor:80 neighbor
     for node in node-1 node-2; do

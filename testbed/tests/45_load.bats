@@ -2,8 +2,7 @@
 
 setup() {
     load lib/common
-    # The name of the directory is fixed, so that each test run replaces the archive that an earlier one left in the
-    # cache.
+    # The directory name is fixed, so that each test run replaces the archive that an earlier one left in the cache.
     dir=$BATS_FILE_TMPDIR/loadtest
     mkdir -p "$dir"
     cat >"$dir/Dockerfile" <<'DOCKERFILE'

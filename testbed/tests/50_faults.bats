@@ -10,7 +10,7 @@ setup_file() {
 
 setup() { load lib/common; }
 
-# Reverts the faults of a failed test, so that the next one starts with a healthy node.
+# Reverts a failed test's faults, so that the next one starts with a healthy node.
 teardown() {
     "$TESTBED" node heal node-2
     "$TESTBED" node start node-2
@@ -27,15 +27,15 @@ teardown() {
     kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
 }
 
-@test "a short stop of a kubelet preserves the devices" {
+@test "stopping a kubelet briefly preserves the devices" {
     "$TESTBED" node stop node-2
     "$TESTBED" node start node-2
     kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
 }
 
 @test "pods survive a containerd crash, and containerd can be restarted" {
-    # Uses the pod IP instead of the Service name: a kubelet that has just started reports its pods as not ready until it
-    # has probed them, so the Service has no ready endpoints.
+    # The probe uses the pod IP instead of the Service name: a kubelet that has just started reports its pods as not
+    # ready until it has probed them, so the Service has no ready endpoints.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     "$TESTBED" node crash node-2
     reaches faults pod-1 tcp "$address:8080" pod-2
@@ -56,7 +56,7 @@ teardown() {
 
 @test "a disconnected pod is unreachable until reconnected" {
     "$TESTBED" pod disconnect pod-2 faults
-    # Uses the address, because DNS may run on the other node.
+    # The probe uses the address, because DNS may run on the other node.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     run probe faults pod-1 query tcp "$address:8080"
     [ "$status" -ne 0 ]

@@ -93,7 +93,7 @@ usr/local/bin/fabricbench-operator" ]
         and ($records | last | .kind == "end" and .complete)'
 }
 
-@test "an image that declares another variant is rejected" {
+@test "an image that declares a different variant is rejected" {
     kubectl -n images delete job/leg --wait
     apply images leg.yaml IMAGE=fabricbench.dev/runner:coalesce DIGEST=sha256:0123
     await "$TIMEOUT" "the end of job leg" job_ended images leg

@@ -1,9 +1,9 @@
-{{/* Name of the chart in labels. */}}
+{{/* Chart name used in labels. */}}
 {{- define "fabricbench.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Prefix of the names of all objects, limited in length so that suffixes can be appended. */}}
+{{/* Prefix of all object names, limited in length so that suffixes can be appended. */}}
 {{- define "fabricbench.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
@@ -70,7 +70,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Image reference with the digest if it is set, otherwise with the tag: (dict "root" $ "image" IMAGE). */}}
+{{/* Image reference with the digest if it is set, or otherwise with the tag: (dict "root" $ "image" IMAGE). */}}
 {{- define "fabricbench.image" -}}
 {{- if .image.digest }}
 {{- printf "%s@%s" .image.repository .image.digest }}

@@ -1,4 +1,4 @@
-{{/* Selects the pods of all runs by the label that contains the UID of the run. */}}
+{{/* Selects the pods of all runs by the label that contains the run's UID. */}}
 {{- define "fabricbench.runnerSelector" -}}
 matchLabels:
   app.kubernetes.io/managed-by: fabricbench

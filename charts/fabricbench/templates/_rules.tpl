@@ -1,4 +1,4 @@
-{{/* Permissions of the operator in the namespaces of runs. They must be equal to those in `operator/deploy/`. A test checks this. */}}
+{{/* Operator permissions in namespaces that contain runs. They must be equal to those in `operator/deploy/`. A test checks this. */}}
 {{- define "fabricbench.operatorRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
@@ -26,7 +26,7 @@
   verbs: [create, patch]
 {{- end }}
 
-{{/* Permissions of users on runs: (dict "verbs" LIST). Users may only read the status. */}}
+{{/* User permissions on runs: (dict "verbs" LIST). Users may only read the status. */}}
 {{- define "fabricbench.userRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]

@@ -3,7 +3,7 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
-# Kubernetes version of the testbed. By default, helm assumes the version of its Kubernetes client library.
+# The testbed's Kubernetes version. By default, helm assumes the version of its Kubernetes client library.
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
 
 # rendered ARGUMENT...: prints the manifests that an installation with these helm arguments would apply to a cluster in which

@@ -89,7 +89,7 @@ results_agree() {
 # measured_values RUN: prints the measured values of the run in the metrics on standard input, without its state.
 measured_values() { grep -E "^fabricbench_(arm|comparison|pair)_[a-z_]*\{.*[{,]run=\"$1\"" | sort; }
 
-# workers NAMESPACE RUN: prints the name, UID and number of restarts of each pod.
+# workers NAMESPACE RUN: prints each pod's name, UID and number of restarts.
 workers() {
     kubectl -n "$1" get pods -l "fabricbench.dev/run=$2" -o json |
         jq -r '.items[] | [.metadata.name, .metadata.uid, .status.containerStatuses[].restartCount] | @tsv' | sort
@@ -108,11 +108,12 @@ one_operator() { [ "$(kubectl -n "$1" get pods -l app.kubernetes.io/component=op
 # address NAMESPACE SELECTOR: prints the address of the only pod that the selector matches.
 address() { kubectl -n "$1" get pods -l "$2" -o json | jq -er '.items | select(length == 1) | .[0].status.podIP'; }
 
-# rank_0 RUN: prints the selector of worker 0 of the run, to which the other workers connect.
+# rank_0 RUN: prints the selector for the run's worker 0, to which the other workers connect.
 rank_0() { printf 'fabricbench.dev/run=%s,batch.kubernetes.io/job-completion-index=0' "$1"; }
 
-# probe_answered NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refused connection.
-probe_answered() { query_probe "$@" && [[ $probe_output != *"dial tcp"*timeout* ]]; }
+# probe_gets_response NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refused
+# connection.
+probe_gets_response() { query_probe "$@" && [[ $probe_output != *"dial tcp"*timeout* ]]; }
 
 # probe_dropped NAMESPACE ADDRESS: whether two requests from the probe are dropped. A single timeout may be a
 # delayed response.
@@ -123,7 +124,7 @@ probe_dropped() {
     done
 }
 
-# query_probe NAMESPACE ADDRESS: sets `probe_output` to the output of the probe. Fails if the probe cannot be executed.
+# query_probe NAMESPACE ADDRESS: sets `probe_output` to the probe's output. Fails if the probe cannot be executed.
 query_probe() {
     probe_output=$(probe "$1" probe query tcp "$2" 2>&1) || true
     echo "$1 queries $2: $probe_output"

@@ -12,7 +12,7 @@ LABEL_VALUES = re.compile(r"^label_values\((?P<metric>.*), (?P<label>\w+)\)$")
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """One query of one panel, with the variables of `selection` (name: value) substituted."""
+    """One query from one panel, with the variables in `selection` (name: value) substituted."""
 
     panel: str
     ref: str
@@ -25,7 +25,7 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def filled(text, selection):
+def substituted(text, selection):
     """Substitutes variables in `text`. A variable without a value is an error in the dashboard. `$1` is PromQL syntax."""
 
     def value(match):
@@ -36,7 +36,8 @@ def filled(text, selection):
 
 
 def selections(board, api):
-    """All combinations of variable values, as {name: value}. Multi-value variables take each value and all values combined."""
+    """All combinations of variable values, as {name: value}. Multi-value variables take each value and all values
+    combined."""
     found = [{}]
     for variable in board["templating"]["list"]:
         if variable["type"] != "datasource":
@@ -54,7 +55,7 @@ def choices(variable, selection, api):
         return [choice.split(" : ")[-1] for choice in query.split(",")]
     if variable["type"] == "textbox":
         return [query]
-    match = LABEL_VALUES.match(filled(query["query"], selection))
+    match = LABEL_VALUES.match(substituted(query["query"], selection))
     values = api.values(match["label"], match["metric"])
     if not values:
         raise SystemExit(f"dashboard variable {name} has no values: {match[0]}")
@@ -65,7 +66,7 @@ def choices(variable, selection, api):
 
 
 def is_all(value):
-    """Whether the value selects all values. No name of an arm, scenario or namespace starts with a parenthesis."""
+    """Whether the value selects all values. No arm, scenario or namespace name starts with a parenthesis."""
     return value.startswith("(")
 
 
@@ -77,7 +78,8 @@ def escaped(value):
 def queries(board, api):
     """Yields each distinct query once.
 
-    If a panel or its row is repeated for a variable, the panel gets one value of the variable; otherwise it gets all values.
+    If a panel or its row is repeated for a variable, the panel gets one value of the variable; otherwise, it gets all
+    values.
     """
     several = {variable["name"] for variable in board["templating"]["list"] if variable["multi"]}
     seen = set()
@@ -90,7 +92,7 @@ def queries(board, api):
             if any(is_all(selection[name]) == (name in repeated) for name in several - {"datasource"}):
                 continue
             for target in panel.get("targets", []):
-                expression = filled(target["expr"], selection)
+                expression = substituted(target["expr"], selection)
                 key = (panel["title"], target["refId"], expression)
                 if key not in seen:
                     seen.add(key)

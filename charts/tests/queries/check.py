@@ -1,4 +1,4 @@
-"""Executes every dashboard query and every rule in a real Prometheus and compares the results with the status.
+"""Executes every dashboard query and every rule in a real Prometheus server and compares the results with the status.
 
 Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
 
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("runs", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     runs = [status.Run(boards.read(path)) for path in arguments.runs]
-    # The report of a campaign on one machine contains no metrics of the operator and no pairs of nodes.
+    # The report of a campaign on one machine contains no operator metrics and no node pairs.
     names = ["campaign", "fleet", "operator"] if arguments.scrape else ["campaign"]
     with tempfile.TemporaryDirectory() as scratch:
         directory = pathlib.Path(scratch)
@@ -63,7 +63,7 @@ def without_keep_firing(path, directory):
 
 
 def check_board(api, name, runs, partly):
-    """Yields the problems of the dashboard `name`."""
+    """Yields the problems in dashboard `name`."""
     nonempty, executed, compared = set(), set(), 0
     for query in boards.queries(boards.read(CHART / "dashboards" / f"{name}.json"), api):
         place = (name, query.panel, query.ref)

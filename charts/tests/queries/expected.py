@@ -23,7 +23,7 @@ def ratios(runs, select):
 
 
 def claims(run):
-    """Effects of the variants of a finished, trusted run."""
+    """Effects of the variants in a finished, trusted run."""
     found = [one for one in run.status["comparisons"] if one["primary"] and not one["negativeControl"]]
     return run.shown(found) if run.is_trusted() else []
 

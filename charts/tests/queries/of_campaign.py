@@ -1,4 +1,4 @@
-"""Expected results of the Campaign dashboard, computed only from the status of a run. Performs no I/O.
+"""Expected results of the Campaign dashboard, computed only from a run's status. Performs no I/O.
 
 There is one function for each query. Effects are parts per million in the status and ratios in the metrics; times are
 nanoseconds in the status and seconds in the metrics.
@@ -71,7 +71,7 @@ def verdicts(run, selection):
 
 
 def verdict(comparison):
-    """The verdict, or the reason why it is withheld."""
+    """The verdict, or the reason for withholding it."""
     return comparison.get("verdict") or comparison.get("withheld", "None")
 
 
@@ -132,7 +132,7 @@ def measured(field, scale=1.0):
 
 
 def observed(group, field, scale=1.0):
-    """A field of a group of values that only some workloads have."""
+    """A field in a group of values that only some workloads have."""
 
     def of_arm(run, selection):
         return rows(
@@ -170,7 +170,7 @@ def engagement(run, selection):
 
 
 def sections(run, selection):
-    """The section of calls and footprints, with its cause."""
+    """The section that contains the calls and footprints, with its cause."""
     found = [(one, one.get("call") or one.get("footprint")) for one in run.results(selection)]
     return rows(
         row(1, size_bytes=size(one), arm=one["arm"], result=": ".join(filter(None, (of["section"], of.get("cause")))))
@@ -179,7 +179,7 @@ def sections(run, selection):
     )
 
 
-# The columns of the panels with values that only some workloads have, in their order.
+# Columns of the panels that show values that only some workloads have, in order.
 OF_WORKLOADS = {
     "Calls and memory": (
         observed("call", "meanNanos", 1e-9),

@@ -1,4 +1,4 @@
-"""Expected results of the Fleet dashboard, computed only from the status of runs. Performs no I/O."""
+"""Expected results of the Fleet dashboard, computed only from the runs' statuses. Performs no I/O."""
 
 from of_campaign import progress
 from status import row, rows, size
@@ -21,7 +21,7 @@ def pairs(run):
 
 
 def nodes(run):
-    """Median deviation of the pairs of each node, by run and node."""
+    """Median deviation of each node's pairs, by run and node."""
     return rows(
         row(one["deviationPpm"] / 1e6, run_namespace=run.namespace, run=run.name, node=one["name"])
         for one in run.status.get("nodes", [])

@@ -1,4 +1,4 @@
-"""Starts a Prometheus on 127.0.0.1 for the duration of a test and queries it. Performs I/O."""
+"""Starts a Prometheus server on 127.0.0.1 for the duration of a test and queries it. Performs I/O."""
 
 import contextlib
 import http.server
@@ -16,11 +16,11 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class QueryError(Exception):
-    """Error response from Prometheus with its message."""
+    """Error response from Prometheus, with its message."""
 
 
 class Api:
-    """HTTP API of the Prometheus at `url`."""
+    """HTTP API of the Prometheus server at `url`."""
 
     def __init__(self, url):
         self.url = url
@@ -55,7 +55,7 @@ def free_port():
 
 
 def wait_until(condition, what, seconds=30, failure=lambda: None):
-    """Waits until `condition` returns a true value. `failure` may return the reason why it never will."""
+    """Waits until `condition` returns a true value. `failure` may return why it never will."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if reason := failure():
@@ -88,7 +88,7 @@ def served(directory):
 
 @contextlib.contextmanager
 def running(directory, targets, rules):
-    """Runs a Prometheus that scrapes `targets` every second and evaluates `rules`; yields its `Api`.
+    """Runs a Prometheus server that scrapes `targets` every second and evaluates `rules`; yields its `Api`.
 
     Its files are stored in `directory`.
     """
@@ -150,7 +150,7 @@ def scraped(api, targets):
 
 
 def scrape_error(api):
-    """Error message of a target that cannot be scraped, or None."""
+    """Error message for a target that cannot be scraped, or None."""
     for target in api.get("targets")["activeTargets"]:
         if target["lastError"]:
             return f"{target['scrapeUrl']}: {target['lastError']}"

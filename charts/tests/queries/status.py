@@ -1,4 +1,5 @@
-"""Finished runs with their status, and rows in the form in which Prometheus returns them: {labels: value}. Performs no I/O."""
+"""Finished runs with their status, and rows in the form in which Prometheus returns them: {labels: value}. Performs no
+I/O."""
 
 import datetime
 import math
@@ -38,7 +39,7 @@ def cell(comparison):
 
 
 def seconds(time):
-    """Unix time in whole seconds, as in the metrics."""
+    """Unix time in whole seconds, the same as in the metrics."""
     return math.floor(datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", time)).timestamp())
 
 
@@ -57,7 +58,7 @@ class Alert(typing.NamedTuple):
 
 
 class Run:
-    """Finished run, constructed from the object with its status."""
+    """Finished run, constructed from an object that includes its status."""
 
     def __init__(self, run):
         self.name = run["metadata"]["name"]

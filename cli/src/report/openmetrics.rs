@@ -37,7 +37,7 @@ pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Er
         ..run.clone()
     };
     exposition::open_metrics(Selection {
-        runs: vec![SelectedRun::whole(RunValues::from_run(&run, usize::MAX))],
+        runs: vec![SelectedRun::with_all_rows(RunValues::from_run(&run, usize::MAX))],
         omitted_runs: 0,
     })
 }

@@ -1,5 +1,4 @@
-//! Creates many objects with up to 16 concurrent requests, and measures the time until the first Job of each object
-//! exists.
+//! Creates many objects with up to 16 concurrent requests, and measures the time until each object's first Job exists.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -22,9 +21,9 @@ use super::test_cluster::TestCluster;
 use test_support::operator::Operator;
 
 /// Maximum number of concurrent create requests.
-pub const CLIENTS: usize = 16;
+pub const MAX_CONCURRENT_REQUESTS: usize = 16;
 
-/// Times measured during the concurrent creation of objects.
+/// Times measured while objects are created concurrently.
 struct ConcurrentTimes {
     /// Seconds from sending each create request until the Job was observed.
     latencies: Vec<f64>,
@@ -66,7 +65,7 @@ pub async fn bare_runs(cluster: &TestCluster, count: usize, results: &mut Result
     cluster.clear().await;
 }
 
-/// A suspended Job with one pod.
+/// Builds a suspended Job with one pod.
 pub fn bare_job(name: &str) -> Job {
     let container = json!({"name": "main", "image": "example.test/runner:1"});
     let pod = json!({"spec": {"restartPolicy": "Never", "containers": [container]}});
@@ -74,7 +73,7 @@ pub fn bare_job(name: &str) -> Job {
     serde_json::from_value(job).unwrap()
 }
 
-/// Measures the resident memory of the operator without runs and with `count` runs.
+/// Measures the operator's resident memory without runs and with `count` runs.
 pub async fn memory(cluster: &TestCluster, count: usize, results: &mut Results) {
     let operator = cluster.start();
     operator.ready().await;
@@ -108,7 +107,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     wait_until_settled(&operator).await;
     let cpu = cpu_seconds(&operator) - cpu;
     results.add(
-        format!("{count} concurrent runs: CPU time of the operator, s"),
+        format!("{count} concurrent runs: operator CPU time, s"),
         Goal::None,
         cpu,
     );
@@ -150,7 +149,10 @@ where
             (object.name_any(), sent)
         }
     });
-    stream::iter(creations).buffer_unordered(CLIENTS).collect().await
+    stream::iter(creations)
+        .buffer_unordered(MAX_CONCURRENT_REQUESTS)
+        .collect()
+        .await
 }
 
 /// Builds `count` runs without creating them.

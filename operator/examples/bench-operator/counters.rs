@@ -1,4 +1,4 @@
-//! Counters of the operator process from the kernel and from its metrics.
+//! Counters for the operator process, from the kernel and from its metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use test_support::cluster::until;
 use test_support::operator::Operator;
 
-/// User and system CPU time of the process, in seconds.
+/// Returns the user and system CPU time of the process, in seconds.
 pub fn cpu_seconds(operator: &Operator) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", operator.id())).unwrap();
-    // The second field is the name of the binary, in parentheses. User and system time are fields 14 and 15.
+    // The second field is the binary's name, in parentheses. User and system time are fields 14 and 15.
     let (_, fields) = text.rsplit_once(')').unwrap();
     let fields = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Idle time before the memory is read. During this time, the operator closes the connections that it does not need.
+/// Idle time before memory use is read. During this time, the operator closes connections that it does not need.
 const IDLE_TIME: Duration = Duration::from_secs(25);
 
-/// Resident memory in MiB after the operator has been idle for [`IDLE_TIME`].
+/// Returns the resident memory in MiB after the operator has been idle for [`IDLE_TIME`].
 pub async fn resident_mib(operator: &Operator) -> f64 {
     loop {
         wait_until_settled(operator).await;
@@ -31,7 +31,7 @@ pub async fn resident_mib(operator: &Operator) -> f64 {
     }
 }
 
-/// Number of requests to the API server so far, by verb.
+/// Returns the number of API server requests so far, by verb.
 pub fn requests(operator: &Operator) -> BTreeMap<String, f64> {
     let mut by_verb = BTreeMap::new();
     for (name, value) in operator.metrics() {
@@ -45,7 +45,7 @@ pub fn requests(operator: &Operator) -> BTreeMap<String, f64> {
     by_verb
 }
 
-/// Difference between two readings of counters.
+/// Returns the differences between two sets of counter values.
 pub fn since(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let difference = |(verb, count): (&String, &f64)| {
         let before = before.get(verb).copied().unwrap_or(0.0);
@@ -54,7 +54,7 @@ pub fn since(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> B
     after.iter().map(difference).collect()
 }
 
-/// Number of write requests.
+/// Returns the number of write requests.
 pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     let writes = requests
         .iter()
@@ -62,7 +62,7 @@ pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     writes.map(|(_, count)| count).sum()
 }
 
-/// Number of reconciliations so far.
+/// Returns the number of reconciliations so far.
 pub fn reconciliations(operator: &Operator) -> f64 {
     operator.metric("fabricbench_reconcile_duration_seconds_count")
 }

@@ -19,8 +19,8 @@ use super::test_cluster::TestCluster;
 /// Maximum time to wait for Jobs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Watches Jobs, and stores the time at which the first Job of each run was observed, keyed by the name of the run, or
-/// by the name of the Job if the Job has no owner.
+/// Watches Jobs, and stores the time at which the first Job of each run was observed, keyed by the run name, or by the
+/// Job name if the Job has no owner.
 pub struct FirstJobs {
     seen: watch::Receiver<HashMap<String, Instant>>,
     watch_task: JoinHandle<()>,

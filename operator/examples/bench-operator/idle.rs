@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use super::concurrent_runs::CLIENTS;
+use super::concurrent_runs::MAX_CONCURRENT_REQUESTS;
 use super::counters::{
     cpu_seconds, reconciliations, requests, resident_mib, since, wait_until_settled, writes,
 };
@@ -16,7 +16,7 @@ use super::test_cluster::TestCluster;
 use test_support::cluster::until;
 use test_support::operator::Operator;
 
-/// Changes labels of runs to trigger reconciliations, and counts the writes, which should be zero.
+/// Changes run labels to trigger reconciliations, and counts the writes. There should be none.
 pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: usize, results: &mut Results) {
     let api = cluster.api::<BenchmarkRun>();
     wait_until_settled(operator).await;
@@ -32,14 +32,14 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
         }
     });
     stream::iter(patches)
-        .buffer_unordered(CLIENTS)
+        .buffer_unordered(MAX_CONCURRENT_REQUESTS)
         .collect::<()>()
         .await;
     let expected = before + (runs / 10) as f64;
     until(|| async { (reconciliations(operator) >= expected).then_some(()) }).await;
     wait_until_settled(operator).await;
     let written = writes(&since(&sent, &requests(operator)));
-    let what = format!("writes of {} reconciliations without changes", runs / 10);
+    let what = format!("writes by {} reconciliations without changes", runs / 10);
     results.add(what, Goal::AtMost(0.0), written);
 }
 

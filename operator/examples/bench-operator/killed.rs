@@ -8,14 +8,14 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 
-use super::concurrent_runs::{CLIENTS, build_runs};
+use super::concurrent_runs::{MAX_CONCURRENT_REQUESTS, build_runs};
 use super::counters::wait_until_settled;
 use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 
-/// Kills the operator after one third and after two thirds of the first Jobs have been created, and counts lost and
-/// duplicated Jobs at the end.
+/// Kills the operator once after one third and once after two thirds of the first Jobs have been created, and counts
+/// lost and duplicated Jobs at the end.
 pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results) {
     let mut first_jobs = FirstJobs::watch(cluster).await;
     let mut operator = cluster.start();
@@ -26,7 +26,9 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
             runs.create(&PostParams::default(), &run).await.unwrap();
         }
     });
-    let creating = stream::iter(creations).buffer_unordered(CLIENTS).collect::<()>();
+    let creating = stream::iter(creations)
+        .buffer_unordered(MAX_CONCURRENT_REQUESTS)
+        .collect::<()>();
     let killing = async {
         for third in 1..=2 {
             first_jobs.wait_for_count(count * third / 3).await;

@@ -1,8 +1,8 @@
-//! Benchmarks the memory, latency, CPU time and requests of the operator with a real API server and no kubelets.
+//! Benchmarks the operator's memory, latency, CPU time and requests with a real API server and no kubelets.
 //!
 //! Run `make bench-operator`, which starts the API server, or `cargo run --example bench-operator -- --help`. The
 //! operator runs as a separate process. Times are measured from sending a request until a watch delivers the resulting
-//! object. Memory and CPU time come from the kernel, and the number of requests from the metrics of the operator.
+//! object. Memory and CPU time come from the kernel, and the number of requests comes from the operator's metrics.
 #![allow(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -30,7 +30,7 @@ use clap::Parser;
 use results::Results;
 use test_cluster::TestCluster;
 
-/// Measure the memory, latency, CPU time and requests of the operator.
+/// Measure the operator's memory, latency, CPU time and requests.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Operator binary to measure.
@@ -39,7 +39,7 @@ struct Arguments {
     /// Number of runs that are created concurrently.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     runs: usize,
-    /// Number of repetitions of all measurements.
+    /// Number of times that all measurements are repeated.
     #[arg(long, value_name = "N", default_value_t = 5)]
     repeats: usize,
     /// Duration of the idle measurement in seconds.

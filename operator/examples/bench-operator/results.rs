@@ -18,7 +18,7 @@ struct Row {
     values: Vec<f64>,
 }
 
-/// Measured values of all repetitions, in the order of their first measurement.
+/// Measured values from all repetitions, in the order in which they were first measured.
 #[derive(Default)]
 pub struct Results(Vec<Row>);
 
@@ -69,7 +69,7 @@ impl fmt::Display for Results {
     }
 }
 
-/// Nearest-rank percentile. Sorts `values`, which must not be empty.
+/// Returns the nearest-rank percentile. Sorts `values`, which must not be empty.
 pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (fraction * values.len() as f64).ceil() as usize;

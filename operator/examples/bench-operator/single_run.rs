@@ -1,4 +1,4 @@
-//! Creates single objects one after another, and measures the time until the Job of each object exists.
+//! Creates one object at a time, and measures the time until its Job exists.
 
 use std::time::Instant;
 
@@ -53,7 +53,7 @@ pub async fn measure(cluster: &TestCluster, results: &mut Results) {
     );
 }
 
-/// Waits until the status of the run contains its Job.
+/// Waits until the run's status contains its Job.
 async fn wait_until_recorded(runs: &kube::Api<BenchmarkRun>, name: &str) {
     test_support::cluster::until(|| async {
         let status = runs.get(name).await.ok()?.status?;

@@ -9,7 +9,7 @@ use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 
-/// Creates a run, then starts the operator and waits for the first Job of the run.
+/// Creates a run, then starts the operator and waits for the run's first Job.
 pub async fn measure(cluster: &TestCluster, results: &mut Results) {
     let runs = cluster.api::<BenchmarkRun>();
     let run = cluster.run("waits");

@@ -50,7 +50,7 @@ impl TestCluster {
         }
     }
 
-    /// Starts the operator without leader election, so that it does not wait for the Lease of a killed operator.
+    /// Starts the operator without leader election, so that it does not wait for a killed operator's Lease.
     pub fn start(&self) -> Operator {
         self.spawn(&["--no-leader-election"])
     }
@@ -68,8 +68,8 @@ impl TestCluster {
         Operator::spawn(command, &self.kubeconfig, "example.test/runner:1", &arguments)
     }
 
-    /// A run named `name` with two workers on separate nodes. The run specifies a queue, so it does not wait for other
-    /// runs.
+    /// Returns a run named `name` with two workers on separate nodes. The run specifies a queue, so it does not wait
+    /// for other runs.
     pub fn run(&self, name: &str) -> BenchmarkRun {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
@@ -78,7 +78,7 @@ impl TestCluster {
         run
     }
 
-    /// API client for a resource in the namespace.
+    /// Returns an API client for a resource in the namespace.
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -86,7 +86,8 @@ impl TestCluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Deletes every run and its objects, which the cluster does not delete because it has no garbage collector.
+    /// Deletes every run and its objects. The cluster does not delete these objects, because it has no garbage
+    /// collector.
     pub async fn clear(&self) {
         let operator = self.start();
         operator.ready().await;
@@ -107,7 +108,7 @@ impl TestCluster {
             + DeserializeOwned
             + std::fmt::Debug,
     {
-        // Orphaning would add a finalizer, which only a garbage collector removes.
+        // Orphaning would add a finalizer that only a garbage collector removes.
         let params = DeleteParams::background();
         let selection = ListParams::default().labels(labels);
         self.api::<K>()

@@ -1,4 +1,4 @@
-//! Measures the time from sending a request to the API server until the response headers arrive.
+//! Measures the time from sending an API server request to receiving the response headers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tower::{Layer, Service};
 
 use crate::metrics::operator::Metrics;
 
-/// Layer that wraps the service of a client in [`ApiLatency`].
+/// Layer that wraps a client's service in [`ApiLatency`].
 #[derive(Clone)]
 pub(super) struct ApiLatencyLayer {
     metrics: Metrics,
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// RBAC verb of a request, or `log` for pod logs.
+/// Returns the RBAC verb of a request, or `log` for pod logs.
 fn verb(method: &Method, uri: &Uri) -> &'static str {
     match method.as_str() {
         "POST" => "create",

@@ -25,7 +25,7 @@ pub struct Crd {
     /// Print a JSON Schema instead.
     #[arg(long, value_enum)]
     schema: Option<Document>,
-    /// Print the tables of docs/metrics.md instead.
+    /// Print the tables for docs/metrics.md instead.
     #[arg(long, hide = true, conflicts_with = "schema")]
     metrics: bool,
     /// Apply the definition to the cluster in the current kubeconfig context, or to the cluster that this pod runs in,

@@ -1,4 +1,4 @@
-//! Exit statuses and failure messages of commands.
+//! Command exit statuses and failure messages.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Failure of a command.
+/// Exit status and message of a failed command.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Exit status.
@@ -87,7 +87,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Converts the result of a command to an exit status. Writes the message of a failure to standard error.
+/// Converts a command's result to an exit status, and writes any failure message to standard error.
 pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
     let exit = result.unwrap_or_else(|failure| {
         let message = failure.to_string();

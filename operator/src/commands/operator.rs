@@ -61,8 +61,8 @@ pub struct Operator {
         value_parser = NonEmptyStringValueParser::new()
     )]
     allowed_images: Vec<String>,
-    /// Environment variable that variants are permitted to set. A trailing `*`, as in `FI_*`, matches any suffix. Can
-    /// be repeated. Defaults to all variables.
+    /// Environment variable that variants are permitted to set. A trailing `*`, as in `FI_*`, matches any suffix.
+    /// Can be repeated. Defaults to all variables.
     #[arg(
         long = "allow-env",
         env = "FABRICBENCH_ALLOWED_ENV",
@@ -106,11 +106,11 @@ pub struct Operator {
     #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=64))]
     evaluation_threads: u16,
-    /// Maximum number of requests to the API server per second. Watches, logs and the Lease are exempt.
+    /// Maximum number of API server requests per second. Watches, logs and the Lease are exempt.
     #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_qps: u32,
-    /// Maximum burst of requests to the API server.
+    /// Maximum burst of API server requests.
     #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_burst: u32,
@@ -150,7 +150,7 @@ pub struct Operator {
     /// Disable leader election. Safe only with a single replica.
     #[arg(long, env = "FABRICBENCH_NO_LEADER_ELECTION")]
     no_leader_election: bool,
-    /// Format of log lines. Set RUST_LOG to filter them.
+    /// Log format. Set RUST_LOG to filter log lines.
     #[arg(
         long,
         env = "FABRICBENCH_LOG_FORMAT",

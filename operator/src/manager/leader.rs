@@ -1,7 +1,7 @@
 //! Leader election with a Lease: at most one replica is the leader. Performs I/O; `step` decides what to do with a
 //! Lease.
 //!
-//! The available Rust leader-election library compares clocks of different nodes and takes over an expired Lease
+//! The available Rust leader-election library compares the clocks of different nodes and takes over an expired Lease
 //! without checking its resourceVersion, so two replicas can briefly be leaders simultaneously. Here, every write
 //! includes the resourceVersion that was read, and another replica's Lease is considered expired only if it has not
 //! changed for its full duration, measured with the local clock.
@@ -34,7 +34,7 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed renewal is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Reason why this replica is not, or is no longer, the leader.
+/// Why this replica is not, or is no longer, the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.
@@ -63,7 +63,7 @@ pub enum LeaderError {
     },
 }
 
-/// One replica's participation in the election.
+/// Participation of one replica in the election.
 pub(super) struct Election {
     api: Api<Lease>,
     lease: LeaseName,
@@ -93,7 +93,7 @@ impl Election {
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
             let Ok(attempt) = timeout(RENEW_DEADLINE, self.try_acquire()).await else {
-                warn!(lease = %self.lease, "the API server does not respond");
+                warn!(lease = %self.lease, "the API server is not responding");
                 continue;
             };
             match attempt {
@@ -146,7 +146,7 @@ impl Election {
     /// Releases the Lease. If this fails, the Lease expires on its own.
     pub(super) async fn release(&mut self) {
         if timeout(RENEW_DEADLINE, self.clear_holder()).await.is_err() {
-            warn!(lease = %self.lease, "the API server does not respond; the Lease will expire");
+            warn!(lease = %self.lease, "the API server is not responding; the Lease will expire");
         }
     }
 
@@ -163,7 +163,7 @@ impl Election {
         }
     }
 
-    /// Reads the Lease once and writes it if this replica is allowed to hold it.
+    /// Reads the Lease once and writes it if this replica may hold it.
     async fn try_acquire(&mut self) -> Result<LeaseHolder, kube::Error> {
         let current = self.api.get_opt(&self.lease.name).await?;
         let now = Instant::now();

@@ -45,7 +45,7 @@ pub(super) async fn serve(
 
 fn routes(served: Resources) -> Router {
     Router::new()
-        // Served by the thread that reconciles, so that the probe fails if a reconciliation blocks that thread.
+        // This is served by the thread that reconciles, so that the probe fails if a reconciliation blocks that thread.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
@@ -63,15 +63,15 @@ async fn readyz(State(served): State<Resources>) -> (StatusCode, &'static str) {
 async fn scrape(State(served): State<Resources>) -> Response {
     match served.metrics.text() {
         Ok(own) => {
-            let body = Body::from_stream(stream_metrics(own, served.results.pieces()));
+            let body = Body::from_stream(stream_metrics(own, served.results.metric_texts()));
             ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], body).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
 }
 
-/// Streams the metrics of the operator and then the results, one metric at a time. Each metric is formatted only after
-/// the previous one has been sent.
+/// Streams the operator's metrics, then the results, one metric at a time. Each metric is formatted only after the
+/// previous one has been sent.
 fn stream_metrics(
     own: String,
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,

@@ -11,14 +11,14 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::options::LogFormat;
 
-/// Environment variable with the log filter, such as `debug` or `info,kube_client=warn`.
-const VARIABLE: &str = "RUST_LOG";
-/// Log filter if the variable is unset, empty or invalid.
+/// Environment variable that holds the log filter, such as `debug` or `info,kube_client=warn`.
+const FILTER_VARIABLE: &str = "RUST_LOG";
+/// Log filter used if the variable is unset, empty or invalid.
 const DEFAULT_FILTER: &str = "info,kube_client=warn,kube_runtime=warn,hyper_util=warn";
 
 /// Initializes logging for this process. Further calls have no effect.
 pub(super) fn start(format: LogFormat) {
-    let value = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
+    let value = env::var(FILTER_VARIABLE).ok().filter(|filter| !filter.is_empty());
     let parsed = value.as_deref().map(str::parse::<Targets>);
     let filter = match &parsed {
         Some(Ok(filter)) => filter.clone(),
@@ -26,7 +26,7 @@ pub(super) fn start(format: LogFormat) {
     };
     let lines = fmt::layer().with_writer(std::io::stderr);
     let registry = tracing_subscriber::registry().with(filter);
-    // Logging that is already initialized remains unchanged.
+    // If logging has already been initialized, it remains unchanged.
     let _ = match format {
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
         LogFormat::Text => registry
@@ -34,7 +34,7 @@ pub(super) fn start(format: LogFormat) {
             .try_init(),
     };
     if let Some(Err(error)) = parsed {
-        warn!(%error, "invalid {VARIABLE}, using {DEFAULT_FILTER}. Use a level, or targets with levels, such as info,kube_client=debug");
+        warn!(%error, "invalid {FILTER_VARIABLE}, using {DEFAULT_FILTER}. Use a level, or targets with levels, such as info,kube_client=debug");
     }
 }
 

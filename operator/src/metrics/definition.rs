@@ -1,4 +1,4 @@
-//! Definition of a metric, shared by its exposition and its documentation.
+//! Metric definition that the exposition and the documentation share.
 
 /// Definition of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,11 @@ pub enum Kind {
     Counter,
     /// Value that can go up and down.
     Gauge,
-    /// Numbers of observations, by bucket.
+    /// Observation counts by bucket.
     Histogram,
 }
 
-/// A label of a metric.
+/// Metric label.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     /// Name of the label.
@@ -36,7 +36,7 @@ pub struct Label {
 }
 
 impl Kind {
-    /// Name of the type in exposition formats.
+    /// Returns the type name used in exposition formats.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",

@@ -18,8 +18,10 @@ use super::results::{self, ResultMetric, Samples};
 use super::values::Row;
 use super::{Definition, Label, RunValues};
 
-/// Formats the results of `selection`, as one string per metric.
-pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + 'static {
+/// Formats the results in `selection`, as one string per metric.
+pub fn metric_texts(
+    selection: Selection,
+) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + 'static {
     let selection = Arc::new(selection);
     results::all().map(move |metric| {
         let mut registry = Registry::default();
@@ -33,13 +35,13 @@ pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::
     })
 }
 
-/// Formats the results of `selection` as one OpenMetrics document.
+/// Formats the results in `selection` as one OpenMetrics document.
 ///
 /// # Errors
 /// Returns an error if formatting fails, which does not happen when writing to memory.
 pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     let mut text = String::new();
-    for piece in pieces(selection) {
+    for piece in metric_texts(selection) {
         text.write_str(&piece?)?;
     }
     encode_eof(&mut text)?;
@@ -76,7 +78,7 @@ impl Collector for Family {
 }
 
 impl Family {
-    /// Emits each sample with the values of all labels.
+    /// Emits each sample with all its label values.
     fn samples(&self, emit: &mut results::Emit<'_>) {
         let runs = self.selection.runs.iter();
         match self.metric.samples {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::RunValues;
 
-/// Limit high enough to include all series.
+/// Limit that is high enough to include all series.
 pub(crate) const ALL: usize = usize::MAX;
 
-/// Finished run that was created `minute` minutes after 10:00.
+/// Finished run created `minute` minutes after 10:00.
 pub(crate) fn finished(name: &str, minute: u8) -> BenchmarkRun {
     with_status(name, minute, status())
 }
@@ -104,7 +104,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
     })
 }
 
-/// Adds directions, flushes, pings, flows, reads, a first batch, calls and a footprint to the result of an arm.
+/// Adds directions, flushes, pings, flows, reads, a first batch, calls and a footprint to an arm's result.
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,

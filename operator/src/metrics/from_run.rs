@@ -1,4 +1,4 @@
-//! Reads the metric values of a run from its status, up to a maximum number of series. Performs no I/O.
+//! Reads a run's metric values from its status, up to a maximum number of series. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::values::{NameTable, row, run};
 use super::{RunValues, results};
 
 impl RunValues {
-    /// Reads the values of `run`. The values of the run as a whole are bounded and always included; rows are included
-    /// in order until `max_series` series are reached.
+    /// Reads the values of `run`. Values that describe the run as a whole are bounded and always included; rows are
+    /// included in order until `max_series` series are reached.
     pub fn from_run(run: &BenchmarkRun, max_series: usize) -> Self {
         let empty = BenchmarkRunStatus::default();
         let status = run.status.as_ref().unwrap_or(&empty);

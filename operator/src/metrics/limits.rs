@@ -16,7 +16,7 @@ pub struct SeriesLimits {
     pub all: usize,
 }
 
-/// Run that is included in a scrape.
+/// Run included in a scrape.
 #[derive(Clone, Debug)]
 pub struct SelectedRun {
     /// Values of the run.
@@ -27,7 +27,7 @@ pub struct SelectedRun {
     pub omitted: u64,
 }
 
-/// Runs that are included in a scrape.
+/// Runs included in a scrape.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Included runs, newest first.
@@ -38,7 +38,7 @@ pub struct Selection {
 
 impl SelectedRun {
     /// Includes all values of `run`.
-    pub fn whole(run: RunValues) -> Self {
+    pub fn with_all_rows(run: RunValues) -> Self {
         Self {
             rows: run.rows.len(),
             omitted: run.omitted.into(),

@@ -1,4 +1,4 @@
-//! Tables of `docs/metrics.md`.
+//! Tables for `docs/metrics.md`.
 
 use super::{Definition, Label, operator, results};
 
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Metrics that no dashboard shows, and the reason.
+    /// Metrics that no dashboard shows, each with the reason.
     const NOT_SHOWN: [(&str, &str); 5] = [
         ("process_virtual_memory_bytes", "the resident memory is shown"),
         ("process_open_fds", "not a limit that the operator reaches"),
@@ -55,7 +55,7 @@ mod tests {
         ("process_threads", "constant"),
     ];
 
-    /// Whether `text` contains the metric `name`, also with the suffix of a histogram.
+    /// Whether `text` contains the metric `name`, with or without a histogram suffix.
     fn contains_metric(text: &str, name: &str) -> bool {
         let mut rest = text.split(name);
         rest.next();

@@ -1,4 +1,4 @@
-//! Metrics of the operator. The values of each label form a closed set, without names of runs, pods or nodes.
+//! Operator metrics. The values of each label form a closed set that contains no run, pod or node names.
 
 mod category;
 mod registry;
@@ -8,7 +8,7 @@ pub use registry::{Metrics, MetricsError};
 
 use super::{Definition, Kind, Label};
 
-/// All metrics of the operator, in the order of the documentation.
+/// All operator metrics, in documentation order.
 pub const ALL: [Definition; 14] = [
     LEADING,
     QUEUE_DEPTH,

@@ -1,4 +1,4 @@
-//! Metrics of results: their names, units and labels, and how the values of a run are converted to samples.
+//! Result metrics: their names, units and labels, and how a run's values are converted to samples.
 //!
 //! All metrics are gauges, because their values disappear with the run. An enum is exported as one series per value;
 //! the series for the current value is 1.
@@ -14,13 +14,13 @@ pub use metric::{Emit, ResultMetric, Samples};
 use super::RunValues;
 use super::values::Row;
 
-/// All metrics of results, in the order of the exposition and the documentation.
+/// All result metrics, in exposition and documentation order.
 pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
     let of_arms = arm::METRICS.iter().chain(&workload::METRICS);
     run::METRICS.iter().chain(of_arms).chain(&comparison::METRICS)
 }
 
-/// Number of series of `run`, excluding the series of its rows.
+/// Returns the number of series for `run`, excluding the series for its rows.
 pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => count_samples(|emit| samples(run, emit)),
@@ -30,7 +30,7 @@ pub(super) fn run_series_count(run: &RunValues) -> usize {
     run::METRICS.iter().map(of_metric).sum()
 }
 
-/// Number of series of `row`.
+/// Returns the number of series for `row`.
 pub(super) fn row_series_count(row: &Row) -> usize {
     all()
         .map(|metric| count_samples(|emit| emit_row(metric, row, emit)))

@@ -30,13 +30,13 @@ pub struct RunValues {
     pub outcome: Option<Outcome>,
     /// Conditions of the run.
     pub conditions: Box<[ConditionValue]>,
-    /// Number of measured blocks, and number of blocks in the plan.
+    /// Number of measured blocks and number of blocks in the plan.
     pub blocks: Option<(u32, u32)>,
     /// Provider, as reported by the library; empty before the first measured case.
     pub provider: Box<str>,
-    /// Name of the baseline.
+    /// Baseline name.
     pub baseline: Box<str>,
-    /// Environment of the workers, as distinct pairs of kind and value.
+    /// Worker environment, as distinct pairs of kind and value.
     pub environment: Box<[(&'static str, Box<str>)]>,
     /// Distinct nodes of the workers.
     pub nodes: Box<[Box<str>]>,
@@ -44,7 +44,7 @@ pub struct RunValues {
     pub node_deviations: Box<[(Box<str>, i64)]>,
     /// Level of proof that the data was transferred over the requested fabric.
     pub proof: Option<FabricProof>,
-    /// Numbers of expectations that are met, not met, and inconclusive.
+    /// Counts of met, unmet and inconclusive expectations.
     pub expectations: [u32; 3],
     /// Names of scenarios, arms and nodes to which the rows refer.
     pub names: Names,
@@ -61,6 +61,6 @@ pub struct ConditionValue {
     pub type_: ConditionType,
     /// Whether the condition is true.
     pub is_true: bool,
-    /// Reason of the condition.
+    /// Reason for the condition.
     pub reason: Box<str>,
 }

@@ -1,4 +1,4 @@
-//! The next action of the controller for a run. Performs no I/O.
+//! The controller's next action for a run. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::attempt_id::AttemptId;
 use super::execution_state::ExecutionState;
 
-/// A decision about a run: the next action, and the content of the status.
+/// A decision about a run: the next action and the content of the status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The next action.

@@ -28,17 +28,17 @@ pub struct PlacementRequest {
     pub stage: PlacementStage,
 }
 
-/// Stage of the placement of a run.
+/// Stage of a run's placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementStage {
-    /// The run needs no nodes now: it is finished or suspended, its Job is waiting for admission by a queue, or
-    /// something other than another run delays its next gang.
+    /// The run needs no nodes now: it is finished or suspended, its Job is waiting for admission by a queue, or its
+    /// next gang is delayed by something other than another run.
     Idle,
     /// The run is ready to create its next gang, or will be as soon as its previous pods are gone.
     Requesting,
-    /// The gang of the run was created, and some of its pods have no node yet.
+    /// The run's gang was created, but some of its pods have no node yet.
     Placing,
-    /// All pods of the gang have a node.
+    /// All pods in the gang have a node.
     Placed,
 }
 
@@ -52,7 +52,7 @@ pub struct Reservation {
     pub competing_run: Option<String>,
 }
 
-/// The run that `own` must wait for before creating its gang.
+/// Returns the run that `own` must wait for before it can create its gang.
 pub fn blocked_by<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
@@ -60,10 +60,10 @@ pub fn blocked_by<'a>(
     let others = others.into_iter().filter(|other| other.uid != own.uid);
     others
         .filter(|other| blocks(own, other))
-        .min_by_key(|other| age(other))
+        .min_by_key(|other| creation_order(other))
 }
 
-/// A run whose placed gang occupies nodes that `own` could use.
+/// Returns a run whose placed gang occupies nodes that `own` could use.
 pub fn competing_run<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
@@ -71,14 +71,14 @@ pub fn competing_run<'a>(
     let others = others.into_iter().filter(|other| other.uid != own.uid);
     others
         .filter(|other| other.stage == PlacementStage::Placed && overlap(own, other))
-        .min_by_key(|other| age(other))
+        .min_by_key(|other| creation_order(other))
 }
 
 fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     if other.stage == PlacementStage::Idle || !overlap(own, other) {
         return false;
     }
-    let older = age(other) < age(own);
+    let older = creation_order(other) < creation_order(own);
     match other.stage {
         PlacementStage::Idle => false,
         PlacementStage::Placing => true,
@@ -95,7 +95,7 @@ fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     }
 }
 
-fn age(run: &PlacementRequest) -> (Timestamp, &str) {
+fn creation_order(run: &PlacementRequest) -> (Timestamp, &str) {
     (run.created, &run.uid)
 }
 
@@ -107,7 +107,8 @@ fn overlap(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     }
 }
 
-/// Nodes that a run may use: the nodes of its earlier attempts if there are any, otherwise all eligible nodes.
+/// Returns the nodes that a run may use: the nodes of its earlier attempts if there are any, otherwise all eligible
+/// nodes.
 fn usable_nodes(run: &PlacementRequest) -> Option<&BTreeSet<String>> {
     match run.nodes.is_empty() {
         true => run.candidate_nodes.as_ref(),
@@ -151,11 +152,11 @@ mod tests {
 
     #[test]
     fn exactly_one_of_two_runs_that_request_the_same_nodes_is_admitted() {
-        let (old, young) = (
+        let (old, newer) = (
             run("old", 1, PlacementStage::Requesting),
-            run("young", 2, PlacementStage::Requesting),
+            run("newer", 2, PlacementStage::Requesting),
         );
-        assert!(is_admitted(&old, &young) && !is_admitted(&young, &old));
+        assert!(is_admitted(&old, &newer) && !is_admitted(&newer, &old));
         let twin = run("twin", 1, PlacementStage::Requesting);
         assert!(
             is_admitted(&old, &twin) != is_admitted(&twin, &old),
@@ -165,28 +166,28 @@ mod tests {
 
     #[test]
     fn older_run_waits_for_a_gang_that_is_being_placed() {
-        let (old, young) = (
+        let (old, newer) = (
             run("old", 1, PlacementStage::Requesting),
-            run("young", 2, PlacementStage::Placing),
+            run("newer", 2, PlacementStage::Placing),
         );
-        assert_eq!(blocked_by(&old, [&young]).unwrap().name, "fabric/young");
+        assert_eq!(blocked_by(&old, [&newer]).unwrap().name, "fabric/newer");
     }
 
     #[test]
     fn exclusive_run_keeps_its_nodes_between_legs() {
-        let mut young = run("young", 2, PlacementStage::Requesting);
-        young.nodes = set(&["a", "b"]);
+        let mut newer = run("newer", 2, PlacementStage::Requesting);
+        newer.nodes = set(&["a", "b"]);
         let mut old = run("old", 1, PlacementStage::Requesting);
-        assert!(!is_admitted(&old, &young), "the younger run holds the nodes");
+        assert!(!is_admitted(&old, &newer), "the newer run holds the nodes");
         old.candidate_nodes = Some(set(&["a", "b", "c", "d"]));
-        assert!(is_admitted(&old, &young), "enough other nodes are eligible");
+        assert!(is_admitted(&old, &newer), "enough other nodes are eligible");
         assert!(
-            !is_admitted(&young, &old),
+            !is_admitted(&newer, &old),
             "the older run may still choose these nodes"
         );
         old.stage = PlacementStage::Placed;
         old.nodes = set(&["c", "d"]);
-        assert!(is_admitted(&young, &old));
+        assert!(is_admitted(&newer, &old));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use super::context::Context;
 use super::error::ReconcileError;
 use super::session::{PlannedLegs, Session};
 
-/// Stores in the session the blocks that each leg needs, or the reason why the run has no plan. First performs every
+/// Stores the blocks that each leg needs, or the reason that the run has no plan, in the session. First performs every
 /// analysis for which all records are persisted.
 ///
 /// # Errors
-/// Returns an error if the thread of the computation panics.
+/// Returns an error if the computation thread panics.
 pub(super) async fn update_legs(
     context: &Context,
     run: &BenchmarkRun,

@@ -62,7 +62,7 @@ impl ApplyError {
         matches!(self, Self::Api { source: kube::Error::Api(status), .. } if status.is_conflict())
     }
 
-    /// Category of the error, for the error metric.
+    /// Returns the error category for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } => Category::NameCollision,
@@ -181,8 +181,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Adds or removes the finalizer of the run. `finalizers` are the finalizers of the run at resource version
-    /// `version`. Returns the new resource version; `None` if the run is gone.
+    /// Adds or removes the run's finalizer. `finalizers` are the run's finalizers at resource version `version`.
+    /// Returns the new resource version; `None` if the run is gone.
     pub(super) async fn set_finalizer(
         &self,
         present: bool,
@@ -219,7 +219,8 @@ impl Applier<'_> {
         }
     }
 
-    /// API client for runs. Reads only the metadata in responses, so that an unreadable spec does not cause an error.
+    /// Returns an API client for runs that reads only the metadata in responses, so that an unreadable spec does not
+    /// cause an error.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }

@@ -58,16 +58,16 @@ pub struct AttemptInputs<'a> {
 pub struct AttemptObjects {
     /// Objects that the pods need in order to start.
     pub prerequisites: Prerequisites,
-    /// The Job of the workers.
+    /// The Job that runs the workers.
     pub job: Job,
 }
 
 /// Objects that the pods of an attempt need in order to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prerequisites {
-    /// The assignment of the workers. No worker starts without it.
+    /// The workers' assignment. No worker starts without it.
     pub config_map: ConfigMap,
-    /// The headless Service that resolves the names of the workers.
+    /// The headless Service that resolves the worker names.
     pub service: Service,
 }
 
@@ -76,7 +76,7 @@ pub struct Prerequisites {
 pub enum BuildError {
     /// The assignment exceeds the size limit of a ConfigMap.
     #[snafu(display(
-        "the assignment of leg {leg} is {length} bytes long, but a ConfigMap holds at most {limit}. Use fewer or \
+        "the assignment for leg {leg} is {length} bytes long, but a ConfigMap holds at most {limit}. Use fewer or \
          shorter environment variables"
     ))]
     TooLong {
@@ -88,7 +88,7 @@ pub enum BuildError {
         limit: usize,
     },
     /// The assignment cannot be encoded.
-    #[snafu(display("cannot encode the assignment of leg {leg}: {source}"))]
+    #[snafu(display("cannot encode the assignment for leg {leg}: {source}"))]
     Write {
         /// Index of the leg.
         leg: u32,
@@ -116,7 +116,7 @@ impl AttemptInputs<'_> {
         self.run.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Name of the three objects.
+    /// Returns the name that the three objects share.
     fn name(&self) -> String {
         names::attempt(self.uid(), self.id)
     }
@@ -126,7 +126,7 @@ impl AttemptInputs<'_> {
         labels::attempt(self.uid(), name, self.id)
     }
 
-    /// Image of the workers.
+    /// Returns the worker image.
     fn image(&self) -> &str {
         let image = self.leg.image.as_deref();
         image.unwrap_or(&self.config.runner_image)

@@ -1,5 +1,4 @@
-//! Performs computations on the records of a run on a blocking thread, so that other runs are not delayed. Performs no
-//! I/O.
+//! Performs computations on a run's records on a blocking thread, so that other runs are not delayed. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::session::{Session, SessionRecords};
 /// Returns the result of `computation` on the persisted records. `slots` limits the number of concurrent computations.
 ///
 /// # Errors
-/// Returns an error if `computation` panics. The session then has to read the records again.
+/// Returns an error if `computation` panics. The session must then read the records again.
 pub(super) async fn compute<T: Send + 'static>(
     slots: &Semaphore,
     session: &mut Session,

@@ -39,7 +39,7 @@ pub(super) struct Context {
     pub(super) sessions: Sessions,
     /// Queue of the runs to reconcile.
     pub(super) queue: Queue,
-    /// Writes statuses. Its client is also used for all other rate-limited requests.
+    /// Writer for statuses. Its client is also used for all other rate-limited requests.
     pub(super) writer: Writer,
     /// Client without a rate limit or timeouts, for log requests that stay open.
     pub(super) unlimited: Client,
@@ -58,7 +58,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// The metrics of every run.
+    /// Returns the metrics of every run.
     pub(super) fn run_metrics(&self) -> Vec<Arc<RunValues>> {
         self.runs
             .all()
@@ -67,7 +67,7 @@ impl Context {
             .collect()
     }
 
-    /// Index of the watch that covers `namespace`.
+    /// Returns the index of the watch that covers `namespace`.
     pub(super) fn watch_scope(&self, namespace: &str) -> usize {
         match &self.namespaces {
             Namespaces::All => 0,
@@ -75,7 +75,7 @@ impl Context {
         }
     }
 
-    /// Checks whether enough nodes meet the requirements of the workers of `run`. `earlier_nodes` are the nodes of its
+    /// Checks whether enough nodes meet the requirements of `run`'s workers. `earlier_nodes` are the nodes of its
     /// earlier attempts.
     pub(super) fn preflight(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> Preflight {
         let Some(nodes) = &self.nodes else {

@@ -33,7 +33,7 @@ use crate::results::Results;
 use crate::shutdown::Shutdown;
 use crds::v1alpha1::BenchmarkRun;
 
-/// Name of the reporting controller in events.
+/// Reporting controller name in events.
 const CONTROLLER: &str = "fabricbench-operator";
 /// Warning added to every status if the operator is not permitted to read nodes.
 const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this installation, so it did not check \
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     } = watches;
 
     let process = async {
-        // Decisions need complete caches: if a cache is incomplete, existing pods appear to be gone.
+        // Decisions need complete caches: if a cache is incomplete, existing pods would appear to be gone.
         tokio::select! {
             () = shutdown.requested() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
@@ -135,7 +135,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
     }
 }
 
-/// Scopes of the watches: one for each namespace, or only `None`, which stands for all namespaces.
+/// Returns the watch scopes: one for each namespace, or only `None`, which stands for all namespaces.
 fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     match namespaces {
         Namespaces::All => vec![None],
@@ -165,7 +165,7 @@ impl<'a> Watches<'a> {
     /// Adds the watches for runs, and for the Jobs and pods with the operator's label, in one namespace or in all
     /// namespaces.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
-        // Runs are watched as dynamic objects, because one object that cannot be read as a run would break a typed
+        // Runs are watched as dynamic objects, because a single object that cannot be read as a run would break a typed
         // watch for all runs.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs = match namespace {

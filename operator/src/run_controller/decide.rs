@@ -1,4 +1,5 @@
-//! Decides the next action for a run from its observed state. Equal inputs lead to equal decisions. Performs no I/O.
+//! Decides the next action for a run from its observed state. The same inputs always produce the same decision.
+//! Performs no I/O.
 //!
 //! The execution state is written before any action that depends on it ([`Action::RecordProgress`]). The next attempt
 //! starts only after an uncached list has shown that all pods of the previous attempt, except abandoned ones, are gone.
@@ -61,18 +62,18 @@ pub fn decide(
     }
     if let Err(message) = &policy.legs {
         let (state, phase) = transitions::abandoned(&inputs, Reason::InvalidSpec, message);
-        return inputs.record(state, phase);
+        return inputs.record_progress(state, phase);
     }
     if policy.plan_changed {
         let message = "another release of the operator started this run with a different plan. The measurements remain \
                        in the run's records; create a new run";
         let (state, phase) = transitions::abandoned(&inputs, Reason::PlanChanged, message);
-        return inputs.record(state, phase);
+        return inputs.record_progress(state, phase);
     }
     match &observed.records {
         Records::Broken(message) => {
             let (state, phase) = transitions::abandoned(&inputs, Reason::RecordsLost, message);
-            return inputs.record(state, phase);
+            return inputs.record_progress(state, phase);
         }
         // A run without attempts has no records.
         Records::Unread if !observed.persisted.attempts.is_empty() => {
@@ -86,7 +87,7 @@ pub fn decide(
     }
 }
 
-/// Everything that a decision depends on.
+/// Inputs that a decision depends on.
 struct Inputs<'a> {
     policy: &'a RunPolicyView,
     observed: &'a Observed<'a>,
@@ -100,9 +101,11 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
     match assess(inputs, current) {
         AttemptAssessment::Ended { outcome, at } => {
             let (state, phase) = transitions::ended(inputs, &outcome, at);
-            inputs.record(state, phase)
+            inputs.record_progress(state, phase)
         }
-        _ if inputs.observed.suspend => inputs.record(transitions::suspended(inputs), Phase::Suspended),
+        _ if inputs.observed.suspend => {
+            inputs.record_progress(transitions::suspended(inputs), Phase::Suspended)
+        }
         AttemptAssessment::Follow(pod) => {
             let follow = Action::FollowLog {
                 attempt: pod.attempt,
@@ -113,7 +116,7 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
         }
         AttemptAssessment::Starting(waiting) => next_attempt::wait(inputs, &waiting),
         AttemptAssessment::Running { since, coordinator } if current.state == AttemptState::Starting => {
-            inputs.record(transitions::running(inputs, since, coordinator), Phase::Running)
+            inputs.record_progress(transitions::running(inputs, since, coordinator), Phase::Running)
         }
         AttemptAssessment::Running { .. } => decide_running(inputs, current, None),
         AttemptAssessment::Ending { until } => decide_running(inputs, current, until),
@@ -149,13 +152,13 @@ fn decide_running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Ti
             transitions::abandoned(inputs, Reason::DeadlineExceeded, &message)
         }
     };
-    inputs.record(state, phase)
+    inputs.record_progress(state, phase)
 }
 
 fn between_attempts(inputs: &Inputs<'_>) -> Decision {
     let Some(leg) = inputs.next_leg() else {
         let state = transitions::mark_finished(inputs.observed.persisted.clone(), inputs.now);
-        return inputs.record(state, Phase::Complete);
+        return inputs.record_progress(state, Phase::Complete);
     };
     let persisted = &inputs.observed.persisted;
     let is_next = |job: &&JobState| {
@@ -164,7 +167,7 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
     };
     match inputs.observed.jobs.iter().find(is_next) {
         Some(job) if inputs.observed.suspend => {
-            inputs.record(transitions::started_and_suspended(inputs, job), Phase::Suspended)
+            inputs.record_progress(transitions::started_and_suspended(inputs, job), Phase::Suspended)
         }
         // An attempt is recorded only after its prerequisites exist, because its pods would wait forever without them.
         Some(job) if inputs.observed.prerequisites_ready != Some(job.attempt) => {
@@ -176,7 +179,7 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
                 true => Waiting::for_admission(),
                 false => waiting::for_start(&[], inputs.policy.workers),
             };
-            inputs.record(transitions::started(inputs, job), waiting.phase())
+            inputs.record_progress(transitions::started(inputs, job), waiting.phase())
         }
         None => next_attempt::start(inputs, leg),
     }
@@ -191,11 +194,11 @@ impl Inputs<'_> {
         }
     }
 
-    fn record(&self, state: ExecutionState, phase: Phase) -> Decision {
+    fn record_progress(&self, state: ExecutionState, phase: Phase) -> Decision {
         self.decision(Action::RecordProgress(Box::new(state)), Some(phase))
     }
 
-    fn after(&self, delay: Duration) -> Option<Timestamp> {
+    fn time_after(&self, delay: Duration) -> Option<Timestamp> {
         self.now.checked_add(delay).ok()
     }
 
@@ -214,7 +217,7 @@ impl Inputs<'_> {
         legs.any(|(number, blocks)| number == leg && !self.has_missing_blocks(leg, blocks))
     }
 
-    /// The first leg with a missing block.
+    /// Returns the first leg that has a missing block.
     fn next_leg(&self) -> Option<u32> {
         let mut legs = self.legs();
         legs.find(|(leg, blocks)| self.has_missing_blocks(*leg, *blocks))
@@ -230,7 +233,7 @@ impl Inputs<'_> {
     }
 }
 
-/// The earlier of two optional times.
+/// Returns the earlier of two optional times.
 fn earliest(first: Option<Timestamp>, second: Option<Timestamp>) -> Option<Timestamp> {
     first.into_iter().chain(second).min()
 }

@@ -59,7 +59,7 @@ impl ReconcileError {
         }
     }
 
-    /// Category of the error, for the error metric.
+    /// Returns the error category for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Apply { source } => source.category(),

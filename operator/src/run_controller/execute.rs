@@ -223,7 +223,7 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// Writes only the conditions, because the cache holds only part of the status of a finished run.
+    /// Writes only the conditions, because the cache holds only part of a finished run's status.
     async fn update_conditions(&mut self, status_context: &StatusContext<'_>) -> Result<(), ReconcileError> {
         let Some(previous) = status_context.previous else {
             return Ok(());

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::attempt_id::AttemptId;
 
-/// Maximum number of attempts in the status, as in the schema.
+/// Maximum number of attempts in the status. The schema has the same limit.
 pub const MAX_ATTEMPTS: usize = 16;
 
 /// The execution state of a run, which the status persists.
@@ -16,7 +16,7 @@ pub const MAX_ATTEMPTS: usize = 16;
 pub struct ExecutionState {
     /// The newest attempts, in the order in which they started. Only the last one may be in progress.
     pub attempts: Vec<AttemptStatus>,
-    /// Number of older attempts.
+    /// Number of older attempts, which are omitted.
     pub omitted_attempts: u32,
     /// Number of attempts that ended because of an external disruption.
     pub disruptions: u32,
@@ -24,19 +24,19 @@ pub struct ExecutionState {
     pub pending_since: Option<Timestamp>,
     /// Time at which the last worker of the current gang started.
     pub active_since: Option<Timestamp>,
-    /// Total run time of the earlier gangs, in seconds.
+    /// Total run time of earlier gangs, in seconds.
     pub active_seconds: u64,
     /// Time at which the run finished.
     pub finished_at: Option<Timestamp>,
-    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run, and again after a
-    /// disruption that occurs before any block is measured.
+    /// Worker nodes, sorted. Every later attempt runs on them. Empty until a gang has run, and again after a disruption
+    /// that occurs before any block is measured.
     pub nodes: Vec<String>,
     /// Whether the status reports the run as suspended.
     pub suspended: bool,
 }
 
 impl ExecutionState {
-    /// The execution state in `status`. An invalid time is treated as absent.
+    /// Returns the execution state in `status`. An invalid time is treated as absent.
     pub fn from_status(status: &BenchmarkRunStatus) -> Self {
         let nodes = || status.placement.as_ref().map(|placement| placement.nodes.clone());
         let execution = status.execution.clone().unwrap_or_default();
@@ -64,7 +64,7 @@ impl ExecutionState {
         }
     }
 
-    /// The `execution` field of the status. The nodes are stored in the `placement` field instead.
+    /// Returns the `execution` field of the status. The nodes are stored in the `placement` field instead.
     pub fn to_status(&self) -> ExecutionStatus {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {
@@ -79,17 +79,17 @@ impl ExecutionState {
         }
     }
 
-    /// The attempt in progress.
+    /// Returns the attempt in progress.
     pub fn current(&self) -> Option<&AttemptStatus> {
         self.attempts.last().filter(|attempt| is_open(attempt))
     }
 
-    /// Mutable reference to the attempt in progress.
+    /// Returns a mutable reference to the attempt in progress.
     pub fn current_mut(&mut self) -> Option<&mut AttemptStatus> {
         self.attempts.last_mut().filter(|attempt| is_open(attempt))
     }
 
-    /// Attempt number of the last attempt of `leg`; 0 if the leg has no attempts.
+    /// Returns the number of the last attempt at `leg`; 0 if the leg has no attempts.
     pub fn last_attempt(&self, leg: u32) -> u32 {
         let of_leg = self.attempts.iter().filter(|attempt| attempt.leg == leg);
         of_leg.map(|attempt| attempt.attempt).max().unwrap_or(0)
@@ -105,7 +105,7 @@ impl ExecutionState {
     }
 }
 
-/// A new attempt whose Job was created.
+/// Returns a new attempt whose Job has been created.
 pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
     AttemptStatus {
         leg: attempt.leg,
@@ -126,7 +126,7 @@ fn is_open(attempt: &AttemptStatus) -> bool {
     matches!(attempt.state, AttemptState::Starting | AttemptState::Running)
 }
 
-/// Identity of the attempt.
+/// Returns the attempt's identity.
 pub fn attempt_id(attempt: &AttemptStatus) -> AttemptId {
     AttemptId {
         leg: attempt.leg,

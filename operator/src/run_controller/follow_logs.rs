@@ -28,7 +28,7 @@ use stream::Stream;
 
 pub(super) use stream::ResumePoint;
 
-/// Size of a read, in bytes.
+/// Read size, in bytes.
 const CHUNK: usize = 16 * 1024;
 /// Number of buffered bytes in complete blocks at which records are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
@@ -49,7 +49,7 @@ pub(super) struct LogSource {
     pub(super) run: RunKey,
     /// Name of the pod.
     pub(super) pod: String,
-    /// UID of the pod. A pod with the same name but another UID has another log.
+    /// UID of the pod. A pod with the same name but a different UID has a different log.
     pub(super) pod_uid: String,
 }
 
@@ -68,7 +68,7 @@ struct SharedState {
 
 struct FollowState {
     stream: Stream,
-    /// Time of the last write of records.
+    /// Time of the last record write.
     persisted_at: Instant,
     /// Whether the log was read to its end.
     closed: bool,
@@ -147,7 +147,7 @@ impl Follower {
         self.shared.changed.notify_one();
     }
 
-    /// State of the stream, which is closed only after every line is persisted.
+    /// Returns the state of the stream, which is closed only after every line is persisted.
     pub(super) fn state(&self) -> StreamState {
         let mut state = self.shared.lock();
         state.settled |= state.closed && state.stream.buffered_bytes() == 0;
@@ -173,12 +173,12 @@ impl FollowState {
         self.closed || self.is_full() || complete >= BATCH_BYTES || late
     }
 
-    /// Whether reading pauses until lines are taken.
+    /// Whether reading is paused until lines are taken.
     fn is_full(&self) -> bool {
         self.stream.buffered_bytes() > MAX_BUFFERED_BYTES
     }
 
-    /// Time at which the complete blocks are to be persisted even if no more bytes arrive.
+    /// Returns the time at which the complete blocks must be persisted even if no more bytes arrive.
     fn due_at(&self) -> Option<Instant> {
         (self.stream.complete_block_bytes() > 0).then(|| self.persisted_at + BATCH_TIME)
     }
@@ -198,7 +198,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
         let result = match api.log_stream(&source.pod, &params).await {
             Ok(bytes) => read(bytes, &shared, &wake).await,
             // A 404 is final only if the container had already terminated: a kubelet that has just started also returns
-            // 404, until it knows its pods.
+            // 404 until it knows its pods.
             Err(kube::Error::Api(status)) if status.is_not_found() && terminated_before => {
                 shared.lock().stream.fail("the pod and its log are gone");
                 Ok(())
@@ -227,13 +227,13 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
             }
         }
         // The pod status reports the termination soon after the end of the log, so this wait is usually short.
-        let terminated = until_terminated(&shared);
+        let terminated = wait_until_terminated(&shared);
         let _ = timeout_at(Instant::now() + delay, terminated).await;
         delay = (delay * 2).min(MAX_DELAY);
     }
 }
 
-async fn until_terminated(shared: &SharedState) {
+async fn wait_until_terminated(shared: &SharedState) {
     while !shared.lock().terminated {
         shared.changed.notified().await;
     }
@@ -253,7 +253,7 @@ async fn read(
             count = bytes.read(&mut chunk) => count?,
             () = sleep_until_or_forever(due_at) => {
                 wake();
-                until_taken(shared, due_at).await;
+                wait_until_taken(shared, due_at).await;
                 continue;
             }
         };
@@ -280,7 +280,7 @@ async fn read(
 
 /// Waits until the lines that were due at `due_at` have been taken, so that `wake` is not called again for the same
 /// lines.
-async fn until_taken(shared: &SharedState, due_at: Option<Instant>) {
+async fn wait_until_taken(shared: &SharedState, due_at: Option<Instant>) {
     while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;
     }

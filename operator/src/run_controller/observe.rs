@@ -26,7 +26,7 @@ pub struct ListError {
     source: kube::Error,
 }
 
-/// Returns the part of the spec and of the plan that decisions depend on. A finished run needs no plan.
+/// Returns the part of the spec and the plan that decisions depend on. A finished run needs no plan.
 pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPolicyView {
     let run = snapshot.object;
     let policy = &run.spec.run_policy;
@@ -96,7 +96,7 @@ pub(super) fn observe<'s>(
     }
 }
 
-/// The cached Jobs of the run.
+/// Returns the run's cached Jobs.
 pub(super) fn jobs(context: &Context, key: &RunKey, uid: &str) -> Vec<JobState> {
     let first = ChildKey::first(&key.namespace, uid);
     let children = context
@@ -105,7 +105,7 @@ pub(super) fn jobs(context: &Context, key: &RunKey, uid: &str) -> Vec<JobState> 
     children.into_iter().map(|child| child.state).collect()
 }
 
-/// The cached pods of the run.
+/// Returns the run's cached pods.
 pub(super) fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> {
     let first = ChildKey::first(&key.namespace, uid);
     let children = context
@@ -114,7 +114,7 @@ pub(super) fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> 
     children.into_iter().map(|child| child.state).collect()
 }
 
-/// The pods of the run from an uncached list request.
+/// Returns the run's pods from an uncached list request.
 pub(super) async fn list_pods(client: &Client, key: &RunKey, uid: &str) -> Result<Vec<PodState>, ListError> {
     let api: Api<Pod> = Api::namespaced(client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));

@@ -1,5 +1,5 @@
-//! Types for the observed state on which the decisions about one run depend, and conversions from API objects to these
-//! types. Performs no I/O.
+//! Types for the observed state that decisions about a run depend on, and conversions from API objects to these types.
+//! Performs no I/O.
 //!
 //! None of this state outlives a decision. After a restart, it is observed again.
 
@@ -15,11 +15,11 @@ pub use pod::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use super::attempt_id::AttemptId;
 use super::execution_state::ExecutionState;
 
-/// The part of the spec and of the plan that decisions depend on. A finished run needs no plan.
+/// The part of the spec and the plan that decisions depend on. A finished run needs no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPolicyView {
-    /// Number of blocks of each leg, by leg number, or the reason why the run has no plan, including the field and the
-    /// remedy. May be empty for a finished run.
+    /// Number of blocks of each leg, by leg number, or why the run has no plan, including the field and the fix. May be
+    /// empty for a finished run.
     pub legs: Result<Vec<u32>, String>,
     /// Whether the run was started with a different plan, for example one computed by another release of the operator.
     pub plan_changed: bool,
@@ -29,7 +29,7 @@ pub struct RunPolicyView {
     pub active_deadline_seconds: u32,
     /// Maximum time that the run may wait for its gang to start, in seconds.
     pub pending_deadline_seconds: u32,
-    /// Time from the end of the run to its deletion, in seconds.
+    /// Time between the end of the run and its deletion, in seconds.
     pub ttl_seconds_after_finished: Option<u32>,
     /// Maximum number of disrupted attempts that are retried.
     pub backoff_limit: u32,
@@ -54,7 +54,7 @@ pub struct Observed<'a> {
     pub prerequisites_ready: Option<AttemptId>,
     /// Pods of the run, including those whose Job is gone.
     pub pods: Vec<PodState>,
-    /// State of the log that this process follows or followed; `None` if it has not followed a log.
+    /// State of the log that this process is following or has followed; `None` if it has not followed a log.
     pub stream: Option<StreamState>,
     /// The verified and persisted blocks.
     pub records: Records<'a>,
@@ -62,7 +62,7 @@ pub struct Observed<'a> {
     pub preflight: Preflight,
     /// Pods of the run from an uncached list, if the previous step requested one.
     pub live_pods: Option<Vec<PodState>>,
-    /// The rejection of the last creation, until it is retried.
+    /// The last rejected creation, until it is retried.
     pub creation_rejected: Option<CreationRejected>,
 }
 
@@ -86,11 +86,11 @@ pub enum Records<'a> {
     Unread,
     /// Verified and persisted blocks, by leg.
     Read(&'a BTreeMap<u32, BTreeSet<u32>>),
-    /// The record chain is invalid, with the reason.
+    /// The record chain is invalid, for the given reason.
     Broken(String),
 }
 
-/// State of the record stream in the log of a pod.
+/// State of the record stream in a pod's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamState {
     /// UID of the pod.
@@ -100,11 +100,11 @@ pub struct StreamState {
     pub closed: bool,
     /// The end record.
     pub end: Option<EndRecord>,
-    /// Reason why the stream is invalid or unreadable.
+    /// Why the stream is invalid or unreadable.
     pub fault: Option<String>,
 }
 
-/// Result of checking whether enough nodes meet the requirements of the workers.
+/// Result of checking whether enough nodes meet the workers' requirements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
     /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode) or because no gang
@@ -124,9 +124,9 @@ pub enum Preflight {
 /// The rejection of an object by the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreationRejected {
-    /// Message of the API server, with the name of the object.
+    /// API server message, including the object name.
     pub message: String,
-    /// Whether a retry cannot succeed: an object of another owner has the same name, or the object is invalid.
+    /// Whether a retry cannot succeed: an object with the same name has a different owner, or the object is invalid.
     pub permanent: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Checks whether the operator's configuration allows the images (by prefix), the environment variables (by name) and the
-//! commands of a run, and whether the provider and the directories of the run work across nodes. Performs no I/O.
+//! Checks whether the operator's configuration allows a run's images (by prefix), environment variables (by name) and
+//! commands, and whether its provider and directories work across nodes. Performs no I/O.
 
 use std::path::{Component, Path};
 
@@ -8,7 +8,7 @@ use crds::v1alpha1::{BenchmarkRun, BenchmarkRunSpec, Libfabric, LibfabricProvide
 
 use crate::options::{CommandPolicy, OperatorConfig};
 
-/// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
+/// Returns why `run` is not allowed, including the field path; `None` if it is allowed.
 pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     let spec = &run.spec;
     let own = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
@@ -22,7 +22,7 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
              nodes. Use tcp, or `fabricbench run` on one machine"
         ));
     }
-    if let Some(rejection) = private_directory(spec) {
+    if let Some(rejection) = private_directory_rejection(spec) {
         return Some(rejection);
     }
     let variant_images = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
@@ -46,7 +46,7 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
             allowed.join(", ")
         ));
     }
-    if let Some(rejection) = command(spec, config) {
+    if let Some(rejection) = command_rejection(spec, config) {
         return Some(rejection);
     }
     let variables = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
@@ -64,9 +64,9 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
     })
 }
 
-/// Reason why the first command of `spec` is not allowed, with the path of its scenario; `None` if there is none or it is
-/// allowed.
-fn command(spec: &BenchmarkRunSpec, config: &OperatorConfig) -> Option<String> {
+/// Returns why the first command in `spec` is not allowed, including the scenario path; `None` if there is no command
+/// or it is allowed.
+fn command_rejection(spec: &BenchmarkRunSpec, config: &OperatorConfig) -> Option<String> {
     let index = spec
         .scenarios
         .iter()
@@ -79,15 +79,15 @@ fn command(spec: &BenchmarkRunSpec, config: &OperatorConfig) -> Option<String> {
         CommandPolicy::Auto | CommandPolicy::Allow => return None,
     };
     Some(format!(
-        "spec.scenarios[{index}].command: commands are not allowed in this cluster {reason}, because they execute any program \
-         of the image. Use another scenario, or ask the administrator of the operator for --commands allow (chart value \
-         runner.commands)"
+        "spec.scenarios[{index}].command: commands are not allowed in this cluster {reason}, because they can execute any \
+         program in the image. Use another scenario, or ask the operator's administrator to set --commands allow (chart \
+         value runner.commands)"
     ))
 }
 
-/// Reason why the pods of `spec` do not share a directory that they must share, with the path of the field; `None` if they
-/// share all of them.
-fn private_directory(spec: &BenchmarkRunSpec) -> Option<String> {
+/// Returns why the pods of `spec` do not share a directory that they must share, including the field path; `None` if
+/// they share all such directories.
+fn private_directory_rejection(spec: &BenchmarkRunSpec) -> Option<String> {
     let has_claim = spec.resources.persistent_volume_claim.is_some();
     let serving = spec.scenarios.iter().enumerate().filter_map(|(index, scenario)| {
         let directory = scenario.parameter_serving.as_ref()?.directory.as_ref()?;

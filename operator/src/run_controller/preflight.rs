@@ -1,7 +1,7 @@
 //! Checks, before a gang is created, whether the cluster has enough nodes for its workers. Performs no I/O.
 //!
-//! The check uses the allocatable resources of nodes, not the free ones: waiting for free resources is left to the
-//! scheduler. The error message lists the nodes that do not meet the requirements, with the reason and the amounts.
+//! The check uses the allocatable resources of nodes, not the free ones: it is up to the scheduler to wait for free
+//! resources. The error message lists the nodes that do not meet the requirements, with the reasons and the amounts.
 
 mod node;
 mod quantity;
@@ -19,7 +19,7 @@ use super::build::resources::WorkerResources;
 /// Maximum number of list entries in a message.
 const MAX_LISTED: usize = 8;
 
-/// Requirements of the workers of a run.
+/// Requirements of a run's workers.
 #[derive(Clone, Debug)]
 pub struct Requirements<'a> {
     /// Number of workers and constraints on their nodes.
@@ -30,7 +30,7 @@ pub struct Requirements<'a> {
     pub nodes: &'a [String],
 }
 
-/// Nodes that meet the placement and resource requirements of the workers.
+/// Nodes that meet the workers' placement and resource requirements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Names of the nodes.
@@ -39,7 +39,7 @@ pub struct Candidates {
     pub zoned: bool,
 }
 
-/// Reason why too few nodes meet the requirements, for the status.
+/// Why too few nodes meet the requirements, for the status.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PreflightError {
     /// No node matches the node selector.
@@ -70,7 +70,7 @@ pub enum PreflightError {
         matching: usize,
         /// Number of nodes needed.
         workers: u32,
-        /// Reasons why the other nodes are not eligible.
+        /// Why the other nodes are not eligible.
         reasons: String,
     },
     /// No zone has enough eligible nodes.
@@ -154,7 +154,7 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
     in_one_zone(&fit, placement)
 }
 
-/// Reason why `node` is not eligible; `None` if it is eligible.
+/// Returns why `node` is not eligible; `None` if it is eligible.
 fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String> {
     if !node.ready {
         return Some("not ready".to_owned());
@@ -227,8 +227,8 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// Whether `toleration` matches `taint` by the rules of the scheduler: a missing key with the operator `Exists` matches
-/// any key, a missing effect matches any effect, and the default operator is `Equal`.
+/// Whether `toleration` matches `taint` according to the scheduler's rules: a missing key with the operator `Exists`
+/// matches any key, a missing effect matches any effect, and the default operator is `Equal`.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration
         .effect

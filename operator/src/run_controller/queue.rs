@@ -1,4 +1,4 @@
-//! The work queue of the controller. At most one reconciliation of a run is in progress at a time, and a run that is
+//! The controller's work queue. At most one reconciliation of a run is in progress at a time, and a run that is
 //! enqueued during its reconciliation is reconciled again. Uses timers. Performs no I/O.
 
 mod schedule;
@@ -49,7 +49,7 @@ struct SharedState {
 }
 
 impl Queue {
-    /// A queue with `concurrency` slots.
+    /// Creates a queue with `concurrency` slots.
     pub(super) fn new(concurrency: usize, metrics: Metrics) -> Self {
         Self {
             shared: Arc::new(SharedState {
@@ -126,7 +126,7 @@ async fn catch_panic(run: RunKey, reconciliation: impl Future<Output = Requeue>)
     (run, requeue)
 }
 
-/// Sleeps until `at`; forever if `at` is `None`.
+/// Sleeps until `at`, or forever if `at` is `None`.
 pub(super) async fn sleep_until_or_forever(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,

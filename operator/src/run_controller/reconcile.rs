@@ -1,4 +1,4 @@
-//! One reconciliation of one run: a loop of steps that ends when no action is left. Performs I/O.
+//! One reconciliation of one run: a loop of steps that ends when no actions are left. Performs I/O.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The record chain stores the record streams of a run in ConfigMaps, append-only and compressed. Each part contains
-//! the digest of the previous part. Performs no I/O.
+//! The record chain stores a run's record streams in ConfigMaps, append-only and compressed. Each part contains the
+//! digest of the previous part. Performs no I/O.
 //!
 //! A part is a sequence of gzip members, one for each append, so that an append neither reads nor recompresses the
 //! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start)
@@ -24,7 +24,7 @@ use super::build::names;
 
 /// Maximum size of a part in bytes. A ConfigMap may hold at most 1 MiB.
 pub const MAX_PART_BYTES: usize = 900 * 1024;
-/// Maximum number of parts of a run. Together, they use less than a twentieth of the default size limit of etcd.
+/// Maximum number of parts per run. Together, they use less than a twentieth of etcd's default size limit.
 pub const MAX_PARTS: u32 = 64;
 /// Maximum number of bytes to append at once. They become one gzip member, which must fit into a part even if it is
 /// incompressible.
@@ -48,7 +48,7 @@ pub enum ChainError {
     },
     /// The chain is full.
     #[snafu(display(
-        "the records of the run need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes. Use fewer rounds, \
+        "the run's records need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes. Use fewer rounds, \
          sizes, variants or workers, or split the run"
     ))]
     Full,
@@ -147,7 +147,7 @@ impl RecordChain {
         Ok((Self { open: Some(part) }, written))
     }
 
-    /// Reference to the records of the run with `uid` for its status; `None` before the first append.
+    /// Returns the reference to the records for the status of the run with `uid`; `None` before the first append.
     pub fn reference(&self, uid: &str) -> Option<RecordsReference> {
         let part = self.open.as_ref()?;
         let first = names::records(uid, 0);
@@ -161,7 +161,7 @@ impl RecordChain {
         })
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub fn parts(&self) -> u32 {
         self.open.as_ref().map_or(0, |part| part.number + 1)
     }
@@ -188,12 +188,12 @@ impl Part {
         }
     }
 
-    /// Index of the part, from 0.
+    /// Returns the part index, starting at 0.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The ConfigMap that stores the part of `run`.
+    /// Returns the ConfigMap that stores this part of `run`'s records.
     pub fn config_map(&self, run: &BenchmarkRun) -> ConfigMap {
         part::config_map(self, run)
     }

@@ -1,5 +1,5 @@
-//! Reads the record chain of a run from ConfigMaps, and appends to it. [`super::record_chain`] defines the content of
-//! the parts. Performs I/O.
+//! Reads a run's record chain from ConfigMaps, and appends to it. [`super::record_chain`] defines what the parts
+//! contain. Performs I/O.
 
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -25,7 +25,7 @@ pub enum RecordsError {
         /// Cause.
         source: kube::Error,
     },
-    /// A part was changed or created by another client.
+    /// Another client changed or created a part.
     #[snafu(display("ConfigMap {name} was changed by another client; the records will be read again"))]
     Changed {
         /// Name of the ConfigMap.
@@ -53,7 +53,7 @@ impl RecordsError {
         }
     }
 
-    /// Category of the error, for the error metric.
+    /// Returns the error category for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Api { .. } => Category::RecordsRequestFailed,
@@ -73,7 +73,7 @@ pub struct RecordStore {
 }
 
 impl RecordStore {
-    /// The store of a run without records.
+    /// Creates the store for a run without records.
     pub(super) fn empty(client: &Client, key: &RunKey, run: &BenchmarkRun) -> Self {
         Self {
             api: Api::namespaced(client.clone(), &key.namespace),
@@ -129,7 +129,7 @@ impl RecordStore {
     /// # Errors
     /// Returns an error if a request fails or the run has too many records.
     pub(super) async fn append(&mut self, run: &BenchmarkRun, lines: &[u8]) -> Result<(), RecordsError> {
-        for lines in pieces(lines) {
+        for lines in split_lines(lines) {
             let (chain, writes) = self.chain.appended(lines).context(ChainSnafu)?;
             for write in &writes {
                 self.write(run, write).await?;
@@ -139,7 +139,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Reference to the records for the status; `None` if the run has no records.
+    /// Returns the reference to the records for the status; `None` if the run has no records.
     pub(super) fn reference(&self) -> Option<RecordsReference> {
         self.chain.reference(&self.uid)
     }
@@ -169,7 +169,7 @@ impl RecordStore {
 }
 
 /// Splits `lines` into pieces of whole lines, each of at most [`MAX_APPEND_BYTES`] bytes.
-fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_lines(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let head = lines.get(..MAX_APPEND_BYTES).unwrap_or(lines);
         let end = head
@@ -190,7 +190,7 @@ mod tests {
     fn splits_lines_into_pieces_of_limited_size() {
         let line = [b"x".repeat(16_000), b"\n".to_vec()].concat();
         let lines = line.repeat(70);
-        let split: Vec<_> = pieces(&lines).collect();
+        let split: Vec<_> = split_lines(&lines).collect();
         assert!(
             split.len() > 1
                 && split
@@ -198,6 +198,6 @@ mod tests {
                     .all(|piece| piece.len() <= MAX_APPEND_BYTES && piece.ends_with(b"\n"))
         );
         assert_eq!(split.concat(), lines);
-        assert_eq!(pieces(b"").count(), 0);
+        assert_eq!(split_lines(b"").count(), 0);
     }
 }

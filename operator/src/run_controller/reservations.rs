@@ -1,8 +1,7 @@
 //! The placement requests of all runs in progress. [`super::admission`] decides their order. Performs no I/O.
 //!
-//! An admitted run is in the `Placing` stage from the time of its admission, even before its Job exists. Only one
-//! process is active at a time, and it registers every run before its first action, so this state need not survive a
-//! restart.
+//! An admitted run is in the `Placing` stage from the time it is admitted, even before its Job exists. Only one process
+//! is active at a time, and it registers every run before its first action, so this state need not survive a restart.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +14,7 @@ use super::store::RunKey;
 pub(super) struct Reservations(Mutex<BTreeMap<RunKey, PlacementRequest>>);
 
 impl Reservations {
-    /// Registers the request of a run, and admits the run if it requests a gang and nothing blocks it. Also returns the
+    /// Registers a run's request, and admits the run if it requests a gang and nothing blocks it. Also returns the
     /// waiting runs that may be admitted now.
     pub(super) fn register(&self, key: &RunKey, mut request: PlacementRequest) -> (Reservation, Vec<RunKey>) {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +52,7 @@ impl Reservations {
         (reservation, unblocked)
     }
 
-    /// Removes the request of a finished or deleted run. Returns the runs that may be admitted now.
+    /// Removes a finished or deleted run's request. Returns the runs that may be admitted now.
     pub(super) fn release(&self, key: &RunKey) -> Vec<RunKey> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match requests.remove(key) {
@@ -63,7 +62,7 @@ impl Reservations {
     }
 }
 
-/// Whether the transition of a run from stage `before` to stage `after` may unblock other runs.
+/// Whether a run's transition from stage `before` to stage `after` may unblock other runs.
 fn unblocks_others(before: PlacementStage, after: PlacementStage) -> bool {
     match before {
         PlacementStage::Idle => false,

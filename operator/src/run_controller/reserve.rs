@@ -1,4 +1,4 @@
-//! Registers the placement request of one run, and enqueues the runs that may proceed as a result. Performs no I/O.
+//! Registers a run's placement request, and enqueues the runs that may proceed as a result. Performs no I/O.
 
 use jiff::Timestamp;
 
@@ -11,8 +11,8 @@ use super::session::Session;
 use super::snapshot::RunSnapshot;
 use super::store::{CachedRun, RunKey};
 
-/// Registers the placement request of the run, and reserves nodes for its next gang if the run needs a gang and nothing
-/// else prevents its creation.
+/// Registers the run's placement request, and reserves nodes for its next gang if the run needs a gang and nothing else
+/// prevents its creation.
 pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &Observed<'_>) -> Reservation {
     let can_create =
         !matches!(observed.preflight, Preflight::Rejected(_)) && observed.creation_rejected.is_none();
@@ -29,8 +29,8 @@ pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &
     register(context, snapshot.key, request)
 }
 
-/// Registers only the existing gang of the run. Used after a restart and after a failed reconciliation, so that other
-/// runs do not wait for a gang that this run has failed to create.
+/// Registers only the run's existing gang. Used after a restart and after a failed reconciliation, so that other runs
+/// do not wait for a gang that this run has failed to create.
 pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
     let CachedRun::Run(run, _) = cached else { return };
     let Ok(run) = &run.unpack() else { return };
@@ -68,7 +68,7 @@ fn placement_request(
         workers: placement.worker_count(),
         exclusive: placement.exclusive,
         candidate_nodes: None,
-        // The status contains the nodes of a gang only after all its workers have started.
+        // The status contains a gang's nodes only after all its workers have started.
         nodes: persisted
             .nodes
             .iter()

@@ -54,16 +54,16 @@ impl Sessions {
 /// In-memory state of one run.
 pub(super) struct Session {
     pub(super) uid: String,
-    /// Blocks that each leg needs, or the reason why the run has no plan.
+    /// Blocks that each leg needs, or why the run has no plan.
     pub(super) legs: Option<Result<PlannedLegs, String>>,
     /// The plan, while a log is followed.
     pub(super) plan: Option<Arc<HashedPlan>>,
     /// The persisted records.
     pub(super) records: SessionRecords,
-    /// The evaluation of the persisted records, if it was computed.
+    /// The evaluation of the persisted records, if it has been computed.
     pub(super) evaluation: Option<Arc<Evaluation>>,
     pub(super) follower: Option<Box<Follower>>,
-    /// The last write of this process, until the cache contains it.
+    /// This process's last write, until the cache contains it.
     pub(super) last_write: Option<Box<LastWrite>>,
     /// The last attempt whose ConfigMap and Service this process has created.
     pub(super) prerequisites_ready: Option<AttemptId>,
@@ -71,12 +71,12 @@ pub(super) struct Session {
     pub(super) creation_rejected: Option<(CreationRejected, Instant)>,
 }
 
-/// Blocks that the legs of a run need, according to the analyses so far.
+/// Blocks that a run's legs need, according to the analyses so far.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedLegs {
     /// Number of blocks that each leg needs.
     pub(super) blocks: Vec<u32>,
-    /// Hash of the plan.
+    /// Plan hash.
     pub(super) plan_hash: String,
     /// The analyses so far.
     pub(super) stopping: Stopping,
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// The persisted records, if this process has read them.
+    /// Returns the persisted records if this process has read them.
     pub(super) fn reports(&self) -> Option<&Reports> {
         match &self.records {
             SessionRecords::Read { collector, .. } => Some(collector.reports()),
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// The plan of the run, or the reason why the run has no plan, with the field and the remedy.
+    /// Returns the run's plan, or why the run has no plan, including the field and the fix.
     pub(super) fn plan(
         &mut self,
         run: &BenchmarkRun,
@@ -153,7 +153,7 @@ impl Session {
         let bytes = estimate(&planned).stream_bytes;
         if bytes > MAX_PLANNED_BYTES {
             return Err(format!(
-                "the records of the run would take about {bytes} bytes, but the limit in a cluster is \
+                "the run's records would take about {bytes} bytes, but the limit in a cluster is \
                  {MAX_PLANNED_BYTES}. Use fewer rounds, sizes, variants or workers, or split the run"
             ));
         }

@@ -19,8 +19,8 @@ pub(super) struct RunSnapshot<'a> {
 }
 
 impl<'a> RunSnapshot<'a> {
-    /// Returns the newer of the cached run and the last write of this process. Removes the last write from the session
-    /// once the cache has caught up.
+    /// Returns the newer of the cached run and this process's last write. Removes the last write from the session once
+    /// the cache has caught up.
     pub(super) fn latest(
         key: &'a RunKey,
         object: &'a BenchmarkRun,
@@ -57,7 +57,7 @@ impl<'a> RunSnapshot<'a> {
         }
     }
 
-    /// The execution state in the status.
+    /// Returns the execution state in the status.
     pub(super) fn persisted(&self) -> ExecutionState {
         self.status
             .as_ref()

@@ -23,7 +23,7 @@ pub(super) struct StatusContext<'a> {
     pub(super) execution_state: &'a ExecutionState,
     /// Message about pods that are stuck terminating.
     pub(super) cleanup_blocked: Option<&'a str>,
-    /// Warning about the configuration of the operator.
+    /// Warning about the operator's configuration.
     pub(super) warning: Option<&'a str>,
 }
 
@@ -64,13 +64,13 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         let nodes = context.execution_state.nodes.clone();
         status.placement = Some(PlacementStatus { nodes });
     } else if let Some(placement) = &mut status.placement {
-        // The records list the nodes by rank. Ranks can change between legs, and an operator that starts later takes the
-        // nodes of the run from the status.
+        // The records list the nodes by rank. Ranks can change between legs, and an operator that starts later takes
+        // the run's nodes from the status.
         placement.nodes.sort();
     }
     if let Some(warning) = context.warning {
-        // The warning is inserted at the start, because if there are too many warnings, the last warning states how
-        // many were omitted.
+        // The warning is inserted at the start, because if there are too many warnings, the last warning says how many
+        // were omitted.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }

@@ -28,7 +28,7 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// The key of the run with this metadata.
+    /// Returns the key of the run with this metadata.
     pub(super) fn from_metadata(metadata: &ObjectMeta) -> Option<Self> {
         Some(Self {
             namespace: metadata.namespace.clone()?,

@@ -45,7 +45,7 @@ pub enum StatusError {
 }
 
 impl StatusError {
-    /// Category of the error, for the error metric.
+    /// Returns the error category for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Changed { .. } => Category::Conflict,
@@ -138,7 +138,7 @@ impl Writer {
         }
     }
 
-    /// Publishes events of the run.
+    /// Publishes events for the run.
     pub(super) async fn publish(&self, version: &RunVersion<'_>, events: &[Event]) {
         for event in events {
             let note = event.note.as_deref().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Writer {
     }
 }
 
-/// A JSON patch that sets `path` to `value`, with the resource version `version` as a precondition.
+/// Returns a JSON patch that sets `path` to `value`, with the resource version `version` as a precondition.
 fn patch(
     version: &str,
     path: &str,
@@ -249,9 +249,9 @@ mod tests {
 
     #[tokio::test]
     async fn writes_once_with_the_resource_version_and_then_publishes_the_event() {
-        let answered = json!({"metadata": {"name": "r", "resourceVersion": "8"}});
+        let response = json!({"metadata": {"name": "r", "resourceVersion": "8"}});
         let (outcome, requests) =
-            write_status(&BenchmarkRunStatus::default(), &failed_status(), 200, answered).await;
+            write_status(&BenchmarkRunStatus::default(), &failed_status(), 200, response).await;
         assert_eq!(outcome.unwrap().as_deref(), Some("8"));
         assert_eq!(requests.len(), 2);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Access to the API server of the tests, including installation of the CRD and creation of namespaces and runs.
+//! Access to the test API server, including functions that install the CRD and create namespaces and runs.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Environment variable with the path of a kubeconfig for an API server on which tests have all permissions.
+/// Environment variable that holds the path of a kubeconfig for an API server on which tests have all permissions.
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
 /// Maximum time to wait for a condition in a test.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Name of the CustomResourceDefinition.
 pub const NAME: &str = "benchmarkruns.fabricbench.dev";
 
-/// Root directory of the repository.
+/// Returns the root directory of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// Path of the kubeconfig.
+/// Returns the path of the kubeconfig.
 pub fn kubeconfig() -> PathBuf {
     let path = std::env::var_os(KUBECONFIG).unwrap_or_else(|| {
         panic!(
@@ -38,7 +38,7 @@ pub fn kubeconfig() -> PathBuf {
     path.into()
 }
 
-/// A client with the permissions of the kubeconfig.
+/// Creates a client with the permissions in the kubeconfig.
 pub async fn client() -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
@@ -48,7 +48,7 @@ pub async fn client() -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The CRD in the chart.
+/// Returns the CRD in the chart.
 pub fn definition() -> Value {
     let text = std::fs::read_to_string(root().join("charts/fabricbench/crds/benchmarkruns.yaml")).unwrap();
     serde_yaml::from_str(&text).unwrap()
@@ -88,7 +88,7 @@ pub async fn delete_namespace(client: &Client, namespace: &str) {
     api.delete(namespace, &DeleteParams::default()).await.unwrap();
 }
 
-/// A valid run named `name`. Its seed is fixed, so that the cases of different runs can be compared.
+/// Returns a valid run named `name`. Its seed is fixed, so that the cases of different runs can be compared.
 pub fn run(name: &str) -> BenchmarkRun {
     let text = format!(
         r#"
@@ -105,7 +105,7 @@ spec:
   - {{name: small, memory: Heap, pingPong: {{sizes: [64], iterations: 100, warmup: 10}}}}
   # Tests run concurrently, so their runs share nodes.
   placement: {{exclusive: false}}
-  # The nodes of the test cluster have two CPUs, and the operator uses some of them.
+  # The test cluster's nodes have two CPUs, and the operator uses some of them.
   resources: {{cpus: 1}}
   sampling: {{rounds: 6, seed: 42}}
 "#
@@ -145,7 +145,7 @@ where
     api.list(&Default::default()).await.unwrap().items
 }
 
-/// Status of the condition of type `name`.
+/// Returns the status of the `name` condition.
 pub fn condition<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a str> {
     let mut conditions = run.status.as_ref()?.conditions.iter();
     let found = conditions.find(|condition| condition.type_ == name)?;

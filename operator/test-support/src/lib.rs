@@ -1,4 +1,4 @@
-//! Support for tests with a real API server or with complete campaigns, and for the benchmark of the operator.
+//! Support for tests that use a real API server or complete campaigns, and for the operator benchmark.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -15,7 +15,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator with `command`, for the cluster in `kubeconfig`. Workers use `runner_image`.
+    /// Starts the operator with `command` for the cluster in `kubeconfig`. Workers use `runner_image`.
     pub fn spawn(mut command: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -34,7 +34,7 @@ impl Operator {
         Self { process, port }
     }
 
-    /// HTTP response to `GET path`, including the status line; `None` if the server does not respond.
+    /// Returns the HTTP response to `GET path`, including the status line; `None` if the server does not respond.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(
@@ -52,7 +52,7 @@ impl Operator {
         until(|| async { self.get("/readyz")?.starts_with("HTTP/1.1 200").then_some(()) }).await;
     }
 
-    /// Values of all fabricbench metrics, keyed by name with labels.
+    /// Returns the values of all fabricbench metrics, keyed by name and labels.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let text = self.get("/metrics").unwrap_or_default();
         let lines = text.lines().filter(|line| line.starts_with("fabricbench_"));
@@ -62,12 +62,12 @@ impl Operator {
             .collect()
     }
 
-    /// Value of one metric; 0 if it does not exist yet.
+    /// Returns the value of one metric; 0 if it does not exist yet.
     pub fn metric(&self, name: &str) -> f64 {
         self.metrics().get(name).copied().unwrap_or(0.0)
     }
 
-    /// Process ID.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -85,7 +85,8 @@ impl Operator {
         until(|| async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
-    /// Value of a field of `/proc/PID/status`, in KiB: `VmRSS` for the resident memory, `VmHWM` for its maximum.
+    /// Returns the value of a field in `/proc/PID/status`, in KiB: `VmRSS` for the resident memory, `VmHWM` for its
+    /// maximum.
     pub fn memory_kib(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let mut lines = status.lines().filter_map(|text| text.split_once(':'));

@@ -1,7 +1,7 @@
 //! A proxy between the operator and the API server that records requests, can kill the operator at a given write, and
 //! can inject faults.
 //!
-//! It forwards the credentials of the operator, so the API server applies the operator's permissions.
+//! It forwards the operator's credentials, so the API server applies the operator's permissions.
 
 mod faults;
 
@@ -35,7 +35,7 @@ pub enum Moment {
 /// The write at which the operator is killed.
 #[derive(Clone, Debug)]
 pub struct KillPoint {
-    /// Kind of the write, as returned by [`kind_of`]; `None` for any kind.
+    /// Kind of the write, as returned by [`kind_of_write`]; `None` for any kind.
     pub kind: Option<String>,
     /// Index among the writes of this kind, starting at 0.
     pub index: usize,
@@ -45,12 +45,12 @@ pub struct KillPoint {
     pub pid: u32,
 }
 
-/// Options of the proxy.
+/// Proxy options.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
     /// Bearer token for the operator's kubeconfig; if `None`, the operator has the permissions of the proxy's client.
     pub token: Option<String>,
-    /// Namespace to which requests for the runs in all namespaces are restricted; `None` for no restriction.
+    /// Namespace to which requests for runs in all namespaces are restricted; `None` for no restriction.
     pub namespace: Option<String>,
     /// Whether the proxy rejects streaming lists, as older API servers do.
     pub no_streaming_lists: bool,
@@ -86,11 +86,11 @@ struct ProxyResources {
 impl Proxy {
     /// Starts a proxy for an operator with the permissions of `client`.
     pub async fn open(client: &Client) -> Self {
-        Self::with(client, ProxyOptions::default()).await
+        Self::with_options(client, ProxyOptions::default()).await
     }
 
     /// Starts a proxy with `options`. `client` needs no permissions if the operator has a token.
-    pub async fn with(client: &Client, options: ProxyOptions) -> Self {
+    pub async fn with_options(client: &Client, options: ProxyOptions) -> Self {
         let inner = Arc::new(Mutex::new(Inner {
             faults: options
                 .faults
@@ -124,17 +124,17 @@ impl Proxy {
         }
     }
 
-    /// Writes so far, each as `METHOD PATH`, excluding writes to Leases.
+    /// Returns the writes so far, each as `METHOD PATH`, excluding writes to Leases.
     pub fn writes(&self) -> Vec<String> {
         self.inner.lock().unwrap().writes.clone()
     }
 
-    /// Number of requests so far, excluding those for Leases.
+    /// Returns the number of requests so far, excluding those for Leases.
     pub fn requests(&self) -> u64 {
         self.inner.lock().unwrap().requests
     }
 
-    /// Number of faults so far, by kind.
+    /// Returns the number of faults so far, by kind.
     pub fn faults(&self) -> BTreeMap<&'static str, u64> {
         let inner = self.inner.lock().unwrap();
         inner.faults.as_ref().map(Faults::counts).unwrap_or_default()
@@ -159,8 +159,8 @@ impl Drop for Proxy {
     }
 }
 
-/// The kind of a write, which is a method and a resource, such as `PATCH benchmarkruns/status`.
-pub fn kind_of(write: &str) -> String {
+/// Returns the kind of a write, which is a method and a resource, such as `PATCH benchmarkruns/status`.
+pub fn kind_of_write(write: &str) -> String {
     let (method, path) = write.split_once(' ').unwrap();
     let resource = path.split('/').skip_while(|part| *part != "namespaces").skip(2);
     let parts: Vec<_> = resource.collect();
@@ -171,15 +171,20 @@ pub fn kind_of(write: &str) -> String {
     }
 }
 
-/// Kills the operator if the kill point is at write `index` of all writes and at `moment`. Returns whether the operator
-/// was killed.
+/// Kills the operator if the kill point matches `moment` and the write with index `index` among all writes. Returns
+/// whether the operator was killed.
 fn kill_if_due(served: &ProxyResources, index: usize, moment: Moment) -> bool {
     let mut inner = served.inner.lock().unwrap();
     let Inner {
         writes, kill_point, ..
     } = &mut *inner;
     let is_due = |point: &KillPoint| {
-        let counts = |write: &String| point.kind.as_ref().is_none_or(|kind| *kind == kind_of(write));
+        let counts = |write: &String| {
+            point
+                .kind
+                .as_ref()
+                .is_none_or(|kind| *kind == kind_of_write(write))
+        };
         let previous = writes[..index].iter().filter(|write| counts(write)).count();
         counts(&writes[index]) && previous == point.index && point.moment == moment
     };
@@ -244,8 +249,8 @@ async fn forward(State(served): State<ProxyResources>, request: Request) -> Resp
 }
 
 impl ProxyOptions {
-    /// Restricts a request for the runs in all namespaces to one namespace with a field selector. The operator still
-    /// needs permission for all namespaces.
+    /// Restricts a request for runs in all namespaces to one namespace with a field selector. The operator still needs
+    /// permission for all namespaces.
     fn restrict(&self, uri: &Uri) -> Uri {
         let is_for_all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
         let Some(namespace) = self.namespace.as_ref().filter(|_| is_for_all) else {
@@ -265,7 +270,7 @@ fn is_streamed_list(uri: &Uri) -> bool {
         .is_some_and(|query| query.contains("sendInitialEvents=true"))
 }
 
-/// The response of an API server whose `WatchList` feature gate is disabled.
+/// Returns the response of an API server whose `WatchList` feature gate is disabled.
 fn streaming_list_rejection() -> Response {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422,

@@ -1,5 +1,5 @@
 //! Checks statuses with `operator/tests/rederive`, a program that derives the values in a status from the spec and the
-//! records, and shares no code with the product.
+//! records and shares no code with the product.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use crds::v1alpha1::BenchmarkRun;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests");
 
-/// Name of a file with uncompressed record lines.
+/// Name of a file that contains uncompressed record lines.
 pub const LINES: &str = "records.jsonl";
-/// Name of a file with the gzip members of a record chain.
+/// Name of a file that contains the gzip members of a record chain.
 pub const RECORD_CHAIN: &str = "records.jsonl.gz";
 
-/// Runs a module of the program with `arguments`.
-fn program(module: &str, arguments: &[PathBuf]) -> Output {
+/// Runs one of the program's modules with `arguments`.
+fn run_module(module: &str, arguments: &[PathBuf]) -> Output {
     let output = Command::new("python3")
         .args(["-m", module])
         .args(arguments)
@@ -25,14 +25,14 @@ fn program(module: &str, arguments: &[PathBuf]) -> Output {
     output.expect("python3 is required for this test")
 }
 
-/// Runs the program for `directories`, each of which contains `run.json` and one of the record files.
+/// Runs the program for `directories`. Each directory contains `run.json` and one of the record files.
 pub fn rederive(directories: &[PathBuf]) -> Output {
-    program("rederive", directories)
+    run_module("rederive", directories)
 }
 
-/// Runs the program for the runs in two directories and for `files`, each of which contains their comparison as JSON.
+/// Runs the program for the runs in two directories and for `files`. Each file contains their comparison as JSON.
 pub fn rederive_comparison(runs: &[PathBuf; 2], files: &[PathBuf]) -> Output {
-    program("rederive.compared", &[runs.as_slice(), files].concat())
+    run_module("rederive.compared", &[runs.as_slice(), files].concat())
 }
 
 /// Checks the status in `directory`. Returns the line with the number of values of each kind, which `rederive.totals`
@@ -57,12 +57,12 @@ pub fn check(directory: &Path) -> Result<String, String> {
 #[track_caller]
 pub fn assert_rederived(directory: &Path) {
     match check(directory) {
-        Ok(figures) => println!("{figures}"),
+        Ok(totals) => println!("{totals}"),
         Err(differences) => panic!("{differences}"),
     }
 }
 
-/// Like [`assert_rederived`], but for a run in memory. `file` is the name of the file in which to store `records`.
+/// Like [`assert_rederived`], but for a run in memory. `file` is the name of the file that `records` are stored in.
 #[track_caller]
 pub fn assert_run_rederived(run: &BenchmarkRun, file: &str, records: &[u8]) {
     let directory = tempfile::tempdir().unwrap();

@@ -14,17 +14,17 @@ use test_support::proxy::{Proxy, ProxyOptions};
 
 /// Environment variable that sets the number of campaigns. The default is 8.
 const CAMPAIGNS: &str = "FABRICBENCH_FAULT_CAMPAIGNS";
-/// Environment variable that sets the seed of the faults. The default is the current time.
+/// Environment variable that sets the fault seed. The default is the current time.
 const SEED: &str = "FABRICBENCH_FAULT_SEED";
 /// Probability that the proxy injects a fault into a request.
 const PROBABILITY: f64 = 0.2;
 /// Number of rounds in each campaign.
 const ROUNDS: u32 = 2;
-/// Maximum number of requests in a disturbed campaign, as a multiple of the number in an undisturbed one. A loop that
+/// Maximum number of requests in a disturbed campaign, as a multiple of those in an undisturbed one. A loop that
 /// retried failed requests without a delay would far exceed this limit.
 const MAX_REQUESTS: u64 = 6;
 
-/// Kinds of faults, all of which must occur.
+/// Kinds of faults. All of them must occur.
 const KINDS: [&str; 10] = [
     "Conflict",
     "InternalError",
@@ -38,7 +38,8 @@ const KINDS: [&str; 10] = [
     "watch expired",
 ];
 
-/// Maximum number of campaigns, as a multiple of the requested number, until every kind of fault has occurred.
+/// Maximum number of campaigns that are run until every kind of fault has occurred, as a multiple of the requested
+/// number.
 const MAX_CAMPAIGNS: u64 = 6;
 
 /// Runs `campaigns` campaigns with faults, one after another, and more until every kind of fault has occurred. Returns
@@ -53,7 +54,7 @@ async fn run_with_faults(
         faults: Some((seed, PROBABILITY)),
         ..ProxyOptions::default()
     };
-    let proxy = Proxy::with(&lane.namespace.client, options).await;
+    let proxy = Proxy::with_options(&lane.namespace.client, options).await;
     let _operator = lane.namespace.operator_with(&proxy.kubeconfig);
     let mut total = Tally::default();
     for number in 0..campaigns * MAX_CAMPAIGNS {

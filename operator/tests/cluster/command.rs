@@ -1,4 +1,4 @@
-//! A benchmark of another project, in a separate image, between pods.
+//! Another project's benchmark, in a separate image, between pods.
 
 use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
@@ -9,8 +9,8 @@ use super::start;
 use super::test_namespace::{TestNamespace, condition};
 use test_support::cluster::kubeconfig;
 
-/// The image contains only fi_pingpong and its libraries. The operator installs the runner, which executes the program with
-/// the arguments of each variant and reads its output.
+/// The image contains only fi_pingpong and its libraries. The operator installs the runner, which executes the program
+/// with each variant's arguments and reads its output.
 #[tokio::test]
 async fn compares_two_providers_with_a_benchmark_from_another_image() {
     let _nodes = share_nodes().await;

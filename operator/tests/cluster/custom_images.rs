@@ -11,7 +11,7 @@ use super::nodes::share_nodes;
 use super::test_namespace::{TestNamespace, condition, planned, reports, with_rounds};
 use super::testbed::testbed;
 
-/// Directory of the Dockerfile, relative to the root of the repository.
+/// Directory that contains the Dockerfile, relative to the repository root.
 const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
 /// An image that contains only a static binary.
 const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
@@ -37,7 +37,7 @@ async fn run_with_image(namespace: &TestNamespace, name: &str, image: &str) -> B
 }
 
 #[tokio::test]
-async fn measures_an_image_of_another_distribution_with_the_same_runner() {
+async fn measures_an_image_from_another_distribution_with_the_same_runner() {
     let _nodes = share_nodes().await;
     let image = load_image("newer");
     let namespace = TestNamespace::new().await;
@@ -66,7 +66,7 @@ async fn measures_an_image_of_another_distribution_with_the_same_runner() {
     namespace.delete().await;
 }
 
-/// Runs a campaign to completion, and returns the reason why its variant with `image` is invalid.
+/// Runs a campaign to completion, and returns why its variant with `image` is invalid.
 async fn invalid_reason(name: &str, image: &str) -> String {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();

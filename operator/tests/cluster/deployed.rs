@@ -8,7 +8,7 @@ use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
 use test_support::cluster::{create_namespace, root, run};
 
-/// An applied manifest. When dropped, its objects are deleted.
+/// An applied manifest. Its objects are deleted when it is dropped.
 struct AppliedManifest(PathBuf);
 
 impl AppliedManifest {
@@ -25,7 +25,7 @@ impl Drop for AppliedManifest {
     }
 }
 
-/// Waits until the Deployment of the operator is available.
+/// Waits until the operator's Deployment is available.
 fn wait_until_available(namespace: &str) {
     let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     let deployment = "deployment/fabricbench-operator";

@@ -1,10 +1,10 @@
-//! The examples of the repository, and their results.
+//! The repository's examples, and their results.
 
 use std::path::Path;
 
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus};
 
-/// The run in `examples/NAME.yaml`.
+/// Returns the run in `examples/NAME.yaml`.
 pub fn example(name: &str) -> BenchmarkRun {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/{name}.yaml"));
     // Serde's representation of enums differs between JSON, which the API server uses, and YAML.
@@ -12,10 +12,10 @@ pub fn example(name: &str) -> BenchmarkRun {
     serde_json::from_value(document).unwrap()
 }
 
-/// The first result of `arm` in `scenario`.
+/// Returns the first result of `arm` in `scenario`.
 #[track_caller]
 pub fn result<'a>(status: &'a BenchmarkRunStatus, scenario: &str, arm: &str) -> &'a ArmResult {
     let mut results = status.results.iter();
     let found = results.find(|one| (one.scenario.as_str(), one.arm.as_str()) == (scenario, arm));
-    found.unwrap_or_else(|| panic!("no result of {scenario} {arm}: {status:#?}"))
+    found.unwrap_or_else(|| panic!("no result for {scenario} {arm}: {status:#?}"))
 }

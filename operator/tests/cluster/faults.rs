@@ -1,5 +1,5 @@
-//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Blocks that have been
-//! stored are kept, another attempt measures the missing blocks, and the status contains the reason for the failure.
+//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are
+//! retained, another attempt measures the missing blocks, and the status reports the reason for the failure.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ async fn start_campaign(name: &str) -> (TestNamespace, test_support::operator::O
     (namespace, operator)
 }
 
-/// The attempts as `leg.attempt state reason: message`.
+/// Formats the attempts as `leg.attempt state reason: message`.
 fn attempts(status: &BenchmarkRunStatus) -> Vec<String> {
     let attempts = &status.execution.as_ref().unwrap().attempts;
     let lines = attempts.iter().map(|attempt| {
@@ -55,7 +55,7 @@ async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
     assert_eq!(status.execution.as_ref().unwrap().attempts.len(), 2);
 }
 
-/// Checks that the failure did not disturb the workers, so that the first attempt has measured all blocks.
+/// Checks that the failure did not disturb the workers, so the first attempt measured all blocks.
 fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
     let all = &status.execution.as_ref().unwrap().attempts;
     println!("{what}: {:#?}", attempts(status));

@@ -1,5 +1,5 @@
-//! A short scenario that exercises every permission of the operator: an invalid run, name collisions, a campaign that
-//! is suspended twice and deleted after its TTL, and one that is deleted while it is running.
+//! A short scenario that exercises every operator permission: an invalid run, name collisions, a campaign that is
+//! suspended twice and deleted after its TTL, and one that is deleted while it is running.
 
 use std::fmt::Debug;
 
@@ -33,8 +33,8 @@ pub async fn full_lifecycle(namespace: &TestNamespace) {
     check_deletion(namespace).await;
 }
 
-/// Creates a run with a scenario that uses GPU memory without a GPU, which the schema accepts. The status must name the
-/// field.
+/// Creates a run whose scenario uses GPU memory without a GPU. The schema accepts this run, but the status must name
+/// the field.
 async fn check_rejected(namespace: &TestNamespace) {
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(namespace.client.clone(), &namespace.name, &kind);
@@ -55,7 +55,7 @@ async fn check_rejected(namespace: &TestNamespace) {
     any.delete("rejected", &DeleteParams::default()).await.unwrap();
 }
 
-/// Creates an unrelated object with the name that an object of the run's first attempt will have. The run must fail.
+/// Creates an unrelated object with the name that an object in the run's first attempt will have. The run must fail.
 async fn check_name_collision<K>(namespace: &TestNamespace, object: Value)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -99,7 +99,7 @@ fn with_metadata(mut object: Value) -> Value {
     object
 }
 
-/// A suspended Job, which creates no pods.
+/// Returns a suspended Job, which creates no pods.
 fn idle_job() -> Value {
     let container = json!({"name": "idle", "image": "example.test/idle"});
     json!({"spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}})

@@ -29,7 +29,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
     let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    // A pilot and two rounds, with five gangs each, result in 15 attempts. The status keeps at most 16 attempts, so it
+    // A pilot and two rounds with five gangs each result in 15 attempts. The status holds at most 16 attempts, so it
     // contains all of them.
     let mut run = with_rounds("images", 2);
     run.spec.variants[0].image = Some(image_of("baseline"));
@@ -49,7 +49,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
     let attempts = &status.execution.as_ref().unwrap().attempts;
     let legs: Vec<_> = attempts.iter().map(|attempt| attempt.leg).collect();
     let expected: Vec<u32> = (0..u32::try_from(plan.legs.len()).unwrap()).collect();
-    assert_eq!(legs, expected, "the legs must follow the order of the plan");
+    assert_eq!(legs, expected, "the legs must follow plan order");
     let order: Vec<_> = plan.legs.iter().map(|leg| leg.image.clone()).collect();
     println!("{} legs: {order:?}", legs.len());
     let hellos = reports(&run, &plan, &lines).hellos;
@@ -83,7 +83,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
             && iterations
                 .values()
                 .all(|counts| counts.len() == 1 && !counts.contains(&None)),
-        "all images must use the number of operations that the pilot determines: {:#?}",
+        "all images must use the operation count that the pilot determines: {:#?}",
         status.results
     );
     println!(

@@ -16,19 +16,19 @@ use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
 use test_support::cluster::until_within;
 use test_support::operator::Operator;
-use test_support::proxy::{KillPoint, Moment, Proxy, kind_of};
+use test_support::proxy::{KillPoint, Moment, Proxy, kind_of_write};
 
 /// Environment variable that sets the number of kills at random times. The default is 10.
 const KILLS: &str = "FABRICBENCH_KILLS";
-/// Environment variable that sets the seed of the random times. The default is the current time.
+/// Environment variable that sets the seed for the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
 /// Number of concurrent campaigns: the number of gangs that fit on two nodes with two CPUs each.
 pub(super) const LANES: u64 = 2;
 /// Number of writes with which the operator starts an attempt: Service, ConfigMap, Job and status.
 const FIRST_WRITES: usize = 4;
-/// Maximum number of writes of each kind at which an operator is killed. A campaign has two events and two ConfigMaps,
-/// and a number of status updates that depends on its duration.
-const OF_EACH_KIND: usize = 2;
+/// Maximum number of writes of each kind at which an operator is killed. A campaign has two events, two ConfigMaps, and
+/// a number of status updates that depends on its duration.
+const MAX_KILLS_PER_KIND: usize = 2;
 /// Number of rounds in a campaign whose operator is killed once.
 const ROUNDS: u32 = 2;
 /// Number of rounds in a campaign that is long enough for records to be written several times.
@@ -38,7 +38,8 @@ pub(super) fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// Returns and prints the seed in the environment variable `name`, or, if it is not set, a seed from the current time.
+/// Returns and prints the seed in the environment variable `name`, or, if it is not set, a seed based on the current
+/// time.
 pub(super) fn random_seed(name: &str) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = env_number(name).unwrap_or(now);
@@ -64,16 +65,16 @@ pub(super) async fn operator_killed_at(
     (proxy, operator)
 }
 
-/// The first writes of each kind, as the kind and the index among the writes of this kind, in the order of the kinds.
+/// Returns the first writes of each kind, as the kind and the index among the writes of this kind, ordered by kind.
 fn first_of_each_kind(writes: &[String]) -> BTreeSet<(String, usize)> {
     let mut counts = BTreeMap::new();
     for write in writes {
-        *counts.entry(kind_of(write)).or_default() += 1;
+        *counts.entry(kind_of_write(write)).or_default() += 1;
     }
     let kinds = counts.into_iter();
     kinds
         .flat_map(|(kind, count): (String, usize)| {
-            (0..count.min(OF_EACH_KIND)).map(move |index| (kind.clone(), index))
+            (0..count.min(MAX_KILLS_PER_KIND)).map(move |index| (kind.clone(), index))
         })
         .collect()
 }
@@ -87,7 +88,7 @@ async fn wait_until_complete(namespace: &TestNamespace, name: &str) {
     .await;
 }
 
-/// Runs a campaign without disturbing it. Returns its cases, and the writes and the number of requests of its operator.
+/// Runs a campaign without disturbing it. Returns its cases, and its operator's writes and number of requests.
 pub(super) async fn run_undisturbed(
     lane: &Lane,
     run: &crds::v1alpha1::BenchmarkRun,
@@ -132,7 +133,7 @@ async fn campaign_completes_after_the_operator_is_killed_at_each_kind_of_write()
     let _nodes = reserve_nodes().await;
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
-    println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
+    println!("{} writes in an undisturbed campaign: {writes:#?}", writes.len());
     let kill_points = first_of_each_kind(&writes);
     let mut total = Tally::default();
     for (kind, index) in &kill_points {
@@ -182,7 +183,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     let mut tally = lane.finish("disturbed", &cases).await;
     tally.kills = kills;
     tally.assert_undisturbed("killed repeatedly at the first writes");
-    println!("{} writes of an undisturbed campaign", writes.len());
+    println!("{} writes in an undisturbed campaign", writes.len());
     assert!(kills as usize >= 2 * FIRST_WRITES, "{kills} kills");
     lane.close().await;
 }
@@ -229,7 +230,7 @@ async fn campaign_completes_after_kills_at_random_times() {
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
-    println!("{} writes of an undisturbed campaign", writes.len());
+    println!("{} writes in an undisturbed campaign", writes.len());
     let kills_per_lane = u32::try_from(kills.div_ceil(LANES)).unwrap();
     let campaigns = (0..)
         .zip(&lanes)

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use test_support::cluster::until_within;
 
-/// Identifies a case within its run.
+/// Identity of a case within its run.
 pub type CaseKey = (u32, u32, u32, usize, u64, usize, u32, u32);
 
 fn key(case: &Case) -> CaseKey {
@@ -32,7 +32,7 @@ fn key(case: &Case) -> CaseKey {
     (leg, block, round, scenario, size_bytes, arm, initiator, target)
 }
 
-/// Counts for one or more campaigns.
+/// Counts across one or more campaigns.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub campaigns: u32,
@@ -115,7 +115,7 @@ impl Lane {
         }
     }
 
-    /// Cases of the complete run `name`.
+    /// Returns the cases of the complete run `name`.
     pub async fn cases(&self, name: &str) -> BTreeSet<CaseKey> {
         let run = self.namespace.runs.get(name).await.unwrap();
         let lines = self.namespace.lines(&run).await;
@@ -126,8 +126,8 @@ impl Lane {
             .collect()
     }
 
-    /// Waits until the campaign `name` is complete, compares it with an undisturbed one and deletes it. An operator
-    /// must be running.
+    /// Waits until campaign `name` is complete, compares it with an undisturbed one and deletes it. An operator must be
+    /// running.
     pub async fn finish(&self, name: &str, undisturbed: &BTreeSet<CaseKey>) -> Tally {
         let status = self.namespace.wait_for_completion(name).await;
         let run = self.namespace.runs.get(name).await.unwrap();

@@ -1,4 +1,4 @@
-//! Libraries that are copied from an image that only one variant names.
+//! Libraries copied from an image that only one variant specifies.
 
 use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
@@ -6,11 +6,11 @@ use super::custom_images::load_image;
 use super::nodes::share_nodes;
 use super::test_namespace::{TestNamespace, condition, with_rounds};
 
-/// Directory of the image `libraries` that contains its libfabric.
+/// Directory in the `libraries` image that contains its libfabric.
 const DIRECTORY: &str = "/opt/libfabric";
 
-/// All workers run in the image `newer`. One variant uses the libfabric of that image, and the other uses the older
-/// libfabric of the image `libraries`, in the same pods.
+/// All workers run in the `newer` image. One variant uses the libfabric in that image, and the other uses the older
+/// libfabric from the `libraries` image, in the same pods.
 #[tokio::test]
 async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric() {
     let _nodes = share_nodes().await;

@@ -1,4 +1,4 @@
-//! Tests that suspend, resume, edit and delete runs, and tests of deadlines and TTLs.
+//! Tests that suspend, resume, edit and delete runs, and tests for deadlines and TTLs.
 
 use crds::v1alpha1::State;
 use k8s_openapi::api::batch::v1::Job;
@@ -39,7 +39,7 @@ async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {
         blocks_done(&status),
         status.execution.as_ref().unwrap().active_seconds,
     );
-    assert!(before.0 >= 2, "finished blocks must be kept");
+    assert!(before.0 >= 2, "finished blocks must be retained");
     assert_eq!(
         status.execution.as_ref().unwrap().active_since,
         None,
@@ -90,7 +90,7 @@ async fn spec_is_immutable_and_deletion_removes_all_objects() {
         .await
         .unwrap();
     until_within(TIMEOUT, || async {
-        // The run must continue to exist as long as any of its pods exists.
+        // The run must continue to exist as long as any of its pods exist.
         let deleted = namespace.runs.get_opt("deleted").await.unwrap().is_none();
         let pods = namespace.pods.list(&Default::default()).await.unwrap().items;
         assert!(!deleted || pods.is_empty());

@@ -1,5 +1,5 @@
-//! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer data over TCP.
-//! `.ci/operator-test cluster` starts the cluster and loads the images. Without a cluster, the tests that need one
+//! Tests that run the operator in a cluster with a real scheduler, kubelets and runner pods that transfer data over
+//! TCP. `.ci/operator-test cluster` starts the cluster and loads the images. Without a cluster, the tests that need one
 //! fail.
 #![allow(
     clippy::unwrap_used,

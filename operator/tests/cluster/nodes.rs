@@ -4,17 +4,17 @@
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Maximum number of concurrent tests: the number of gangs that fit on two nodes with two CPUs each.
-const CONCURRENT: u32 = 2;
+const MAX_CONCURRENT_TESTS: u32 = 2;
 
-static NODES: Semaphore = Semaphore::const_new(CONCURRENT as usize);
+static NODES: Semaphore = Semaphore::const_new(MAX_CONCURRENT_TESTS as usize);
 
-/// Waits until the nodes have room for a gang. For tests whose operator watches only the test's namespace.
+/// Waits until the nodes have room for a gang. This is for tests whose operator watches only the test's namespace.
 pub async fn share_nodes() -> SemaphorePermit<'static> {
     NODES.acquire().await.unwrap()
 }
 
-/// Waits until no other test uses the nodes. For tests that disturb nodes, whose operator watches all namespaces, or
-/// that start several gangs at once.
+/// Waits until no other test is using the nodes. This is for tests that disturb nodes, whose operator watches all
+/// namespaces, or that start several gangs at once.
 pub async fn reserve_nodes() -> SemaphorePermit<'static> {
-    NODES.acquire_many(CONCURRENT).await.unwrap()
+    NODES.acquire_many(MAX_CONCURRENT_TESTS).await.unwrap()
 }

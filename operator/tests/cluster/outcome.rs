@@ -1,4 +1,4 @@
-//! Follows a run from `kubectl apply` to its verdicts. The run has the five variants of the NIXL procedures, and its
+//! Follows a run from `kubectl apply` to its verdicts. The run has the five variants from the NIXL procedures, and its
 //! workers request EFA devices and GPUs on two nodes.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
 use test_support::cluster::{kubeconfig, root};
 
-/// The example, adapted to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
+/// Returns the example, adapted to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
 fn example() -> BenchmarkRun {
     let examples = root().join("examples");
     let overlay = manifest::load_overlay(&examples.join("overlays/local-tcp.yaml")).unwrap();
@@ -40,7 +40,7 @@ fn example() -> BenchmarkRun {
 }
 
 #[tokio::test]
-async fn all_variants_of_the_procedures_get_verdicts() {
+async fn all_variants_in_the_procedures_get_verdicts() {
     let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.cluster_operator();
@@ -146,7 +146,7 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
     assert_results_equal(&report, status);
 }
 
-/// Checks the values of each arm at each size, and the byte counts of the fabric.
+/// Checks each arm's values at each size, and the fabric byte counts.
 fn assert_results_equal(report: &Value, status: &BenchmarkRunStatus) {
     let reported = report["results"].as_array().unwrap();
     let measured = reported.iter().filter(|one| one["cases"] != 0);

@@ -7,7 +7,7 @@ use super::example::{example, result};
 use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
-/// The scenarios of the example that use the fabric, in one run with two short rounds. The pods have no directory in common.
+/// Returns the example's scenarios that use the fabric, in one run with two short rounds. The pods share no directory.
 fn suite() -> BenchmarkRun {
     let mut suite = example("parameter-serving");
     suite.spec.scenarios.retain(|scenario| {

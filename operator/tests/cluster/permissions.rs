@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use test_support::cluster::{root, until};
 
-/// Name of the service account in the namespace of each test.
+/// Name of the service account in each test's namespace.
 const ACCOUNT: &str = "operator";
 
 /// Permission for one verb on one resource.
@@ -25,9 +25,9 @@ pub struct Permission {
     pub group: String,
     pub resource: String,
     pub verb: String,
-    /// Names of the objects; empty for all objects.
+    /// Object names; empty for all objects.
     pub names: Vec<String>,
-    /// Whether the permission applies to all namespaces or only to the namespace of the operator.
+    /// Whether the permission applies to all namespaces or only to the operator's namespace.
     pub cluster_wide: bool,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// All permissions in the Roles and ClusterRoles of `operator/deploy/<name>.yaml`.
+/// Returns all permissions in the Roles and ClusterRoles in `operator/deploy/<name>.yaml`.
 pub fn permissions_of(name: &str) -> BTreeSet<Permission> {
     let text = std::fs::read_to_string(root().join(format!("operator/deploy/{name}.yaml"))).unwrap();
     let mut permissions = BTreeSet::new();
@@ -69,7 +69,7 @@ pub fn permissions_of(name: &str) -> BTreeSet<Permission> {
     permissions
 }
 
-/// Cartesian product of the three lists.
+/// Returns the Cartesian product of the three lists.
 fn combinations(groups: &[String], resources: &[String], verbs: &[String]) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for group in groups {

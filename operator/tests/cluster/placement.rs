@@ -1,4 +1,4 @@
-//! Placement of gangs, and the messages about gangs that cannot be placed.
+//! Gang placement, and the messages about gangs that cannot be placed.
 
 use crds::v1alpha1::State;
 

@@ -1,4 +1,4 @@
-//! Gangs of queued runs. The test admits the Job itself, because the cluster has no queue controller.
+//! Gangs for queued runs. The test itself admits the Job, because the cluster has no queue controller.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -45,7 +45,7 @@ impl LimitedOperator {
             no_streaming_lists,
             ..ProxyOptions::default()
         };
-        let proxy = Proxy::with(&anonymous_client().await, options).await;
+        let proxy = Proxy::with_options(&anonymous_client().await, options).await;
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("log");
         let mut arguments = vec!["--lease-namespace", &namespace.name];
@@ -76,14 +76,14 @@ impl LimitedOperator {
     async fn stop(self) {
         drop(self.operator);
         self.account.revoke().await;
-        // An operator with all permissions removes the finalizers of the runs.
+        // An operator with all permissions removes the runs' finalizers.
         let operator = self.namespace.operator();
         self.namespace.delete().await;
         drop(operator);
     }
 }
 
-/// A client without credentials.
+/// Creates a client without credentials.
 async fn anonymous_client() -> Client {
     let mut kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
     for user in &mut kubeconfig.auth_infos {
@@ -119,7 +119,7 @@ async fn namespaced_manifest_grants_sufficient_permissions() {
     check_permissions_suffice("namespaced", true).await;
 }
 
-/// Ensures that the results for one manifest also apply to the other. Does not need a cluster.
+/// Ensures that the results for one manifest also apply to the other. This test does not need a cluster.
 #[test]
 fn manifests_differ_only_in_permissions_for_nodes() {
     let without_scope = |manifest: &str| -> BTreeSet<Permission> {

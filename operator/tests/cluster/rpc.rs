@@ -1,4 +1,4 @@
-//! Runs the examples of calls and of memory footprints in pods.
+//! Runs the call and memory footprint examples in pods.
 
 use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
@@ -7,8 +7,8 @@ use super::example::example;
 use super::nodes::share_nodes;
 use super::test_namespace::TestNamespace;
 
-/// The example with two rounds.
-fn short(name: &str) -> BenchmarkRun {
+/// Returns the example with two rounds.
+fn with_two_rounds(name: &str) -> BenchmarkRun {
     let mut run = example(name);
     run.spec.sampling.rounds = Some(2);
     run
@@ -18,7 +18,7 @@ fn result<'a>(status: &'a BenchmarkRunStatus, scenario: &str, size_bytes: u64, a
     let mut results = status.results.iter();
     let found = results
         .find(|one| (one.scenario.as_str(), one.size_bytes, one.arm.as_str()) == (scenario, size_bytes, arm));
-    found.unwrap_or_else(|| panic!("no result of {scenario} {size_bytes} {arm}: {status:#?}"))
+    found.unwrap_or_else(|| panic!("no result for {scenario} {size_bytes} {arm}: {status:#?}"))
 }
 
 fn assert_successful(one: &ArmResult) {
@@ -35,7 +35,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    namespace.create(&short("rpc")).await;
+    namespace.create(&with_two_rounds("rpc")).await;
     let status = namespace.wait_for_completion("rpc").await;
     for one in &status.results {
         assert_successful(one);
@@ -43,7 +43,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     }
     let p50 = |arm| result(&status, "large-data", 50_000_000, arm).p50_nanos.unwrap();
     assert!(p50("shared-memory") * 5 < p50("unix-socket"));
-    namespace.create(&short("rpc-transports")).await;
+    namespace.create(&with_two_rounds("rpc-transports")).await;
     let status = namespace.wait_for_completion("rpc-transports").await;
     for one in &status.results {
         assert_successful(one);
@@ -60,7 +60,7 @@ async fn consumers_in_a_pod_share_a_tensor() {
     let _nodes = share_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    let mut run = short("memory-footprint");
+    let mut run = with_two_rounds("memory-footprint");
     run.spec.scenarios.truncate(2);
     for scenario in &mut run.spec.scenarios {
         if let Some(footprint) = &mut scenario.memory_footprint {

@@ -1,4 +1,4 @@
-//! The examples of segment transfers between pods, over UCX and libfabric.
+//! The segment transfer examples between pods, over UCX and libfabric.
 
 use crds::units;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof};
@@ -7,7 +7,7 @@ use super::example::example;
 use super::nodes::share_nodes;
 use super::test_namespace::TestNamespace;
 
-/// The scenarios of both examples in one run with two short rounds.
+/// Returns the scenarios of both examples in one run with two short rounds.
 fn suite() -> BenchmarkRun {
     let [mut suite, mut mix] = ["segment-transfer", "segment-transfer-mix"].map(example);
     suite.metadata.name = Some("segments".to_owned());

@@ -15,7 +15,7 @@ use test_support::cluster::{run, until_within};
 
 const NAME: &str = "settled";
 
-/// Two comparisons, which are analyzed after several numbers of rounds.
+/// Returns a run with two comparisons, which are analyzed at several round counts.
 fn settled_run() -> BenchmarkRun {
     let mut run = run(NAME);
     run.spec.sampling.rounds = Some(40);
@@ -53,7 +53,7 @@ async fn run_that_may_end_early_continues_after_kills_and_suspension() {
         .await;
         suspend(false).await.unwrap();
     }
-    // Among other checks, this call derives the analyses from the records again.
+    // Among other checks, this call rederives the analyses from the records.
     let status = namespace.wait_for_completion(NAME).await;
     let progress = status.progress.unwrap();
     let plan = planned(&namespace.runs.get(NAME).await.unwrap());

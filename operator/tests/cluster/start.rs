@@ -1,4 +1,4 @@
-//! Starts the operator binary with the runner image that is loaded on the nodes.
+//! Starts the operator binary with the runner image loaded on the nodes.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }
 
-/// Starts an operator with the default log level that writes its log to the file `log`.
+/// Starts an operator with the default log level and writes its log to the file `log`.
 pub fn operator_with_log(kubeconfig: &Path, arguments: &[&str], log: &Path) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env_remove("RUST_LOG").stderr(File::create(log).unwrap());

@@ -1,4 +1,4 @@
-//! The examples of the Starway scenarios between pods, over UCX and libfabric.
+//! The Starway examples between pods, over UCX and libfabric.
 
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
@@ -7,8 +7,8 @@ use super::example::{example, result};
 use super::nodes::share_nodes;
 use super::test_namespace::TestNamespace;
 
-/// All scenarios of the examples in one run with two rounds. The array is smaller than in the example, so that the pods
-/// need less memory.
+/// Returns all scenarios from the examples in one run with two rounds. The array is smaller than in the example, so
+/// that the pods need less memory.
 fn suite() -> BenchmarkRun {
     let mut runs = [
         "pingpong-flag",

@@ -62,7 +62,7 @@ impl TestNamespace {
         self.operator_with(&kubeconfig())
     }
 
-    /// Starts an operator for this namespace with another kubeconfig.
+    /// Starts an operator for this namespace with a different kubeconfig.
     pub fn operator_with(&self, kubeconfig: &Path) -> Operator {
         let arguments = ["--no-leader-election", "--namespace", &self.name];
         start::operator(kubeconfig, &arguments)
@@ -144,7 +144,7 @@ impl TestNamespace {
         }
     }
 
-    /// Reads the records of a run from its ConfigMaps.
+    /// Reads a run's records from its ConfigMaps.
     pub async fn lines(&self, run: &BenchmarkRun) -> String {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let uid = run.metadata.uid.as_deref().unwrap();
@@ -160,7 +160,7 @@ impl TestNamespace {
         String::from_utf8(lines).unwrap()
     }
 
-    /// The contents of the ConfigMaps that store the records of a run, concatenated in order.
+    /// Returns the contents of the ConfigMaps that store a run's records, concatenated in order.
     async fn record_chain(&self, run: &BenchmarkRun) -> Vec<u8> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let uid = run.metadata.uid.as_deref().unwrap();
@@ -174,7 +174,7 @@ impl TestNamespace {
         bytes
     }
 
-    /// A pod that runs the worker with rank `rank` of any run in this namespace, and that is not terminating.
+    /// Returns a pod that is not terminating and runs the worker with rank `rank` of any run in this namespace.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = ListParams::default().labels(&label);
@@ -216,7 +216,7 @@ impl TestNamespace {
     }
 }
 
-/// Checks that each block has only one block record, which means that later attempts measured only missing blocks.
+/// Checks that each block has only one block record, so that later attempts measured only missing blocks.
 fn assert_no_block_was_measured_twice(lines: &str) {
     let mut blocks = BTreeSet::new();
     for line in lines.lines() {
@@ -231,7 +231,7 @@ fn assert_no_block_was_measured_twice(lines: &str) {
     }
 }
 
-/// The plan of a run.
+/// Returns a run's plan.
 pub fn planned(run: &BenchmarkRun) -> HashedPlan {
     plan(&validate(run).unwrap()).unwrap()
 }
@@ -242,14 +242,14 @@ pub fn reports(run: &BenchmarkRun, plan: &HashedPlan, lines: &str) -> Reports {
     collect(plan, uid, lines.as_bytes())
 }
 
-/// The campaign that these tests use, with `rounds` rounds.
+/// Returns the campaign that these tests use, with `rounds` rounds.
 pub fn with_rounds(name: &str, rounds: u32) -> BenchmarkRun {
     let mut run = run(name);
     run.spec.sampling.rounds = Some(rounds);
     run
 }
 
-/// Number of measured blocks.
+/// Returns the number of measured blocks.
 pub fn blocks_done(status: &BenchmarkRunStatus) -> u32 {
     status
         .progress
@@ -257,7 +257,7 @@ pub fn blocks_done(status: &BenchmarkRunStatus) -> u32 {
         .map_or(0, |Progress { blocks_done, .. }| *blocks_done)
 }
 
-/// Status, reason and message of a condition.
+/// Returns a condition's status, reason and message.
 pub fn condition(status: &BenchmarkRunStatus, name: &str) -> Option<(String, String, String)> {
     let found = status
         .conditions

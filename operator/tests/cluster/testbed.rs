@@ -4,10 +4,10 @@ use std::process::Command;
 
 use test_support::cluster::root;
 
-/// Runner image with the tag of the testbed.
+/// Runner image with the testbed's tag.
 pub const RUNNER_IMAGE: &str = "fabricbench.dev/runner:runner";
 
-/// Runner image of a variant.
+/// Returns a variant's runner image.
 pub fn image_of(target: &str) -> String {
     format!("fabricbench.dev/runner:{target}")
 }

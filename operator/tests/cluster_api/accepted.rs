@@ -62,13 +62,13 @@ async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     );
     assert_eq!(all::<Service>(&client, &namespace).await.len(), 1);
 
-    let reconciles = || operator.metric("fabricbench_reconcile_duration_seconds_count");
-    let before = reconciles();
+    let reconciliations = || operator.metric("fabricbench_reconcile_duration_seconds_count");
+    let before = reconciliations();
     let label = json!({"metadata": {"labels": {"seen": "yes"}}});
     runs.patch("first", &PatchParams::default(), &Patch::Merge(label))
         .await
         .unwrap();
-    until(|| async { (reconciles() > before).then_some(()) }).await;
+    until(|| async { (reconciliations() > before).then_some(()) }).await;
     assert_eq!(
         proxy.writes(),
         writes,

@@ -13,7 +13,7 @@ use test_support::cluster::{all, client, create_namespace, definition, kubeconfi
 
 /// Annotation in which `kubectl apply` stores the applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Maximum total size of the annotations of an object, in bytes.
+/// Maximum total size of an object's annotations, in bytes.
 const MAX_ANNOTATIONS: usize = 256 << 10;
 
 fn output(command: &mut Command) -> String {
@@ -23,7 +23,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Output of `kubectl apply` for `file`: one line for each object.
+/// Returns the output of `kubectl apply` for `file`: one line for each object.
 fn apply(file: &Path, namespace: &str) -> Vec<String> {
     let tools = output(Command::new(root().join("testbed/testbed")).args(["tools", "kubernetes"]));
     let mut kubectl = Command::new(Path::new(tools.trim()).join("kubectl"));
@@ -37,7 +37,7 @@ fn apply(file: &Path, namespace: &str) -> Vec<String> {
 #[tokio::test]
 async fn applies_the_crd_twice() {
     let client = client().await;
-    // Uses another API group, so that deleting the CRD does not delete runs of other tests.
+    // The CRD has a different API group, so that deleting it does not delete other tests' runs.
     let group = "applied.fabricbench.dev";
     let name = format!("benchmarkruns.{group}");
     let mut definition = definition();

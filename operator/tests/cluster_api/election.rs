@@ -32,7 +32,7 @@ async fn second_replica_takes_over_after_sigterm() {
 }
 
 #[tokio::test]
-async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
+async fn second_replica_takes_over_when_a_killed_leaders_lease_expires() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
@@ -54,8 +54,8 @@ async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
     );
 }
 
-/// If a container is killed, the kubelet restarts it in the network namespace of the same pod. The two processes of
-/// this test also share a network namespace.
+/// If a container is killed, the kubelet restarts it in the same pod's network namespace. The two processes in this
+/// test also share a network namespace.
 #[tokio::test]
 async fn restarted_leader_resumes_immediately() {
     let client = client().await;

@@ -1,4 +1,4 @@
-//! Tests of the operator and of the schema with a real API server and no nodes. `.ci/operator-test api` starts the API
+//! Tests for the operator and the schema with a real API server and no nodes. `.ci/operator-test api` starts the API
 //! server. Without an API server, the tests that need one fail.
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Objects that are not valid runs, but that an older schema may have accepted. They must not affect other runs.
+//! Objects that are not valid runs but that an older schema may have accepted. They must not affect other runs.
 
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
@@ -82,8 +82,8 @@ async fn status_identifies_the_field_of_an_invalid_size() {
     );
 }
 
-/// The API server evaluates the CEL rules of the spec on every status update, so an update fails if the spec contains a
-/// value of the wrong type.
+/// The API server evaluates the CEL rules for the spec on every status update, so an update fails if the spec contains
+/// a value of the wrong type.
 #[tokio::test]
 async fn reports_an_object_with_an_unwritable_status_in_an_event() {
     let client = client().await;

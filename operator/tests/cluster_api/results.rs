@@ -1,4 +1,4 @@
-//! Tests that the leader exports the result metrics of runs.
+//! Tests that the leader exports the runs' result metrics.
 
 use crds::v1alpha1::BenchmarkRun;
 use kube::Api;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::start;
 use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until};
 
-/// Status of a finished run.
+/// Returns the status of a finished run.
 fn finished_status() -> Value {
     json!({
         "observedGeneration": 1,

@@ -1,5 +1,5 @@
-//! Tests every CEL rule in the schema with a real API server, a manifest that violates only this rule, and a similar
-//! manifest that is valid.
+//! Tests every CEL rule in the schema with a real API server, one manifest that violates only this rule, and a similar
+//! valid manifest.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ struct Rules {
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Pair {
-    /// Path of the object with the rule.
+    /// Path of the object that has the rule.
     at: String,
     /// Start of the rule's message.
     message: String,

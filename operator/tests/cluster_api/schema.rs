@@ -1,4 +1,4 @@
-//! Tests that a real API server accepts every example, and rejects the same manifests as the command line.
+//! Tests that a real API server accepts every example and rejects the same manifests as the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use test_support::cluster::{client, create_namespace, root, run};
 
-/// Paths of the manifests in `directory`.
+/// Returns the paths of the manifests in `directory`.
 pub fn files(directory: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join(directory)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -20,7 +20,7 @@ pub fn files(directory: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The objects in a manifest.
+/// Returns the objects in a manifest.
 pub fn documents(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let documents = serde_yaml::Deserializer::from_str(&text);

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Labels of a series.
+/// Series labels.
 pub type Labels = BTreeMap<String, String>;
 
-/// Samples of each metric by name.
+/// Samples of each metric, by metric name.
 pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
 
 /// Parses all samples in `text`.
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Metrics {
     metrics
 }
 
-/// Parses labels up to the closing brace, and returns them together with the rest of the text.
+/// Parses labels up to the closing brace, and returns them with the rest of the text.
 fn labels(mut text: &str) -> (Labels, &str) {
     let mut labels = Labels::new();
     loop {

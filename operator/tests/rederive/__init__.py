@@ -1,4 +1,4 @@
-"""Derives the status of a run from its spec and its records, as docs/figures.md and docs/record.schema.json define it.
+"""Derives a run's status from its spec and records, as defined in docs/figures.md and docs/record.schema.json.
 
 The package shares no code with the product, so that a mistake in the product is not repeated here.
 """

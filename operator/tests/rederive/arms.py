@@ -28,13 +28,13 @@ class Arm:
         self.process = (environment, variant.get("library"), self.transport)
 
     def with_policy(self, policy):
-        """The same arm with another striping policy."""
+        """Returns the same arm with a different striping policy."""
         other = copy.copy(self)
         other.policy = policy
         return other
 
     def stripes(self, length, rails):
-        """Number of chunks, length of each chunk, and length of the last one."""
+        """Returns the number of chunks, the length of each chunk, and the length of the last one."""
         rails = max(min(rails, length), 1)
         used = 1
         if self.policy != "Single" and length >= self.threshold:
@@ -45,7 +45,7 @@ class Arm:
         return used, chunk, length - chunk * (used - 1)
 
     def posting(self, scenario, length, rails):
-        """Everything that determines what the arm posts."""
+        """Returns everything that determines what the arm posts."""
         used, chunk, last = self.stripes(length, rails)
         read = scenario.operation == "Read"
         group = NIXL_GROUP if self.policy != "Single" and not read else 1

@@ -1,10 +1,10 @@
-"""Checks the calls of one arm with one payload: their section, and the mean and standard deviation of all samples."""
+"""Checks one arm's calls with one payload: their section, and the mean and standard deviation of all samples."""
 
 import math
 
 from .tally import ROUNDING
 
-# Payloads of the suite by their size.
+# The suite's payloads, by size.
 PAYLOADS = {
     8: "SmallInt",
     110: "SmallString",
@@ -30,13 +30,13 @@ def hops(spec):
 
 
 def effective_channel(channel, length):
-    """The channel that passes the payload. With shared memory, an echoed payload is part of the message, as with a UNIX
-    socket."""
+    """The channel that passes the payload. If the channel is shared memory, an echoed payload is part of the
+    message, just like with a UNIX socket."""
     return "UnixSocket" if channel == "SharedMemory" and length in ECHOED else channel
 
 
 def payload_messages(scenario, length):
-    """Number of messages with payload that the initiator posts for a sample. It posts the messages with odd numbers.
+    """Number of messages with a payload that the initiator posts for a sample. It posts the odd-numbered messages.
     The first half of all messages are requests, and the others are replies."""
     return sum(number <= scenario.hops or length in ECHOED for number in range(1, 2 * scenario.hops, 2))
 
@@ -65,7 +65,7 @@ def check(run, key, cases, valid, stored, tally):
 
 
 def classify(cases, on_gpu):
-    """The section that contains the cases, and its cause: the first failure or, if no case ran, the first skip."""
+    """Returns the section that contains the cases, and its cause: the first failure or, if no case ran, the first skip."""
     found = [classify_case(case, on_gpu) for case in cases if not case.valid]
     failures = [one for one in found if one[0] == "Failed"]
     if failures:
@@ -88,7 +88,7 @@ def classify_case(case, on_gpu):
 
 
 def moments(cases):
-    """Mean and standard deviation of all samples, from the number of samples in each case and its own values."""
+    """Mean and standard deviation of all samples, from each case's sample count and values."""
     count = sum(number for number, _ in cases)
     if not count:
         return None, None

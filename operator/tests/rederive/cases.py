@@ -8,7 +8,7 @@ from . import histogram
 GIB = 2**30
 QUANTILES = {"LatencyP50": 0.5, "LatencyP95": 0.95, "LatencyP99": 0.99, "LatencyP99_9": 0.999}
 
-# Fields of the report of a command.
+# Fields in a command's report.
 REPORTED = {"ReportedLatency": "latencyNanos", "ReportedBandwidth": "bytesPerSecond"}
 
 # Metrics that have no value if no bytes are moved, and those that depend on the measured window.
@@ -21,7 +21,7 @@ def samples(posted):
     return histogram.decode(posted["latency"], posted["maxNanos"])
 
 
-def timed(posted):
+def measured_window(posted):
     """The values from which rates are computed: `operations`, `payloadBytes` and `elapsedNanos` of a posting worker or,
     for a flow, of the window in which all flows are active. The directions of a bidirectional closed loop are also
     flows."""
@@ -29,7 +29,7 @@ def timed(posted):
 
 
 class Case:
-    """A case of one pair of workers. Its validity is determined later."""
+    """A case of one worker pair. Its validity is determined later."""
 
     def __init__(self, record, scenario, moves_payload=True):
         self.record = record
@@ -41,13 +41,13 @@ class Case:
         self.pair = (record["initiator"], record["target"])
         self.measured = record["result"].get("measured")
         self.reasons = []
-        # Reason why the integrity case of this cell failed; None if it found wrong bytes or is correct.
+        # Why the integrity case of this cell failed; None if it found wrong bytes or is correct.
         self.corrupt = None
         self.proof = None
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
         if scenario.mode:
-            # The workers of parameter serving, on the target side, use the versions.
+            # In parameter serving, the workers, which are on the target side, use the versions.
             self.posting = self.sides[1:]
         self.posted = [side["posted"] for side in self.posting if side.get("posted")]
 
@@ -69,13 +69,13 @@ class Case:
         """Operations per thread, if they are the same for all posting workers and threads."""
         if self.scenario.mode or self.scenario.is_command:
             return None
-        threads, counts = self.scenario.threads, {timed(one)["operations"] for one in self.posted}
+        threads, counts = self.scenario.threads, {measured_window(one)["operations"] for one in self.posted}
         count = counts.pop() if len(counts) == 1 else None
         return None if count is None or count % threads else count // threads
 
     def cpu_percent(self):
-        """CPU time of both workers, each divided by its window, in percent; None without a window, for commands, whose
-        processes are not measured, and for footprints, whose windows contain more than operations."""
+        """CPU time of both workers, each divided by its window, as a percentage; None without a window, for commands,
+        whose processes are not measured, and for footprints, whose windows contain more than operations."""
         if self.scenario.is_command or self.scenario.kind == "footprint" or not all(side["windowNanos"] for side in self.sides):
             return None
         return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)

@@ -1,4 +1,4 @@
-"""Compares the status of a run with the values derived from its records."""
+"""Compares a run's status with the values derived from its records."""
 
 import json
 
@@ -85,7 +85,7 @@ def check_comparisons(run, status, tally):
 
 
 def items(status, name, fields, derived, tally):
-    """Pairs each derived key with its item in a list of the status, or with {} if a large status omits the item."""
+    """Pairs each derived key with its item in a status list, or with {} if a large status omits the item."""
     stored = {tuple(one[field] for field in fields): one for one in status.get(name, [])}
     missing = [] if tally.omits else sorted(set(derived) - set(stored))
     tally.compare("list", f"{name} that are missing", missing, [])
@@ -95,7 +95,7 @@ def items(status, name, fields, derived, tally):
 
 
 def check_fabric(run, stored, tally):
-    """Compares the proof, the provider and the byte counts of the interfaces."""
+    """Compares the proof, the provider and the interface byte counts."""
     weakest = proof.weakest(run.cases)
     tally.compare("proof", "fabric.proof", (stored or {}).get("proof"), weakest)
     if stored and weakest:

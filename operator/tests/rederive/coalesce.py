@@ -40,7 +40,7 @@ def rail_bytes(counters):
 
 
 def separate_interfaces(rails, cases):
-    """Bytes that the interface of each rail counted at the initiators, in both directions; None unless every rail has a
+    """Bytes that each rail's interface counted at the initiators, in both directions; None unless every rail has a
     separate interface."""
     deltas = [delta for case in cases for delta in case.sides[0].get("interfaces", [])]
     counted = collections.Counter()

@@ -1,18 +1,18 @@
-"""The variants that the factors of a run stand for."""
+"""The variants that a run's factors represent."""
 
 import itertools
 
 NAMES = ("inject", "doorbell", "coalesce")
 
 
-def chosen(spec):
+def chosen_factors(spec):
     """The factors of a spec, in their fixed order."""
     return [name for name in NAMES if (spec.get("factors") or {}).get(name) is not None]
 
 
 def combinations(spec):
-    """The variants of a spec: with factors, the baseline and every combination."""
-    names = chosen(spec)
+    """The variants of a spec; if it has factors, the baseline and every combination of them."""
+    names = chosen_factors(spec)
     if not names:
         return spec["variants"]
     (baseline,) = spec["variants"]

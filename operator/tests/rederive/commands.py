@@ -3,7 +3,7 @@
 from .endpoints import is_requested
 from .traffic import COVERAGE, counted, is_looped_back
 
-# Tools whose library logs the path of the data in round 0.
+# Tools whose library logs the data path in round 0.
 LOGGED = ("UcxPerftest", "Nixlbench", "NcclTests")
 SOCKETS = ("tcp/", "NET/Socket", "network Socket")
 
@@ -49,7 +49,7 @@ def uses_devices(transport):
 
 
 def largest(interfaces):
-    """Bytes that the interfaces of a side sent or received, whichever is more."""
+    """Bytes that the interfaces on one side sent or received, whichever is greater."""
     return max(map(sum, zip(*map(counted, interfaces), strict=True)))
 
 

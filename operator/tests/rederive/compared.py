@@ -17,7 +17,7 @@ from .tally import Tally
 
 
 class Comparison:
-    """The change of an arm at a size from the first run to the second."""
+    """The change in an arm at one size from the first run to the second."""
 
     def __init__(self, runs, key, level):
         plan = runs[0].plan
@@ -33,7 +33,7 @@ class Comparison:
             self.verdict = inference.verdict(self.interval[1:], plan.margin, self.metric in inference.HIGHER_IS_BETTER)
 
     def check(self, stored, where, tally):
-        """Compares every field except the text of the reason."""
+        """Compares every field except the reason text."""
         tally.compare("compare-metric", f"{where} metric", stored["metric"], self.metric)
         tally.compare("compare-rounds", f"{where} rounds", stored["rounds"], self.rounds)
         for field, of_run in zip(("first", "second"), self.values, strict=True):
@@ -50,12 +50,12 @@ class Comparison:
 
 
 def values(run, key, metric):
-    """The median over the pairs of each round."""
+    """The median over the pairs in each round."""
     return run.by_round(key, lambda case: case.value(metric))
 
 
 def log_values(run, key, metric):
-    """The logarithm of the ratio to the baseline in each round that has values of both; for the baseline itself, the
+    """The logarithm of the ratio to the baseline in each round that has values for both; for the baseline itself, the
     logarithm of its value in each round."""
     own, baseline = (values(run, one, metric) for one in (key, run.plan.baseline_of(key)))
     if key == run.plan.baseline_of(key):
@@ -64,15 +64,15 @@ def log_values(run, key, metric):
 
 
 def is_withheld(run, key):
-    """Whether the results of an arm, or those of the baseline with which it is compared, are not usable within their own
-    run."""
+    """Whether the results of an arm, or those of the baseline with which it is compared, are not usable within their
+    own run."""
     effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
     reason = withholding.reason(run, key, effects, comparisons.suspect(run))
     return reason in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
 
 
 def shared(runs):
-    """Keys of the variants that both runs have, by scenario. An arm must be the baseline of both runs or of neither."""
+    """Keys of the variants that both runs have, by scenario. An arm must be the baseline in both runs or in neither."""
     first, second = (run.plan for run in runs)
     variants = {arm.name for arm in first.variants} & {arm.name for arm in second.variants}
     for scenario in first.scenarios:
@@ -104,7 +104,7 @@ def check(derived, stored):
 
 
 def main(first, second, *files):
-    """Checks each file with a comparison of the two runs."""
+    """Checks each file that contains a comparison of the two runs."""
     directories, failed = map(Path, (first, second)), False
     runs = [Run(json.loads((one / "run.json").read_text()), read(one)[0]) for one in directories]
     derived = derive(runs)

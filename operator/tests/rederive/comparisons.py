@@ -32,7 +32,7 @@ class Comparison:
             yield "effect", field, None if log_ratio is None else ppm(inference.percent(log_ratio)), ROUNDING
         detectable = None
         if self.bounds:
-            detectable = ppm(inference.detectable(self.bounds, len(self.effects), self.level, self.margin))
+            detectable = ppm(inference.minimum_detectable_effect(self.bounds, len(self.effects), self.level, self.margin))
         # Both implementations approximate the quantiles of the normal distribution.
         yield "detectable", "minimumDetectablePpm", detectable, 2 + (detectable or 0) / 1e6
 
@@ -74,7 +74,7 @@ def derive(run):
 
 
 def check(one, stored, tally):
-    """Compares every field of a comparison. `stored` is empty if the status omits it."""
+    """Compares every field in a comparison. `stored` is empty if the status omits it."""
     where = f"comparison {(*one.key, one.metric)}"
     for kind, field, derived, tolerance in one.values():
         tally.compare(kind, f"{where} {field}", stored.get(field), derived, tolerance)
@@ -92,7 +92,7 @@ def check(one, stored, tally):
 
 
 def expectation(plan, expected, comparisons):
-    """Outcome of an expectation: the worst of the outcomes at its sizes."""
+    """Outcome of an expectation: the worst outcome at any of its sizes."""
     outcomes = collections.Counter()
     for length in plan.expected_sizes(expected):
         one = comparisons[expected["scenario"], length, expected["variant"], expected["metric"]]

@@ -1,10 +1,10 @@
-"""Checks that the numbers of a valid case are consistent with each other.
+"""Checks that the numbers in a valid case are consistent with each other.
 
-In parameter serving, the versions that workers used are not those that were posted: torn and outdated versions were also
-transferred, and in most modes the other side posts."""
+In parameter serving, the versions that workers used are not those that were posted: torn and outdated versions were
+also transferred, and in most modes the other side posts."""
 
 from . import calls, histogram
-from .cases import samples, timed
+from .cases import measured_window, samples
 
 
 def check(case, off_fabric, tally):
@@ -12,7 +12,7 @@ def check(case, off_fabric, tally):
     for posted in case.posted:
         where, counters = f"round {case.round} {case.key}", posted["counters"]
         count = sum(samples(posted).values())
-        window = timed(posted)
+        window = measured_window(posted)
         tally.compare("consistency", f"{where} samples", count, window["operations"])
         of_window = window["operations"] * case.key[1]
         tally.compare("consistency", f"{where} payload in the window", window["payloadBytes"], of_window)
@@ -30,7 +30,7 @@ def check(case, off_fabric, tally):
 
 
 def check_serving(case, tally):
-    """Compares the sums over the workers of parameter serving with the distributions of all workers."""
+    """Compares the sums over the parameter-serving workers with the distributions over all workers."""
     where, report = f"round {case.round} {case.key}", case.sides[1]["serving"]
     workers = report["workers"]
     steps, versions = (sum(one[field] for one in workers) for field in ("steps", "versions"))
@@ -53,7 +53,7 @@ def check_serving(case, tally):
 
 
 def messages(case, off_fabric):
-    """Number of messages with payload that a worker posts for an operation."""
+    """Number of messages with a payload that a worker posts for an operation."""
     if off_fabric:
         return 0
     return calls.payload_messages(case.scenario, case.key[1]) if case.scenario.kind == "rpc" else 1

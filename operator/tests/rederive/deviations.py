@@ -1,4 +1,4 @@
-"""Deviations of node pairs and of single nodes from the median pair."""
+"""Deviations of node pairs and individual nodes from the median pair."""
 
 import collections
 import functools
@@ -42,7 +42,7 @@ def nodes(run, of_pairs):
 
 
 def check(run, status, tally):
-    """Compares `pairs` and `nodes` of the status: their values, and that the largest deviations are listed first."""
+    """Compares `pairs` and `nodes` in the status: their values, and whether the largest deviations are listed first."""
     of_pairs = pairs(run)
     names = ("scenario", "sizeBytes", "initiator", "target")
     stored = {tuple(one[name] for name in names): one["deviationPpm"] for one in status.get("pairs", [])}

@@ -1,8 +1,8 @@
-"""The facts that the library returned about the endpoints of an arm, and whether they match the spec."""
+"""The facts that the library returned about an arm's endpoints, and whether they match the spec."""
 
 from .protocols import EMULATION, lanes_are_requested
 
-# Name and fabric that libfabric returns for each provider of the spec; None stands for any fabric. Before libfabric
+# Name and fabric that libfabric returns for each provider in the spec; None stands for any fabric. Before libfabric
 # 1.18, the native TCP provider was called `net`.
 PROVIDERS = {
     "tcp": [("tcp", None), ("net", None)],
@@ -36,11 +36,12 @@ class Endpoints:
         return self.rounds[place][0][1] if place else None
 
     def emulated(self, scenario, arm, found):
-        """The first of `True`, `Unknown` and `False` that any worker answers about a scenario; None without answers.
+        """The first of `True`, `Unknown` and `False` that any worker reports for a scenario; None if no worker reports
+        one.
 
         `found` contains, for each operation of the scenario, the protocols that the library used and whether they cover
-        all chunks. An emulated protocol makes the answer about its operation `True`. Otherwise, protocols that cover all
-        chunks change an unknown answer to `False`.
+        all chunks. An emulated protocol makes the value for its operation `True`. Otherwise, protocols that cover all
+        chunks change an unknown value to `False`.
         """
         kinds = {"Read": "emulatedReads", "Write": "emulatedWrites", "WriteImmediate": "emulatedWrites"}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
@@ -69,7 +70,7 @@ def identity(facts):
 
 
 def configuration(facts):
-    """The hash of the configuration of the library, and the files that it may come from; None if it is unknown."""
+    """The hash of the library configuration, and the files that it may come from; None if it is unknown."""
     found = facts.get("configurationSha256")
     return found and (found, *facts.get("configurationFiles", []))
 

@@ -1,4 +1,4 @@
-"""Decides whether the optimizations of an arm took effect, from the spec and the counters."""
+"""Decides whether an arm's optimizations took effect, from the spec and the counters."""
 
 from . import coalesce
 
@@ -23,8 +23,8 @@ def planned(arm, scenario, length, rails):
 
 
 def inject(total, over_verbs):
-    """Confirmed if exactly as many completions are missing as posts were injected, because those have no completion. With
-    ibverbs, the runner decides which requests have a completion."""
+    """Confirmed if exactly as many completions are missing as posts were injected, because injected posts have none.
+    With ibverbs, the runner decides which requests have a completion."""
     if not total["injected"] or total["refused"]:
         return "NotEngaged"
     if over_verbs:

@@ -9,12 +9,12 @@ from . import comparisons, inference, withholding
 from .tally import ROUNDING
 
 MAX_EFFECTS = 128
-# Reasons that make the values of a combination unusable for every effect at its size.
+# Reasons that make a combination's values unusable for every effect at its size.
 BLOCKING = (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
 
 
 def effects(names):
-    """Kind and factors of every effect, in their order: fewer factors first."""
+    """Kind and factors of every effect, in order: fewer factors first."""
     for number in range(1, len(names) + 1):
         groups = itertools.combinations(range(len(names)), number)
         for group in sorted(groups, key=lambda one: sum(2**index for index in one)):
@@ -24,7 +24,7 @@ def effects(names):
 
 
 def contrast(kind, factors, values):
-    """The effect in one round, given the logarithm of the metric of every set of factors."""
+    """The effect in one round, given the logarithm of the metric for every set of factors."""
     if kind == "Combination":
         base = values[frozenset()]
         separate = sum(values[frozenset([one])] - base for one in factors)
@@ -63,7 +63,7 @@ class Cell:
         return [rounds[number] for number in sorted(rounds)]
 
     def reasons(self, suspect):
-        """Why the verdict of each combination is withheld, including that it posts what the baseline posts."""
+        """Why each combination's verdict is withheld. One possible reason is that it posts what the baseline posts."""
         found = {}
         for active, key in self.keys.items():
             if active:
@@ -93,7 +93,7 @@ class Cell:
 
 
 def check(run, status, tally):
-    """Compares every effect of the status, in its order."""
+    """Compares every effect in the status, in order."""
     suspect = comparisons.suspect(run)
     found = []
     for scenario in run.plan.scenarios if run.plan.factors else []:

@@ -1,19 +1,19 @@
-"""The flows of the pattern ManyToMany. If one flow of a round is invalid, all of them are."""
+"""The flows of the ManyToMany pattern. If one flow in a round is invalid, all of the round's flows are."""
 
 import collections
 import statistics
 
 from . import limits
-from .cases import Case, timed
+from .cases import Case, measured_window
 from .tally import ROUNDING
 
-# The window of each flow must cover at least this share of the span in which the windows of all flows were open.
+# Each flow's window must cover at least this share of the span in which the windows of all flows were open.
 MIN_SPAN_SHARE = 0.75
 PPM = 10**6
 
 
 class CombinedFlows(Case):
-    """All flows of a round as one case, with the posting workers and the sides of all of them."""
+    """All flows of a round as one case, with the posting workers and sides of all flows."""
 
     def __init__(self, flows):
         self.scenario, self.key, self.round, self.pair = flows[0].scenario, flows[0].key, flows[0].round, None
@@ -24,7 +24,7 @@ class CombinedFlows(Case):
 
 
 def combine(cases):
-    """The flows of each round as one case."""
+    """Combines the flows of each round into one case."""
     rounds = collections.defaultdict(list)
     for case in cases:
         rounds[case.round].append(case)
@@ -32,18 +32,18 @@ def combine(cases):
 
 
 def is_simultaneous(case):
-    """Whether the window of a flow covers enough of the span in which the windows of all flows were open."""
+    """Whether a flow's window covers enough of the span in which the windows of all flows were open."""
     span = case.record.get("spanNanos", 0)
     posted = case.sides[0].get("posted")
     if case.scenario.mode and not posted:
-        # Another flow of the trainer delivers the versions, or the workers fetch them.
+        # A different flow of the trainer delivers the versions, or the workers fetch them.
         return True
     window = (posted or {}).get("simultaneous", {}).get("elapsedNanos", 0)
     return span > 0 and window >= span * MIN_SPAN_SHARE
 
 
 def check_line_rates(cases, endpoints):
-    """Invalidates the flows of a worker if their combined rate exceeds its line rate."""
+    """Invalidates a worker's flows if their combined rate exceeds its line rate."""
     together = collections.defaultdict(list)
     for case in cases:
         if case.measured and case.sides[0].get("posted"):
@@ -53,7 +53,7 @@ def check_line_rates(cases, endpoints):
         posted = [case.sides[0]["posted"] for case in flows]
         facts = next(filter(None, (endpoints.of_case(case, rank) for case in flows)), None)
         line = facts and limits.line_rate(facts, *posted)
-        windows = [one for one in map(timed, posted) if one["elapsedNanos"]]
+        windows = [one for one in map(measured_window, posted) if one["elapsedNanos"]]
         if line and sum(one["payloadBytes"] * 8e9 / one["elapsedNanos"] for one in windows) > line * (1 + limits.TOLERANCE):
             for case in flows:
                 case.reasons.append("FlowsAboveLineRate")
@@ -72,9 +72,9 @@ def invalidate_others(cases):
 
 
 def check(run, key, stored, tally):
-    """Compares the rates of the flows in the status with the valid cases."""
+    """Compares the flow rates in the status with the valid cases."""
     where, flows = f"results {key} flows", stored.get("flows") or {}
-    # The flows of a trainer deliver the same versions, so their rates are not results.
+    # A trainer's flows deliver the same versions, so their rates are not results.
     have_rates = run.plan.many_to_many and not run.plan.scenario(key[0]).mode
     for field, derived in derive(run.valid(key) if have_rates else []).items():
         tally.compare("flow", f"{where}.{field}", flows.get(field), derived, ROUNDING)
@@ -85,7 +85,7 @@ def derive(valid):
     of_flow, of_receiver, fairness = collections.defaultdict(list), collections.defaultdict(list), []
     rounds = collections.defaultdict(dict)
     for case in valid:
-        window = timed(case.sides[0]["posted"])
+        window = measured_window(case.sides[0]["posted"])
         rounds[case.round][case.pair] = window["payloadBytes"] / (window["elapsedNanos"] / 1e9)
     for rates in rounds.values():
         sums = collections.Counter()

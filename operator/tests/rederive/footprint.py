@@ -1,4 +1,4 @@
-"""Checks the memory of a host and its consumers."""
+"""Checks the memory used by a host and its consumers."""
 
 import math
 
@@ -9,7 +9,7 @@ PPM = 10**6
 
 
 def check(run, key, cases, stored, tally):
-    """Compares the values of a footprint. `stored` is None if the status omits the result."""
+    """Compares a footprint's values. `stored` is None if the status omits the result."""
     scenario = run.plan.scenario(key[0])
     if scenario.kind != "footprint" or not cases:
         tally.compare("footprint", f"results {key} footprint", stored, None)
@@ -26,7 +26,7 @@ def check(run, key, cases, stored, tally):
 
 
 def values(run, key, consumers):
-    """The values in the status by field; None without a valid case."""
+    """The values in the status, by field; None if there is no valid case."""
 
     def median(field):
         return run.median(key, lambda case: case.sides[0]["posted"]["footprint"][field])

@@ -11,7 +11,7 @@ import zlib
 
 COMPRESSED = 0x1C849314
 PLAIN = 0x1C849313
-# Number of significant figures in a histogram that has not been shortened.
+# Number of significant digits in a histogram that has not been shortened.
 FIGURES = 3
 
 
@@ -59,7 +59,7 @@ def lowest_value(index, half):
 
 
 def top_of_middle(low, high):
-    """Highest value of the bucket with three significant figures that contains the middle of a coarser bucket."""
+    """Highest value of the bucket with three significant digits that contains the middle of a coarser bucket."""
     middle = low + (high + 1 - low) // 2
     exponent = max(middle.bit_length() - 11, 0)
     return (((middle >> exponent) + 1) << exponent) - 1
@@ -81,7 +81,7 @@ def counts(data):
         yield value >> 1 if not value & 1 else -(value >> 1) - 1
 
 
-def tail(buckets, fraction):
+def tail_quantile(buckets, fraction):
     """A quantile; None if there are so few samples that it is the maximum."""
     count = sum(buckets.values())
     return quantile(buckets, fraction) if math.ceil(fraction * count) < count else None

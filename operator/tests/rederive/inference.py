@@ -80,7 +80,7 @@ def reach(count, level):
     return half, half + normal.inv_cdf(0.8) * math.sqrt(math.pi / (3 * count) + half**2 / (2 * count))
 
 
-def detectable(bounds, count, level, margin):
+def minimum_detectable_effect(bounds, count, level, margin):
     """Minimum detectable effect in percent, at 80 percent power."""
     half, needed = reach(count, level)
     return percent(math.log1p(margin / 100) + (bounds[1] - bounds[0]) / 2 / half * needed)

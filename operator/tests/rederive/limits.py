@@ -3,7 +3,7 @@
 import itertools
 
 from . import histogram
-from .cases import samples, timed
+from .cases import measured_window, samples
 from .protocols import LANES
 
 TOLERANCE = 0.01
@@ -29,12 +29,12 @@ def is_above_line_rate(side, facts, directions=1):
     """Whether a worker posted payload at a higher rate than its links can carry. The payload may use both directions."""
     posted = side.get("posted")
     line = line_rate(facts, posted) if posted and facts else None
-    window = timed(posted) if posted else {}
+    window = measured_window(posted) if posted else {}
     return bool(line) and window["payloadBytes"] / directions * 8e9 / max(window["elapsedNanos"], 1) > line * (1 + TOLERANCE)
 
 
 def is_below_floor(case, facts):
-    """Whether the median of a ping-pong is below the minimum latency."""
+    """Whether a ping-pong's median is below the minimum latency."""
     posted = case.sides[0].get("posted")
     if case.scenario.kind != "pingPong" or not posted:
         return False

@@ -1,10 +1,11 @@
-"""Checks the mean round trip, the directions, the flushes, the pings, the reads, the first batch and the staleness of one arm."""
+"""Checks the mean round trip, the directions, the flushes, the pings, the reads, the first batch and the staleness of
+one arm."""
 
 import collections
 import math
 
 from . import histogram, serving
-from .cases import timed
+from .cases import measured_window
 from .tally import ROUNDING
 
 PPM = 10**6
@@ -47,7 +48,7 @@ def check_flushes(where, valid, stored, tally):
 
 def check_pings(where, valid, stored, tally):
     pings = [one.get("ping") or {} for one in initiators(valid)]
-    idle, loaded = (histogram.tail(merged(one.get(state) for one in pings), 0.99) for state in ("idle", "loaded"))
+    idle, loaded = (histogram.tail_quantile(merged(one.get(state) for one in pings), 0.99) for state in ("idle", "loaded"))
     tally.compare("ping", f"{where} ping.idleP99Nanos", stored.get("idleP99Nanos"), idle)
     tally.compare("ping", f"{where} ping.loadedP99Nanos", stored.get("loadedP99Nanos"), loaded)
     ratio = loaded / idle * PPM if idle and loaded is not None else None
@@ -58,16 +59,16 @@ def check_reads(where, valid, stored, tally):
     reads = merged(one.get("readBack") for one in initiators(valid))
     median = histogram.quantile(reads, 0.5)
     tally.compare("reads", f"{where} readBack.p50Nanos", stored.get("p50Nanos"), median)
-    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), histogram.tail(reads, 0.99))
+    tally.compare("reads", f"{where} readBack.p99Nanos", stored.get("p99Nanos"), histogram.tail_quantile(reads, 0.99))
 
 
 def initiators(valid):
-    """The posts of the initiator of each case."""
+    """The initiator's posts in each case."""
     return [case.sides[0]["posted"] for case in valid if case.sides[0].get("posted")]
 
 
 def merged(durations):
-    """The merged samples of distributions, some of which may be absent."""
+    """The merged samples of several distributions. Some of them may be absent."""
     buckets = collections.Counter()
     for one in durations:
         if one:
@@ -81,7 +82,7 @@ def mean_round_trip(case):
 
 
 def rate(case, side):
-    window = timed(case.sides[side]["posted"])
+    window = measured_window(case.sides[side]["posted"])
     return window["payloadBytes"] / (window["elapsedNanos"] / 1e9)
 
 

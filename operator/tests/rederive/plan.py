@@ -3,7 +3,7 @@
 import hashlib
 
 from . import calls, serving, stopping, sweeps
-from .combinations import chosen, combinations, effect_count
+from .combinations import chosen_factors, combinations, effect_count
 from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
@@ -12,7 +12,7 @@ CONTROLS = {"tuning": "control", "environment": "control-environment", "image": 
 
 
 def seed(run):
-    """Seed of the run: the seed in the spec or, by default, the highest 53 bits of the SHA-256 hash of the UID."""
+    """The run's seed: the seed in the spec or, by default, the highest 53 bits of the SHA-256 hash of the UID."""
     given = run["spec"].get("sampling", {}).get("seed")
     if given is not None:
         return given
@@ -29,18 +29,18 @@ class Plan:
         placement = spec.get("placement") or {}
         self.many_to_many = placement.get("pattern") == "ManyToMany"
         receivers = placement["receivers"] if self.many_to_many else None
-        self.factors = chosen(spec)
+        self.factors = chosen_factors(spec)
         self.variants = [Arm(spec, one) for one in combinations(spec)]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
         deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
-        lowered = [
+        expanded = [
             one
             for scenario in spec["scenarios"]
-            for with_workers in serving.lowered(scenario, receivers)
-            for one in sweeps.lowered(with_workers)
+            for with_workers in serving.expanded(scenario, receivers)
+            for one in sweeps.expanded(with_workers)
         ]
-        self.scenarios = [Scenario(one, sampling, deadline, receivers) for one in lowered]
+        self.scenarios = [Scenario(one, sampling, deadline, receivers) for one in expanded]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []
@@ -64,7 +64,7 @@ class Plan:
         return [length for length in self.scenario(expectation["scenario"]).sizes if at_least <= length < below]
 
     def expected_change(self, expectation):
-        """Sign of an expected change, and its minimum size in percent."""
+        """Sign of an expected change, and its minimum size as a percentage."""
         if change := expectation.get("increasePercent"):
             return 1, change.get("min", 0)
         return -1, expectation["decreasePercent"].get("min", 0)
@@ -91,7 +91,7 @@ class Plan:
         return [key for key in self.cells() if key[2] != self.baseline.name]
 
     def baseline_of(self, key):
-        """The cell of the baseline, with which the arm of `key` is compared."""
+        """The baseline cell that the arm in `key` is compared with."""
         return *key[:2], self.baseline.name
 
     def scenario(self, name):
@@ -107,8 +107,8 @@ class Plan:
         return [CONTROLS[one] for one in sorted({self.separation_of(arm.name) for arm in others} or {"tuning"})]
 
     def separation_of(self, name):
-        """`tuning` if the arm runs in the process of the baseline, `environment` if it runs in another process with the
-        same image, and `image` if it uses another image."""
+        """`tuning` if the arm runs in the baseline's process, `environment` if it runs in a different process with the
+        same image, and `image` if it uses a different image."""
         for separation, control in CONTROLS.items():
             if name == control:
                 return separation
@@ -141,11 +141,11 @@ class Plan:
         return scenario.uses_channels and len(channels) > 1
 
     def is_off_fabric(self, key):
-        """Whether the calls of a cell stay on the machine of the initiator, outside the transport."""
+        """Whether a cell's calls stay on the initiator's machine, outside the transport."""
         return self.scenario(key[0]).uses_channels and self.arm(key[2]).channel != "Transport"
 
     def moves_payload(self, name, length, arm):
-        """Whether an operation of an arm moves the bytes of its payload. A local call and shared memory do not."""
+        """Whether an operation of an arm moves its payload bytes. A local call and shared memory do not."""
         channel = calls.effective_channel(self.arm(arm).channel, length)
         return not self.scenario(name).uses_channels or channel not in ("Local", "SharedMemory")
 

@@ -1,4 +1,4 @@
-"""Derives the number of blocks of a run, and the share of its plan that it does not need."""
+"""Derives a run's block counts, and the share of its plan that it does not need."""
 
 import math
 

@@ -1,10 +1,10 @@
-"""Decides whether the bytes of a case used the requested fabric."""
+"""Decides whether a case's bytes used the requested fabric."""
 
 from . import serving
 from .endpoints import is_requested
 from .traffic import COVERAGE, is_looped_back
 
-# From the weakest to the strongest.
+# Proofs, from the weakest to the strongest.
 PROOFS = ("Contradicted", "Declared", "Verified")
 
 
@@ -26,7 +26,7 @@ def every_rail_is_counted(case):
     """Whether every rail that carried the initiator's payload has an interface with counters."""
     if case.scenario.mode and not serving.is_on_fabric(case.scenario):
         return False
-    # In mode Pull of parameter serving, only the target posts.
+    # In the Pull mode of parameter serving, only the target posts.
     posted = case.sides[0].get("posted") or (case.scenario.mode and case.sides[1].get("posted"))
     if not posted or sum(posted["counters"]["bytesPerRail"]) < posted["payloadBytes"] * COVERAGE:
         return False

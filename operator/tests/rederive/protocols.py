@@ -1,11 +1,11 @@
-"""The protocols that UCX or NIXL reported for the messages of an arm."""
+"""The protocols that UCX or NIXL reported for an arm's messages."""
 
 import collections
 
 FUNCTIONS = {"Send": "ucp_tag_send", "Write": "ucp_put", "WriteImmediate": "ucp_put", "Read": "ucp_get"}
 NIXL_FUNCTIONS = {"Write": "nixl WRITE", "WriteImmediate": "nixl WRITE", "Read": "nixl READ"}
 EMULATION = "software emulation"
-# Maximum number of protocols in a result of the status.
+# Maximum number of protocols in one result in the status.
 MOST = 4
 # Names of the lanes that belong to a name in the spec: exact names, or prefixes that end with an underscore. Other names
 # stand for themselves.
@@ -13,7 +13,7 @@ LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": 
 
 
 def lanes_are_requested(lanes, options, data=False):
-    """Whether every lane, given as `transport/device`, uses a transport that the spec of UCX names. The name
+    """Whether every lane, given as `transport/device`, uses a transport that the UCX spec lists. The name
     `rc` also allows ud lanes for the connection setup, but not for data, if there is an rc lane."""
     names = [name for requested in options["transports"] for name in LANES.get(requested, (requested,))]
     used = [lane.split("/")[0] for lane in lanes if "/" in lane]
@@ -64,7 +64,7 @@ class Protocols:
         return found, is_complete and "ucx" in transport and covered == set(chunks)
 
     def excluded(self, arm, transport):
-        """Whether the arm used a transport or backend that the spec does not name, or emulated what it denies."""
+        """Whether the arm used a transport or backend that the spec does not list, or emulated what the spec denies."""
         if "nixl" in transport:
             known = (transport["nixl"]["backend"], "unknown")
             return any(lanes not in known for *_, lanes in self.of_arm.get(arm, {}))

@@ -1,4 +1,4 @@
-"""Sizes and durations in a spec, and the format of a rate."""
+"""Sizes and durations in a spec, and rate formatting."""
 
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}

@@ -18,7 +18,7 @@ PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos":
 
 
 def check(run, key, stored, tally):
-    """Compares every field of a result. `stored` is empty if the status omits the result."""
+    """Compares every field in a result. `stored` is empty if the status omits the result."""
     where, cases, valid = f"results {key}", run.measured(key), run.valid(key)
     of_operations = run.protocols_of(key)
     protocols = [one for found, _ in of_operations.values() for one in found]
@@ -54,7 +54,7 @@ def whole(value):
 
 
 def check_reason(where, cases, stored, tally):
-    """Compares the numbers in `reason`: of cases that are invalid for the most frequent reason, and of all cases."""
+    """Compares the case counts in `reason`: cases that are invalid for the most frequent reason, and all cases."""
     counts = collections.Counter(reason for case in cases for reason in case.reasons)
     # The reason for an invalid flow explains why the others are invalid.
     others = counts.pop("FlowInvalid", 0)

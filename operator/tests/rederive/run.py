@@ -13,7 +13,7 @@ from .stopping import Stopping
 
 
 class Run:
-    """The cases of a run and their validity. The key of a cell consists of a scenario, a size and an arm name."""
+    """A run's cases and their validity. A cell key consists of a scenario, a size and an arm name."""
 
     def __init__(self, run, text):
         self.plan = Plan(run)
@@ -40,7 +40,7 @@ class Run:
         return [case(record) for record in self.records.cases(purpose)]
 
     def check_cases(self):
-        """Determines the proof and the validity of every case."""
+        """Determines every case's proof and validity."""
         of_case = collections.defaultdict(list)
         for reading in self.readings:
             for case in reading.cases:
@@ -86,7 +86,7 @@ class Run:
         return [case for case in self.measured(key, last) if case.valid]
 
     def units(self, key, last=math.inf):
-        """The valid cases of a cell up to a round, with all flows of a round as one case."""
+        """The valid cases of a cell up to a round, with all flows of a round combined into one case."""
         valid = self.valid(key, last)
         return flows.combine(valid) if self.plan.many_to_many else valid
 
@@ -99,18 +99,18 @@ class Run:
         return {number: statistics.median(of_round) for number, of_round in values.items()}
 
     def median(self, key, value):
-        """The median over the rounds of the values of `by_round`; None without a value."""
+        """The median over the rounds of the values from `by_round`; None if there are no values."""
         rounds = self.by_round(key, value)
         return statistics.median(rounds.values()) if rounds else None
 
     def engagements(self, key, last=math.inf):
-        """The engagement of each optimization that the arm of a cell requests."""
+        """The engagement of each optimization that a cell's arm requests."""
         scenario, length, arm = key
         cases = self.valid(key, last)
         return engagement.derive(self.plan.arm(arm), self.plan, self.plan.scenario(scenario), length, cases)
 
     def effects(self, key, metric, last):
-        """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
+        """The effect in each round up to `last`: the median over its pairs of the log ratio to the baseline."""
         baseline = {
             (case.round, case.pair): case.value(metric) for case in self.units(self.plan.baseline_of(key), last)
         }

@@ -1,4 +1,4 @@
-"""A scenario of the spec with its workload."""
+"""Scenarios in the spec, each with its workload."""
 
 import math
 
@@ -38,11 +38,11 @@ class Scenario:
         self.is_command = self.kind == "command"
         self.tool = work.get("tool")
         self.threads = work.get("threads", 1)
-        # Number of pods with the workers of a trainer.
+        # Number of pods that run a trainer's workers.
         self.receivers = work.get("receivers", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.integrity = spec.get("integrity", True) and not self.mode
-        # The flows of the pattern ManyToMany always have a duration.
+        # Flows in the ManyToMany pattern always have a duration.
         self.timed = bool(work.get("duration")) or receivers is not None
         self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
         self.min_window = nanos(sampling.get("minWindow", "20ms"))

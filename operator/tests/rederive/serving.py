@@ -8,7 +8,7 @@ PPM = 10**6
 FABRIC_MODES = ("Push", "Pull")
 
 
-def lowered(scenario, receivers):
+def expanded(scenario, receivers):
     """One scenario for each worker count per pod, if there are several. `receivers` is the number of receivers of
     the pattern ManyToMany, or None."""
     given = scenario.get("parameterServing")
@@ -38,12 +38,12 @@ def workload(given, receivers):
 
 
 def derive(scenario, length, valid):
-    """The fields of `serving` in the status; empty without a valid case."""
+    """The fields of `serving` in the status; empty if there is no valid case."""
     cases = [case for case in valid if case.sides[1].get("serving")]
     reports = [case.sides[1]["serving"] for case in cases]
     if not reports:
         return {}
-    # The workers of each receiver are numbered separately. Pairs have the same numbers.
+    # Each receiver's workers are numbered separately. Pairs have the same numbers.
     by_receiver = [(case.pair[1] if scenario.receivers > 1 else 0, case.sides[1]["serving"]) for case in cases]
     means = worker_means(by_receiver)
     versions = merged((one["versionLag"], one["maxVersionLag"]) for one in reports)
@@ -51,12 +51,12 @@ def derive(scenario, length, valid):
     pulls = merged(of_durations(one["pull"]) for one in reports if one.get("pull"))
     posted = [case.sides[0]["posted"] for case in valid if case.sides[0].get("posted")]
     pushes = merged((one["latency"], one["maxNanos"]) for one in posted)
-    # The first flow of a trainer reports the versions and push times of all its flows.
+    # A trainer's first flow reports the versions and push times of all its flows.
     firsts = [case for case in cases if scenario.receivers == 1 or case.pair[1] == min(one.pair[1] for one in cases)]
     published = sum(case.sides[1]["serving"]["published"] for case in firsts)
     workers = [worker for one in reports for worker in one["workers"]]
     steps, lags = (sum(one[field] for one in workers) for field in ("steps", "versionLagSum"))
-    without = {key for key, worker in numbered(by_receiver) if not worker["steps"]}
+    without = {key for key, worker in worker_reports(by_receiver) if not worker["steps"]}
     worst = max((one for one in means if one is not None), default=None)
     push = histogram.quantile(pushes, 0.5)
     copies = scenario.threads * scenario.receivers if scenario.mode == "Push" else 1
@@ -66,11 +66,11 @@ def derive(scenario, length, valid):
         "workersWithoutVersion": len(without),
         "versionLagMeanPpm": lags / steps * PPM if steps else None,
         "versionLagP50": histogram.quantile(versions, 0.5),
-        "versionLagP99": histogram.tail(versions, 0.99),
+        "versionLagP99": histogram.tail_quantile(versions, 0.99),
         "versionLagMax": histogram.quantile(versions, 1),
         "worstWorkerLagPpm": None if worst is None else worst * PPM,
         "timeLagP50Nanos": histogram.quantile(times, 0.5),
-        "timeLagP99Nanos": histogram.tail(times, 0.99),
+        "timeLagP99Nanos": histogram.tail_quantile(times, 0.99),
         "timeLagMaxNanos": histogram.quantile(times, 1),
         "published": published,
         "publishedNotDeliveredToAll": None if scenario.mode == "Pull" else published - pushes.total(),
@@ -91,18 +91,18 @@ def derive(scenario, length, valid):
         ("originalStalenessPpm", "original", "versions"),
     ):
         means = [(one[report]["posts"], one[report][value]) for one in workers if one.get(report)]
-        fields[field] = pooled(means)
+        fields[field] = pooled_mean(means)
     return fields
 
 
-def pooled(means):
-    """The mean of all posts in millionths, from the number and the mean of the posts of each worker in each case."""
+def pooled_mean(means):
+    """The mean of all posts in millionths, from the count and mean of each worker's posts in each case."""
     posts = sum(count for count, _ in means)
     return max(sum(count * mean for count, mean in means) / posts, 0) * PPM if posts else None
 
 
-def numbered(by_receiver):
-    """Yields the report of each worker in each case, with the receiver and the number of the worker."""
+def worker_reports(by_receiver):
+    """Yields each worker's report in each case, with the receiver and the worker number."""
     for receiver, one in by_receiver:
         for number, worker in enumerate(one["workers"]):
             yield (receiver, number), worker
@@ -111,7 +111,7 @@ def numbered(by_receiver):
 def worker_means(by_receiver):
     """The mean version lag of each worker over all cases; None for a worker without steps."""
     sums = collections.defaultdict(lambda: [0, 0])
-    for key, worker in numbered(by_receiver):
+    for key, worker in worker_reports(by_receiver):
         sums[key][0] += worker["versionLagSum"]
         sums[key][1] += worker["steps"]
     return [lag / steps if steps else None for lag, steps in sums.values()]

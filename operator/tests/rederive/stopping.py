@@ -24,7 +24,7 @@ def default_rounds(sampling, alpha, largest):
 
 
 def analyses(sampling, alpha, largest):
-    """Numbers of rounds after which the run is analyzed; None for a single analysis after all rounds."""
+    """Round counts after which the run is analyzed; None for a single analysis after all rounds."""
     if sampling.get("stop", "Fixed") == "Fixed":
         return None
     rounds, count = sampling.get("rounds", MAX_ROUNDS), 1
@@ -32,15 +32,15 @@ def analyses(sampling, alpha, largest):
     def ratio():
         return rounds / first_analysis(largest, count, alpha)
 
-    while 1 + max(half_up(math.log(ratio()) / math.log(GROWTH)), 0) > count:
+    while 1 + max(round_half_up(math.log(ratio()) / math.log(GROWTH)), 0) > count:
         count += 1
     if count == 1:
         return None
     between = [rounds / ratio() * ratio() ** (step / (count - 1)) for step in range(count - 1)]
-    return [half_up(one) for one in between] + [rounds]
+    return [round_half_up(one) for one in between] + [rounds]
 
 
-def half_up(value):
+def round_half_up(value):
     return math.floor(value + 0.5)
 
 
@@ -67,13 +67,13 @@ class Stopping:
 
     def __init__(self, run):
         self.run, self.plan = run, run.plan
-        # The controls of an analysis depend on the analyses before it.
+        # An analysis's controls depend on the analyses before it.
         run.stopping = self
         self.complete, self.ended = 0, {}
         self.last = math.inf
         # The cells that each stage measures. Stages that have not been reached will measure the open comparisons.
         self.stages = []
-        # The cells of each round that the stages reached so far measure.
+        # The cells in each round that the stages reached so far measure.
         self.expected = set()
         if self.plan.analyses:
             self.analyze()
@@ -103,7 +103,7 @@ class Stopping:
         return bool(self.plan.analyses) and not self.complete
 
     def last_round(self, key):
-        """Last round that is included in the results of a comparison."""
+        """Last round that is included in a comparison's results."""
         return self.ended.get(key, (self.last, None))[0]
 
     def open(self):
@@ -119,7 +119,7 @@ class Stopping:
                 yield key
 
     def questions(self, key):
-        """The questions of a comparison: pairs of a metric and a function that returns whether bounds decide it."""
+        """A comparison's questions: pairs of a metric and a function that returns whether bounds decide it."""
         primary, margin = self.plan.scenario(key[0]).primary, self.plan.margin
         found = []
         if self.plan.role_of(key) == "variant":
@@ -136,7 +136,8 @@ class Stopping:
         withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), self.suspect, last)
         if withheld == "ControlViolated":
             return None
-        # The interval of an arm without a difference from the baseline is valid, so expectations on it have an answer.
+        # The interval of an arm without a difference from the baseline is valid, so expectations about it can be
+        # decided.
         if withheld and withheld != "NotApplicable":
             return "NoVerdict"
         questions = self.questions(key)

@@ -1,4 +1,4 @@
-"""Reads the records of a run: verifies the chain of every stream and returns the verified records."""
+"""Reads a run's records: verifies every stream's chain and returns the verified records."""
 
 import functools
 import hashlib
@@ -77,7 +77,7 @@ class Records:
         if record["kind"] == "endpoints" and record.get("fabric"):
             self.endpoints.setdefault((*stream, record["rank"], record["arm"], record["round"]), record["fabric"])
         if record["kind"] == "protocols":
-            # As with the blocks, the first attempt counts.
+            # If several attempts recorded protocols, the first attempt counts.
             key = (stream[0], record["round"], record["rank"], record["arm"])
             if key not in self.protocols and record.get("omitted"):
                 self.omitted_protocols.add(key)
@@ -90,22 +90,22 @@ class Records:
                 self.blocks.setdefault(record["block"], cases)
 
     def cases(self, purpose):
-        """The cases of this pass, in the order of their blocks."""
+        """The cases of this pass, in block order."""
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
 
     def host(self, stream, rank):
-        """Hostname of a worker; a unique name if there is no hello record."""
+        """A worker's hostname; a unique name if there is no hello record."""
         hello = self.hellos.get((*stream, rank))
         return hello["environment"]["hostname"] if hello else f"rank {rank}"
 
     def node(self, stream, rank):
-        """Name of a worker's node, or its hostname if it did not report a node; None without a hello record."""
+        """Name of a worker's node, or its hostname if it did not report a node; None if there is no hello record."""
         if hello := self.hellos.get((*stream, rank)):
             return hello["environment"].get("node") or hello["environment"]["hostname"]
         return None
 
     def nodes(self, stream=None):
-        """Nodes by rank of an attempt, or of the last attempts at the last leg; None without records."""
+        """Nodes by rank for an attempt, or for the last attempts at the last leg; None if there are no records."""
         if not self.hellos:
             return None
         last = max(leg for leg, *_ in self.hellos)

@@ -11,15 +11,15 @@ TINY = 1e-300
 def quantile(probability, freedom):
     """The value that is not exceeded with this probability of at least one half."""
     low, high = 0.0, 1.0
-    while below(high, freedom) < probability:
+    while cumulative_probability(high, freedom) < probability:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if below(middle, freedom) < probability else (low, middle)
+        low, high = (middle, high) if cumulative_probability(middle, freedom) < probability else (low, middle)
     return (low + high) / 2
 
 
-def below(value, freedom):
+def cumulative_probability(value, freedom):
     """The probability that a value of at least 0 is not exceeded."""
     return 1 - incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value**2)) / 2
 

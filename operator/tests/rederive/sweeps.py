@@ -8,7 +8,7 @@ from .tally import ROUNDING
 
 MIN_SHARE = 0.95
 MAX_RATIO = 10
-# The error level of the interval of the capacity.
+# Error level of the capacity interval.
 LEVEL = 0.05
 MAX_SWEEPS = 32
 
@@ -19,8 +19,8 @@ def rates(sweep):
     return [math.floor(sweep["from"] * ratio ** (step / last) + 0.5) for step in range(sweep["steps"])]
 
 
-def lowered(scenario):
-    """The scenarios that are measured for a scenario of the spec: one for each rate if it has a sweep."""
+def expanded(scenario):
+    """The scenarios that are measured for a scenario in the spec: one for each rate if it has a sweep."""
     for field in ("transfer", "smallMessages"):
         sweep = ((scenario.get(field) or {}).get("load") or {}).get("sweep")
         if sweep:
@@ -37,7 +37,7 @@ def at_rate(scenario, field, sweep, rate):
 
 
 def share(case):
-    """The intended duration of an open loop as a fraction of the measured one; None without either."""
+    """The intended duration of an open loop as a fraction of the measured one; None if either is missing."""
     found = []
     for one in case.posted:
         elapsed = max(one["elapsedNanos"] - one["minNanos"], 0)
@@ -69,8 +69,8 @@ class Point:
 
 
 def knee(answers):
-    """The position of the knee, the highest sustained rate and the next rate. `answers` are pairs of a rate and whether
-    it is sustained, in ascending order. None if an unknown answer would decide the knee."""
+    """The position of the knee, the highest sustained rate and the next rate. `answers` contains pairs of a rate and
+    whether it is sustained, in ascending order. None if an unknown value would decide the knee."""
     decisive = next((index for index, (_, answer) in enumerate(answers) if not answer), None)
     if decisive is None:
         return {"position": "AboveRange"}
@@ -88,7 +88,7 @@ def capacity(points):
 
 
 def check(run, status, items, tally):
-    """Compares every sweep of the status."""
+    """Compares every sweep in the status."""
     found = {}
     for scenario in run.plan.scenarios:
         for length in scenario.sizes if scenario.sweep else []:

@@ -1,8 +1,8 @@
-"""Counts the figures that agree, those that differ, and those that could not be compared."""
+"""Counts the values that agree, those that differ, and those that could not be compared."""
 
 import collections
 
-# Tolerance for a figure that both programs round to an integer, because logarithms may differ in the last bit.
+# Tolerance for a value that both programs round to an integer, because logarithms may differ in the last bit.
 ROUNDING = 1
 
 
@@ -17,7 +17,7 @@ class Tally:
         self.differences = []
 
     def compare(self, kind, where, stored, derived, tolerance=0):
-        """Compares one figure. `where` names the field in the status. A figure that neither side has is not counted."""
+        """Compares one value. `where` names the field in the status. A value that neither side has is not counted."""
         if stored is None and self.omits:
             self.skipped["omitted"] += derived is not None
             return
@@ -33,8 +33,9 @@ class Tally:
             self.differences.append(f"{where}: the status has {stored}, derived {derived}")
 
     def line(self, name):
-        """Summary line for the run `name`: the number of figures and mismatches of each kind, as `totals` reads it."""
+        """Returns the summary line for run `name`: the number of values and mismatches of each kind, in the format that
+        `totals` reads."""
         kinds = sorted(self.agreed | self.mismatched)
-        figures = [f"{kind} {self.agreed[kind] + self.mismatched[kind]}/{self.mismatched[kind]}" for kind in kinds]
+        counts = [f"{kind} {self.agreed[kind] + self.mismatched[kind]}/{self.mismatched[kind]}" for kind in kinds]
         skipped = [f"{reason} {count}" for reason, count in sorted(self.skipped.items()) if count]
-        return f"rederived: {', '.join(figures)}; skipped: {', '.join(skipped) or 'nothing'}; {name}"
+        return f"rederived: {', '.join(counts)}; skipped: {', '.join(skipped) or 'nothing'}; {name}"

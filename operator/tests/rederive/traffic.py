@@ -21,7 +21,7 @@ def payloads(case):
     if case.scenario.reads_back:
         one_way = [count // 2 for count in request]
         return one_way, one_way
-    # The posts of a target that answers calls are not reported.
+    # The posts of a target that replies to calls are not reported.
     response = response if case.scenario.both_post else []
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 
@@ -69,7 +69,7 @@ class Reading:
 
 
 def counted(delta):
-    """Bytes that an interface sent and received. The counts of a software device also have to fit into its packets."""
+    """Bytes that an interface sent and received. The counts of a software device must also fit into its packets."""
     device = delta.get("software")
     if not device:
         return delta["txBytes"], delta["rxBytes"]
@@ -78,7 +78,8 @@ def counted(delta):
 
 
 def is_looped_back(case, records):
-    """Whether both workers are on one host and use the same software device, which then sends nothing over its interface."""
+    """Whether both workers are on one host and use the same software device, which then sends nothing over its
+    interface."""
     names = [{one["name"] for one in side.get("interfaces", []) if one.get("software")} for side in case.sides]
     first, second = (records.host(case.stream, rank) for rank in case.pair)
     return first == second and not names[0].isdisjoint(names[1])

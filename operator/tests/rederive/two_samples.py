@@ -20,12 +20,12 @@ def interval(first, second, level):
 
 
 @functools.cache
-def orders(first, second):
-    """For each Mann-Whitney count, the number of orders of two samples with this count."""
+def ordering_counts(first, second):
+    """For each Mann-Whitney count, the number of orderings of two samples that have this count."""
     if not first or not second:
         return [1]
     # The largest value belongs to the second sample and exceeds all values of the first, or it belongs to the first.
-    last_second, last_first = orders(first, second - 1), orders(first - 1, second)
+    last_second, last_first = ordering_counts(first, second - 1), ordering_counts(first - 1, second)
     counts = [0] * (first * second + 1)
     for count, number in enumerate(last_second):
         counts[count + first] += number
@@ -38,7 +38,7 @@ def orders(first, second):
 def cutoff(first, second, level):
     """Number of shifts to exclude at each end; None if the samples are too small for the level."""
     below, excluded = 0, None
-    for count, number in enumerate(orders(first, second)):
+    for count, number in enumerate(ordering_counts(first, second)):
         below += number
         if below / math.comb(first + second, first) > level / 2:
             break

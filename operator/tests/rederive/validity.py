@@ -1,7 +1,7 @@
 """Decides why a measured case is invalid. The reasons have the names in docs/troubleshooting.md."""
 
 from . import limits
-from .cases import samples, timed
+from .cases import measured_window, samples
 from .endpoints import identity
 
 # In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
@@ -53,7 +53,7 @@ def impossible(case, endpoints, off_fabric):
 def has_measurements(posted, case):
     if case.scenario.is_command:
         return case.value(case.scenario.primary) is not None
-    window = timed(posted)
+    window = measured_window(posted)
     payload = window["payloadBytes"] or case.key[1] == 0
     return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
 
@@ -80,10 +80,10 @@ def is_inconsistent(side, scenario):
 
 
 def is_corrupt(result):
-    """Whether a case of the integrity pass found wrong bytes, or could not check any."""
+    """Whether a case in the integrity pass found wrong bytes, or could not check any."""
     checked = result.get("checked")
     if checked and checked.get("command"):
-        # Only the tool can verify the data of a command.
+        # Only the tool can verify a command's data.
         return False
     if not checked:
         return "failed" in result

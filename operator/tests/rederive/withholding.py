@@ -1,11 +1,11 @@
-"""Decides why the verdict of a comparison is withheld."""
+"""Decides why a comparison's verdict is withheld."""
 
 import math
 
 
 def reason(run, key, effects, suspect, last=math.inf):
-    """The most fundamental reason, as in the `withheld` field of a comparison. `effects` contains the effect of each
-    round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
+    """The most fundamental reason, as named in the `withheld` field of a comparison. `effects` contains the effect of
+    each round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
     considered, and only the machines of the rounds before the comparison ended."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
@@ -36,7 +36,7 @@ def same_chunks(plan, key):
 
 
 def machines(run, arm, last):
-    """Node and RDMA devices of every worker in the legs that measure the arm in a round up to `last`."""
+    """Every worker's node and RDMA devices in the legs that measure the arm in a round up to `last`."""
     rounds = run.endpoints.rounds.items()
     legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0] <= last}
     hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]

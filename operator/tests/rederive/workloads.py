@@ -4,8 +4,9 @@ from . import calls, serving
 
 
 def workload(spec, receivers):
-    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint", "parameterServing" or
-    "command", and `fields` has its fields. `receivers` is the number of receivers of the pattern ManyToMany, or None."""
+    """Returns (kind, fields, default metric). `kind` is "pingPong", "transfer", "rpc", "footprint", "parameterServing"
+    or "command", and `fields` contains its fields. `receivers` is the number of receivers in the ManyToMany pattern, or
+    None."""
     for name, convert in CONVERSIONS.items():
         if spec.get(name) is not None:
             return convert(spec[name])

@@ -15,7 +15,7 @@ import (
 // Direction is the direction of a pod's traffic to which a rule applies.
 type Direction string
 
-// The two directions. Their values are the names of the corresponding fields of a policy.
+// The two directions. Their values are the names of the corresponding policy fields.
 const (
 	Ingress Direction = "ingress"
 	Egress  Direction = "egress"

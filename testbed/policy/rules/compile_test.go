@@ -137,7 +137,7 @@ func TestUnsupportedFieldsAreReported(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			// The policy does not select any pod on this node, but is checked nevertheless.
+			// The policy does not select any pod on this node, but is still checked.
 			_, err := Compile(testSnapshot(c.policy), Node{Name: "node-3", PodRange: nodeTwo.PodRange})
 			if err == nil || !strings.Contains(err.Error(), "run/for-") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v does not contain the policy and %q", err, c.want)

@@ -147,7 +147,8 @@ func inPorts(ports string, port int) bool {
 	return low <= port && port <= high
 }
 
-// contains reports whether a set contains an address. The entry with the longest prefix decides, as in ipset's hash:net.
+// contains reports whether a set contains an address. The entry with the longest prefix decides, just like in ipset's
+// hash:net.
 func (s Sets) contains(name, address string) bool {
 	longest, verdict := -1, false
 	for _, entry := range s[name] {

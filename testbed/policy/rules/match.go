@@ -29,7 +29,7 @@ func (c *compiler) matches(namespace string, pod endpoint, direction Direction, 
 			match.Ports = portNumbers(port)
 			found = append(found, c.peerMatches(rule, peers, blocks, match)...)
 		case direction == Ingress:
-			// The name refers to a port of the pod itself. The rule does not apply to a pod without such a port.
+			// The name refers to one of the pod's own ports. The rule does not apply to a pod without such a port.
 			if number, exists := namedPortNumber(pod.pod, port); exists {
 				match.Ports = number
 				found = append(found, c.peerMatches(rule, peers, blocks, match)...)
@@ -74,7 +74,7 @@ func (c *compiler) namedPortMatches(peers []endpoint, port networkingv1.NetworkP
 	return found
 }
 
-// peers returns the pods that a rule's selectors match, and the names of the sets of its address blocks.
+// peers returns the pods that a rule's selectors match, and the set names of its address blocks.
 func (c *compiler) peers(namespace string, rule rule) ([]endpoint, []string, error) {
 	var pods []endpoint
 	var blocks []string

@@ -23,7 +23,7 @@ type Node struct {
 	PodRange netip.Prefix
 }
 
-// endpoint is a pod with an address that differs from that of its node.
+// endpoint is a pod whose address differs from its node's address.
 type endpoint struct {
 	pod     *corev1.Pod
 	address netip.Addr

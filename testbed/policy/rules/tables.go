@@ -61,9 +61,9 @@ func (r Ruleset) Tables(existing []string) string {
 	return text.String()
 }
 
-// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet is subject to the
-// egress rules of the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to
-// the node itself is subject only to the egress rules. Service addresses have already been translated.
+// writeBaseChains writes the chains that dispatch to the pod chains. A forwarded packet is subject to the sender's
+// egress rules and then the receiver's ingress rules, if these pods are on this node. A packet to the node itself is
+// subject only to the egress rules. Service addresses have already been translated.
 func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	if !r.Active {
 		return
@@ -100,7 +100,7 @@ func (i Isolated) chain() string {
 	return fmt.Sprintf("%s%s-%s", chainPrefix, strings.ToUpper(string(i.Direction[:1])), i.Address)
 }
 
-// write writes the chain of the pod. Allowed packets return to the base chain, where the rules of the other end follow; all
+// write writes the pod's chain. Allowed packets return to the base chain, where the rules of the other end follow; all
 // others are dropped. A pod can always reach itself.
 func (i Isolated) write(text *strings.Builder) {
 	other, otherEnd := "-s", "src"

@@ -45,7 +45,7 @@ COMMIT
 	}
 }
 
-// withReadableNames replaces the name of each set with a readable one.
+// withReadableNames replaces each set's name with a readable one.
 func withReadableNames(ruleset Ruleset, text string) string {
 	names := map[string]string{
 		"10.232.1.5":            "CLIENT",

@@ -12,8 +12,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 use_cluster
 
 PROBE_IMAGE=fabricbench.dev/probe:dev
-# Timeout in seconds for a condition, long enough for a busy machine. Tests that pass usually wait for a much shorter
-# time.
+# Timeout for a condition, in seconds. It is long enough for a busy machine; passing tests usually wait much less.
 TIMEOUT=180
 
 # fresh_namespace NAME: creates an empty namespace that admits only restricted pods.

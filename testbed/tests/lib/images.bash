@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Inspects the archives of the project's images, runs these images, and builds the probe image. IMAGE is NAME or
-# NAME:TARGET, as in the arguments of `load`.
+# Inspects the archives of the project's images, runs these images, and builds the probe image.
+# IMAGE is NAME or NAME:TARGET, the same as for `load`.
 
 # product_images: prints all images that do not need a base image from the user.
 product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
@@ -38,7 +38,7 @@ image_files() {
     done | grep -v '/$' | sort
 }
 
-# image_file IMAGE PATH: prints the content of the file.
+# image_file IMAGE PATH: prints the file's content.
 image_file() {
     local layer
     for layer in $(image_manifest "$1" '.Layers[]'); do

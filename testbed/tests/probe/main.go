@@ -1,10 +1,10 @@
-// Probe runs in the pods of the testbed's tests: it serves on ports and queries other pods.
+// Probe runs in the pods that the testbed tests use: it serves on ports and queries other pods.
 //
 //	probe serve PORT...            responds on TCP and UDP with the host name, until SIGTERM
 //	probe serve-one PORT           responds to one TCP connection, then exits
 //	probe query tcp|udp HOST:PORT  prints the response; fails if no response arrives within two seconds
 //	probe await tcp|udp HOST:PORT  repeats the query for up to three minutes
-//	probe show FILE VARIABLE       prints the content of the file and the value of the environment variable
+//	probe show FILE VARIABLE       prints the file's content and the environment variable's value
 package main
 
 import (
@@ -69,8 +69,8 @@ func serve(ctx context.Context, ports []string) error {
 		if err != nil {
 			return err
 		}
-		go func() { failed <- answerConnections(listener, name) }()
-		go func() { failed <- answerPackets(packets, name) }()
+		go func() { failed <- serveConnections(listener, name) }()
+		go func() { failed <- servePackets(packets, name) }()
 	}
 	fmt.Println("serving", ports)
 	select {
@@ -81,7 +81,7 @@ func serve(ctx context.Context, ports []string) error {
 	}
 }
 
-func answerConnections(listener net.Listener, name string) error {
+func serveConnections(listener net.Listener, name string) error {
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
@@ -92,7 +92,7 @@ func answerConnections(listener net.Listener, name string) error {
 	}
 }
 
-func answerPackets(packets net.PacketConn, name string) error {
+func servePackets(packets net.PacketConn, name string) error {
 	buffer := make([]byte, 64)
 	for {
 		_, peer, err := packets.ReadFrom(buffer)

@@ -1,4 +1,4 @@
-// Package main is CoreDNS with only the plugins in the Corefile of the testbed, because the other plugins depend on the
+// Package main is CoreDNS with only the plugins in the testbed's Corefile, because the other plugins depend on the
 // client libraries of several cloud providers, which take minutes to compile.
 package main
 

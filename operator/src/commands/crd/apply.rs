@@ -11,11 +11,11 @@ use kube::{Api, Client, CustomResourceExt};
 use snafu::{IntoError, ResultExt, Snafu, ensure};
 use tokio::time::{sleep, timeout};
 
-/// Field manager of the definition. It takes over the fields from previous managers, such as Helm.
+/// Field manager for the definition. It takes over the fields from previous managers, such as Helm.
 const FIELD_MANAGER: &str = "fabricbench";
 /// Timeout for the whole operation. An API server starts to serve a new definition within seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval at which the definition is polled. A watch would require two more RBAC verbs.
+/// Polling interval for the definition. A watch would require two more RBAC verbs.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Error applying the definition.
@@ -26,20 +26,20 @@ pub(super) enum ApplyError {
     #[snafu(display("no cluster configuration: {source}. Set KUBECONFIG, or run in a pod"))]
     NoCluster { source: kube::Error },
     #[snafu(display(
-        "the definition of BenchmarkRun cannot be {what} with the current permissions: {source}. Allow the verbs get, \
+        "the BenchmarkRun definition cannot be {what} with the current permissions: {source}. Allow the verbs get, \
          create and patch on customresourcedefinitions (apiextensions.k8s.io)"
     ))]
     Forbidden { what: &'static str, source: kube::Error },
-    #[snafu(display("the definition of BenchmarkRun cannot be {what}: {source}"))]
+    #[snafu(display("the BenchmarkRun definition cannot be {what}: {source}"))]
     Request { what: &'static str, source: kube::Error },
     #[snafu(display(
         "the cluster stores BenchmarkRuns in version {versions}, which fabricbench {} does not support: a newer \
-         release was installed. Apply the definition of that release",
+         release was installed. Apply the definition from that release",
         env!("CARGO_PKG_VERSION")
     ))]
     NewerStored { versions: String },
     #[snafu(display(
-        "BenchmarkRun is not served after {} s. See `kubectl describe customresourcedefinition {name}`",
+        "BenchmarkRun is still not being served after {} s. See `kubectl describe customresourcedefinition {name}`",
         TIMEOUT.as_secs()
     ))]
     NotEstablished { name: &'static str },

@@ -16,7 +16,7 @@ use tracing::debug;
 
 use crate::options::LeaseName;
 
-/// Maximum length of the name of an abstract socket, in bytes (`sun_path` in unix(7), without the leading NUL).
+/// Maximum length of an abstract socket name, in bytes (`sun_path` in unix(7), without the leading NUL).
 const MAX_SOCKET_NAME: usize = 107;
 
 /// Identity of a replica.
@@ -28,9 +28,9 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Creates the identity for the election of `lease`. It starts with the host name, which is the name of the pod.
+    /// Creates the identity for the election of `lease`. It starts with the host name, which is the pod name.
     ///
-    /// If another process in this network namespace takes part in the same election, or `/proc` is not readable, the
+    /// If another process in this network namespace participates in the same election, or `/proc` is not readable, the
     /// identity is random.
     pub(super) fn new(lease: &LeaseName) -> Self {
         let uname = rustix::system::uname();
@@ -63,15 +63,16 @@ fn lock(name: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Name of the socket. Leases whose names are equal after truncation share a socket. The only consequence is that one
-/// of the replicas uses a random identity.
+/// Returns the socket name. Leases whose names are equal after truncation share a socket. As a result, one of the
+/// replicas uses a random identity.
 fn socket_name(lease: &LeaseName) -> String {
     let mut name = format!("fabricbench-operator/{}/{}", lease.namespace, lease.name);
     name.truncate(name.floor_char_boundary(MAX_SOCKET_NAME));
     name
 }
 
-/// Boot ID of the machine and inode of the network namespace, which together identify the namespace while it exists.
+/// Returns the machine's boot ID and the network namespace's inode, which together identify the namespace while it
+/// exists.
 ///
 /// # Errors
 /// Returns an error if `/proc` is not readable.
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_of_leases_are_truncated() {
+    fn long_lease_names_are_truncated() {
         let lease = lease(&"ä".repeat(253));
         assert!(socket_name(&lease).len() <= MAX_SOCKET_NAME);
         assert!(Identity::new(&lease)._lock.is_some());

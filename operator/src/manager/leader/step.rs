@@ -6,7 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 
 use super::LEASE_SECONDS;
 
-/// Next step of the election.
+/// Next step in the election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Create the Lease, which does not exist.
@@ -30,7 +30,7 @@ pub(super) struct SeenLease {
 }
 
 impl SeenLease {
-    /// Updates the version after `lease` was read at `now`.
+    /// Updates `before` for `lease`, which was read at `now`.
     pub(super) fn update(before: Option<Self>, lease: &Lease, now: Instant) -> Self {
         let version = lease.metadata.resource_version.clone();
         match before {
@@ -91,13 +91,13 @@ mod tests {
 
     #[test]
     fn lease_expires_only_without_renewal() {
-        let begin = Instant::now();
-        let at = |seconds| begin + Duration::from_secs(seconds);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
         let waits = Step::Wait {
             holder: "other".to_owned(),
         };
         let first = lease("1", Some("other"));
-        let seen = SeenLease::update(None, &first, begin);
+        let seen = SeenLease::update(None, &first, start);
         assert_eq!(step(Some(&first), Some(&seen), "me", at(15)), waits);
         let renewed = lease("2", Some("other"));
         let seen_later = SeenLease::update(Some(seen.clone()), &renewed, at(14));

@@ -12,7 +12,7 @@ use reader::{Labels, Metrics, read};
 mod reader;
 
 fn write_exposition(runs: Vec<RunValues>) -> String {
-    let runs = runs.into_iter().map(SelectedRun::whole).collect();
+    let runs = runs.into_iter().map(SelectedRun::with_all_rows).collect();
     open_metrics(Selection {
         runs,
         omitted_runs: 0,

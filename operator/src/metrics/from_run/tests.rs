@@ -1,4 +1,4 @@
-//! Tests of the values that are read from a run, and of their order.
+//! Tests for the values that are read from a run, and for their order.
 
 use serde_json::json;
 
@@ -57,8 +57,8 @@ fn counts_omitted_series_and_keeps_the_most_important() {
 #[test]
 fn ignores_duplicate_results() {
     let mut status = fixture::status();
-    let again = status["results"][0].clone();
-    status["results"].as_array_mut().unwrap().push(again);
+    let duplicate = status["results"][0].clone();
+    status["results"].as_array_mut().unwrap().push(duplicate);
     let twice = RunValues::from_run(&fixture::with_status("r", 0, status), ALL);
     assert_eq!(twice.rows, fixture::values("r", 0).rows);
 }

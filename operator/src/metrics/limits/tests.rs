@@ -1,4 +1,4 @@
-//! Tests the selection from three runs at every limit from zero to the total number of series.
+//! Tests series selection from three runs at every limit from zero to the total number of series.
 
 use super::*;
 use crate::metrics::fixture;

@@ -7,7 +7,7 @@ pub enum Category {
     RequestFailed,
     /// The API server rejected an object.
     RequestRejected,
-    /// An object with the name of a child object has another owner.
+    /// An object that has a child object's name has a different owner.
     NameCollision,
     /// Pods could not be listed.
     ListFailed,
@@ -30,7 +30,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// All categories, in the order of the documentation.
+    /// All categories, in documentation order.
     pub const ALL: [Self; 12] = [
         Self::RequestFailed,
         Self::RequestRejected,
@@ -46,7 +46,7 @@ impl Category {
         Self::EvaluationFailed,
     ];
 
-    /// Value of the label and of the event reason.
+    /// Returns the label value and event reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RequestFailed => "RequestFailed",

@@ -15,7 +15,7 @@ use crate::metrics::{Definition, operator};
 
 /// Bucket bounds in seconds. They cover a reconciliation without changes, which takes microseconds, as well as a
 /// request to a loaded API server, which takes tenths of a second.
-const SECONDS: [f64; 12] = [
+const BUCKET_BOUNDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
 
@@ -43,8 +43,8 @@ struct Inner {
 
 impl Metrics {
     /// Registers all metrics. Series whose labels are known in advance start at zero, because `rate()` does not count
-    /// the first sample of a new series as an increase. A series for API requests is created by the first request with
-    /// those labels.
+    /// the first sample of a new series as an increase. A series for API requests is created by the first request that
+    /// has its labels.
     ///
     /// # Errors
     /// Returns an error if the library rejects a definition.
@@ -106,7 +106,7 @@ impl Inner {
         let registry = Registry::new();
         let options = |definition: Definition| Opts::new(definition.name, definition.help);
         let seconds = |definition: Definition| {
-            HistogramOpts::new(definition.name, definition.help).buckets(SECONDS.to_vec())
+            HistogramOpts::new(definition.name, definition.help).buckets(BUCKET_BOUNDS.to_vec())
         };
         let labels = |definition: Definition| -> Vec<&str> {
             definition.labels.iter().map(|label| label.name).collect()

@@ -3,8 +3,8 @@
 use crds::v1alpha1::Engagement;
 
 use super::metric::{
-    ARM, ARM_LABELS, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
-    metric, single,
+    ARM, ARM_LABELS, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known,
+    emit_single, label, metric,
 };
 use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
 
@@ -45,28 +45,28 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_throughput_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second, median of the rounds; absent if no bytes are moved, as in local calls and shared memory",
+        "Payload bytes per second, median of the rounds; absent if no bytes are moved (local calls and shared memory)",
         ARM_LABELS,
-        Samples::Arm(|arm, emit| single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
+        Samples::Arm(|arm, emit| emit_single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_completions_per_second",
         "completions_per_second",
         "Completed operations per second, median of the rounds",
         ARM_LABELS,
-        Samples::Arm(|arm, emit| single(arm.completions_per_second.map(|rate| rate as f64), emit)),
+        Samples::Arm(|arm, emit| emit_single(arm.completions_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_cpu_seconds_per_gib",
         "seconds_per_gib",
         "CPU time of both workers per GiB (2^30 bytes) of payload, median of the rounds",
         ARM_LABELS,
-        Samples::Arm(|arm, emit| single(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
+        Samples::Arm(|arm, emit| emit_single(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
     ),
     metric(
         "fabricbench_arm_direction_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second of each direction if both workers send, median of the rounds",
+        "Payload bytes per second in each direction if both workers send, median of the rounds",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -104,7 +104,7 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_ping_p99_seconds",
         "seconds",
-        "99th percentile of the round-trip time of pings on the idle fabric and during the messages, over all rounds",
+        "99th percentile of the ping round-trip time on the idle fabric and during the messages, over all rounds",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -126,7 +126,7 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_flow_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second of the slowest, the median and the fastest flow of the pattern ManyToMany",
+        "Payload bytes per second of the slowest, median and fastest flow in the ManyToMany pattern",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -146,7 +146,7 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_receiver_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second of the slowest and the fastest receiver of the pattern ManyToMany",
+        "Payload bytes per second of the slowest and fastest receiver in the ManyToMany pattern",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -165,11 +165,11 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_flow_fairness_ratio",
         "ratio",
-        "Jain's fairness index of the flows of the pattern ManyToMany, median of the rounds: 1 if all have the same rate",
+        "Jain's fairness index of the flows in the ManyToMany pattern, median of the rounds: 1 if all have the same rate",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let flows = arm.observed.as_ref().and_then(|observed| observed.flows);
-            single(flows.map(|flows| flows.fairness_ppm as f64 / PPM), emit);
+            emit_single(flows.map(|flows| flows.fairness_ppm as f64 / PPM), emit);
         }),
     ),
     metric(
@@ -203,29 +203,29 @@ pub(super) const METRICS: [ResultMetric; 21] = [
                 .observed
                 .as_ref()
                 .and_then(|observed| observed.first_batch_nanos);
-            single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+            emit_single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
         }),
     ),
     metric(
         "fabricbench_arm_reported_latency_seconds",
         "seconds",
-        "Latency that a command reports, as defined by its tool: median over the rounds",
+        "Latency reported by a command, as defined by its tool: median over the rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let observed = arm.observed.as_ref();
             let nanos = observed.and_then(|observed| observed.reported_latency_nanos);
-            single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
+            emit_single(nanos.map(|nanos| nanos as f64 / NANOS), emit);
         }),
     ),
     metric(
         "fabricbench_arm_reported_bytes_per_second",
         "bytes_per_second",
-        "Bandwidth that a command reports, as defined by its tool: median over the rounds",
+        "Bandwidth reported by a command, as defined by its tool: median over the rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let observed = arm.observed.as_ref();
             let rate = observed.and_then(|observed| observed.reported_bytes_per_second);
-            single(rate.map(|rate| rate as f64), emit);
+            emit_single(rate.map(|rate| rate as f64), emit);
         }),
     ),
     metric(
@@ -259,12 +259,12 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_call_memory_growth_bytes",
         "bytes",
-        "Largest increase of the memory of host and extension during the calls of a case",
+        "Largest increase in host and extension memory during the calls of a case",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let call = arm.observed.as_ref().and_then(|observed| observed.call);
             let growth = call.and_then(|call| call.memory_growth_bytes);
-            single(growth.map(|bytes| bytes as f64), emit);
+            emit_single(growth.map(|bytes| bytes as f64), emit);
         }),
     ),
     metric(
@@ -301,11 +301,11 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_footprint_slope_bytes",
         "bytes",
-        "Change of the memory of host and consumers from one distribution of the tensor to the next, median of the rounds",
+        "Change in host and consumer memory from one tensor distribution to the next, median of the rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             let found = arm.observed.as_ref().and_then(|observed| observed.footprint);
-            single(
+            emit_single(
                 found
                     .and_then(|found| found.slope_bytes)
                     .map(|bytes| bytes as f64),
@@ -318,14 +318,14 @@ pub(super) const METRICS: [ResultMetric; 21] = [
         "rounds",
         "Number of rounds with a valid case",
         ARM_LABELS,
-        Samples::Arm(|arm, emit| single(Some(arm.valid_rounds.into()), emit)),
+        Samples::Arm(|arm, emit| emit_single(Some(arm.valid_rounds.into()), emit)),
     ),
     metric(
         "fabricbench_arm_valid",
         "",
         "Whether the arm has at least one valid result: 1 or 0",
         ARM_LABELS,
-        Samples::Arm(|arm, emit| single(Some(arm.valid.into()), emit)),
+        Samples::Arm(|arm, emit| emit_single(Some(arm.valid.into()), emit)),
     ),
     metric(
         "fabricbench_arm_engagement",

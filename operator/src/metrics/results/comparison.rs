@@ -1,4 +1,4 @@
-//! Metrics of comparisons with the baseline, and of pairs of nodes.
+//! Metrics for comparisons with the baseline and for node pairs.
 
 use crds::v1alpha1::Verdict;
 
@@ -30,26 +30,26 @@ const COMPARISON_LABELS: &[Label] = &[
     label("negative_control", "true, false"),
 ];
 
-/// Metrics of comparisons and pairs.
+/// Metrics for comparisons and pairs.
 pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_ratio",
         "ratio",
-        "Ratio of the arm to the baseline; 1 is no change",
+        "Ratio of the arm to the baseline; 1 means no change",
         COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.effect_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_lower",
         "ratio",
-        "Lower end of the simultaneous confidence interval of the ratio",
+        "Lower bound of the simultaneous confidence interval for the ratio",
         COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.lower_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_upper",
         "ratio",
-        "Upper end of the simultaneous confidence interval of the ratio",
+        "Upper bound of the simultaneous confidence interval for the ratio",
         COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.upper_ppm, emit)),
     ),
@@ -77,7 +77,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_withheld",
         "",
-        "Reason why the verdict of a variant is withheld; always 1",
+        "Reason for withholding the verdict on a variant; always 1",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -96,7 +96,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_pair_deviation_ratio",
         "ratio",
-        "Ratio of a pair of nodes to the median pair, for the baseline on the primary metric; only the pairs that deviate most",
+        "Ratio of a node pair to the median pair, for the baseline on the primary metric; only the pairs that deviate most",
         &[
             RUN_NAMESPACE,
             RUN,

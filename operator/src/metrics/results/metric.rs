@@ -1,12 +1,12 @@
-//! Result metrics, each of which consists of a definition and the source of its samples, and helpers to define them.
+//! Result metrics and helpers to define them. A result metric consists of a definition and the source of its samples.
 
 use std::fmt::Debug;
 
 use crate::metrics::values::{ArmValues, ComparisonValues, PairValues};
 use crate::metrics::{Definition, Kind, Label, RunValues};
 
-/// Callback that receives a sample. The arguments are the values of the labels that the metric adds to the labels of
-/// the run and row, and the value of the sample.
+/// Callback that receives a sample. The arguments are the values of the labels that the metric adds to the run and row
+/// labels, and the sample value.
 pub type Emit<'a> = dyn FnMut(&[&str], f64) + 'a;
 
 /// Result metric.
@@ -18,7 +18,7 @@ pub struct ResultMetric {
     pub samples: Samples,
 }
 
-/// Source of the samples of a metric.
+/// Source of a metric's samples.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples {
     /// Number of omitted runs: one sample without labels.
@@ -74,7 +74,7 @@ pub(super) fn ratio(change_ppm: i64) -> f64 {
 }
 
 /// Emits `value` without additional labels, if it is set.
-pub(super) fn single(value: Option<f64>, emit: &mut Emit<'_>) {
+pub(super) fn emit_single(value: Option<f64>, emit: &mut Emit<'_>) {
     if let Some(value) = value {
         emit(&[], value);
     }

@@ -3,7 +3,8 @@
 use crds::v1alpha1::{FabricProof, Outcome, State};
 
 use super::metric::{
-    RUN, RUN_LABELS, RUN_NAMESPACE, ResultMetric, Samples, emit_enum_if_known, label, metric, ratio, single,
+    RUN, RUN_LABELS, RUN_NAMESPACE, ResultMetric, Samples, emit_enum_if_known, emit_single, label, metric,
+    ratio,
 };
 
 const STATES: [State; 5] = [
@@ -84,28 +85,28 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         "blocks",
         "Number of blocks in the plan",
         RUN_LABELS,
-        Samples::Run(|run, emit| single(run.blocks.map(|(_, total)| total.into()), emit)),
+        Samples::Run(|run, emit| emit_single(run.blocks.map(|(_, total)| total.into()), emit)),
     ),
     metric(
         "fabricbench_run_blocks_done",
         "blocks",
         "Number of blocks whose records are complete and verified",
         RUN_LABELS,
-        Samples::Run(|run, emit| single(run.blocks.map(|(done, _)| done.into()), emit)),
+        Samples::Run(|run, emit| emit_single(run.blocks.map(|(done, _)| done.into()), emit)),
     ),
     metric(
         "fabricbench_run_created_timestamp_seconds",
         "seconds",
         "Creation time of the run, in seconds since the Unix epoch",
         RUN_LABELS,
-        Samples::Run(|run, emit| single(run.created.map(|time| time as f64), emit)),
+        Samples::Run(|run, emit| emit_single(run.created.map(|time| time as f64), emit)),
     ),
     metric(
         "fabricbench_run_finished_timestamp_seconds",
         "seconds",
         "Finish time of the run, in seconds since the Unix epoch",
         RUN_LABELS,
-        Samples::Run(|run, emit| single(run.finished.map(|time| time as f64), emit)),
+        Samples::Run(|run, emit| emit_single(run.finished.map(|time| time as f64), emit)),
     ),
     metric(
         "fabricbench_run_info",
@@ -144,7 +145,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_node_deviation_ratio",
         "ratio",
-        "Median ratio of the node's pairs to the median pair, over all scenarios and sizes; above 1 is worse",
+        "Median ratio of the node's pairs to the median pair across all scenarios and sizes; above 1 is worse",
         &[RUN_NAMESPACE, RUN, label("node", "")],
         Samples::Run(|run, emit| {
             for (node, deviation_ppm) in &run.node_deviations {
@@ -177,7 +178,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_series_dropped",
         "series",
-        "Number of values of this run omitted to bound the size of the status and the scrape; its report contains them",
+        "Number of this run's values that are omitted to bound the size of the status and the scrape; its report contains them",
         RUN_LABELS,
         Samples::OmittedSeries,
     ),

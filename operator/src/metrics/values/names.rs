@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct Names(Box<[Box<str>]>);
 
 impl Names {
-    /// Returns the name with the index `index`, or an empty string for an invalid index.
+    /// Returns the name at `index`, or an empty string if the index is invalid.
     pub fn get(&self, index: u32) -> &str {
         let name = usize::try_from(index).ok().and_then(|index| self.0.get(index));
         name.map_or("", |name| name)

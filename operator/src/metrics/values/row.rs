@@ -95,7 +95,7 @@ pub struct PairValues {
     pub deviation_ppm: i64,
 }
 
-/// Row with names that are not interned yet.
+/// Row whose names have not been interned yet.
 pub(in crate::metrics) struct NamedRow<'a> {
     scenario: &'a str,
     /// Arm, or initiator and target node.
@@ -106,7 +106,7 @@ pub(in crate::metrics) struct NamedRow<'a> {
 /// Identity of a row: kind, scenario, size, arm or nodes, and metric.
 pub(in crate::metrics) type RowKey<'a> = (u8, &'a str, u64, [&'a str; 2], Option<Metric>);
 
-/// Rows of a status, most important first.
+/// Returns the rows for a status, most important first.
 pub(in crate::metrics) fn rows(status: &BenchmarkRunStatus) -> Vec<NamedRow<'_>> {
     let (primary, described): (Vec<_>, Vec<_>) = status.comparisons.iter().partition(|one| one.primary);
     let primary = primary.into_iter().map(comparison);

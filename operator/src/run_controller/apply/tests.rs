@@ -60,7 +60,7 @@ async fn create_config_map<F: Future<Output = ()>>(
     created
 }
 
-async fn create_over(existing: Value) -> Result<ConfigMap, ApplyError> {
+async fn create_with_existing(existing: Value) -> Result<ConfigMap, ApplyError> {
     create_config_map(|mut server| async move {
         let conflict = rejection(409, "AlreadyExists");
         respond(&mut server, "POST", StatusCode::CONFLICT, &conflict).await;
@@ -71,7 +71,7 @@ async fn create_over(existing: Value) -> Result<ConfigMap, ApplyError> {
 
 #[tokio::test]
 async fn accepts_an_existing_object_of_the_same_run_and_plan() {
-    create_over(config_map("u", "h")).await.unwrap();
+    create_with_existing(config_map("u", "h")).await.unwrap();
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn rejects_objects_of_other_owners_and_plans_and_deleted_objects() {
     let mut deleted = config_map("u", "h");
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     for found in [config_map("other", "h"), config_map("u", "other plan"), deleted] {
-        let error = create_over(found).await.unwrap_err();
+        let error = create_with_existing(found).await.unwrap_err();
         assert!(matches!(error, ApplyError::Foreign { .. }), "{error}");
     }
 }

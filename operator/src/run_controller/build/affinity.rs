@@ -1,4 +1,4 @@
-//! Placement of the workers of an attempt: one worker per node, all workers in one zone, on the nodes of the earlier
+//! Placement of an attempt's workers: one worker per node, all workers in one zone, on the nodes used by the earlier
 //! legs. Performs no I/O.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const UNREACHABLE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kub
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
     let placement = &attempt.run.spec.placement;
     Affinity {
-        node_affinity: (!attempt.nodes.is_empty()).then(|| one_of(attempt.nodes)),
+        node_affinity: (!attempt.nodes.is_empty()).then(|| require_one_of(attempt.nodes)),
         pod_affinity: attempt.single_zone.then(|| PodAffinity {
             required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
                 label_selector: Some(LabelSelector {
@@ -43,7 +43,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
                 ..if placement.exclusive {
                     any_worker()
                 } else {
-                    worker_of(attempt)
+                    worker_of_same_run(attempt)
                 }
             }]),
             ..PodAntiAffinity::default()
@@ -53,7 +53,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
 
 /// Requires one of `nodes` by name. Each node has a separate term, because a term with a field selector accepts only
 /// one name.
-fn one_of(nodes: &[String]) -> NodeAffinity {
+fn require_one_of(nodes: &[String]) -> NodeAffinity {
     let term = |node: &String| NodeSelectorTerm {
         match_fields: Some(vec![NodeSelectorRequirement {
             key: "metadata.name".to_owned(),
@@ -88,7 +88,7 @@ fn any_worker() -> PodAffinityTerm {
 }
 
 /// Selects the workers of the same run.
-fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
+fn worker_of_same_run(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     let labels = BTreeMap::from([(names::LABEL_RUN_UID.to_owned(), attempt.uid().to_owned())]);
     PodAffinityTerm {
         label_selector: Some(LabelSelector {
@@ -99,8 +99,8 @@ fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     }
 }
 
-/// The tolerations in the spec, plus time-limited tolerations for those of [`UNREACHABLE_TAINTS`] that the spec does
-/// not tolerate.
+/// Returns the tolerations in the spec, plus time-limited tolerations for those of [`UNREACHABLE_TAINTS`] that the spec
+/// does not tolerate.
 pub(super) fn tolerations(attempt: &AttemptInputs<'_>) -> Vec<Toleration> {
     let given = &attempt.run.spec.placement.tolerations;
     let is_tolerated = |taint: &str| {

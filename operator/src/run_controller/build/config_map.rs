@@ -1,4 +1,4 @@
-//! The assignment of the workers of an attempt, in an immutable ConfigMap. Performs no I/O.
+//! The worker assignment for an attempt, in an immutable ConfigMap. Performs no I/O.
 
 use campaign::plan::{AssignmentInputs, assignment};
 use crds::assignment::{Assignment, AttemptIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
@@ -7,7 +7,7 @@ use snafu::{ResultExt, ensure};
 
 use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, service};
 
-/// Key of the assignment in the ConfigMap, and its file name in a pod.
+/// ConfigMap key of the assignment, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";
 
 /// Time for which workers continue to wait for their peers after the pending deadline, so that the controller stops

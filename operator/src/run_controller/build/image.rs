@@ -1,5 +1,4 @@
-//! The image of the workers, and the installation of the runner into images other than the runner image. Performs no
-//! I/O.
+//! The worker image, and the installation of the runner into images other than the runner image. Performs no I/O.
 
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
@@ -12,12 +11,13 @@ const INSTALL_DIRECTORY: &str = "/fabricbench";
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
 /// Whether an init container must install the runner for the image. This is done for every image except the runner
-/// image, even if the image contains a runner, so that the same binary measures all arms.
+/// image, even one that contains a runner, so that the same binary measures all arms.
 pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
     attempt.image() != attempt.config.runner_image
 }
 
-/// Whether the pod has a volume with the runner: for the worker, or for the init containers of other images.
+/// Whether the pod has a volume that contains the runner, either for the worker or for init containers with other
+/// images.
 pub(super) fn has_runner_volume(attempt: &AttemptInputs<'_>) -> bool {
     needs_installer(attempt) || !library::copies(attempt).is_empty()
 }
@@ -36,7 +36,7 @@ pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
     }
 }
 
-/// Mount of the volume with the runner: writable in the installer, read-only in the worker.
+/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in the worker.
 pub(super) fn mount(read_only: bool) -> VolumeMount {
     VolumeMount {
         name: INSTALL_VOLUME.to_owned(),
@@ -46,13 +46,13 @@ pub(super) fn mount(read_only: bool) -> VolumeMount {
     }
 }
 
-/// Path of the copied runner. In the runner image, the runner is the entry point.
+/// Returns the path of the copied runner. In the runner image, the runner is the entry point.
 pub(super) fn runner_path() -> String {
     format!("{INSTALL_DIRECTORY}/fabricbench-runner")
 }
 
-/// Environment variables of a worker: the name of its node, the log level, and the digest of its image if the image
-/// reference has a digest.
+/// Returns a worker's environment variables: the name of its node, the log level, and the digest of its image if the
+/// image reference has a digest.
 pub(super) fn environment(attempt: &AttemptInputs<'_>) -> Vec<EnvVar> {
     let node = EnvVar {
         name: names::ENV_NODE.to_owned(),

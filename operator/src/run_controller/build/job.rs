@@ -1,12 +1,11 @@
-//! The Indexed Job of the workers of an attempt. Performs no I/O.
+//! The Indexed Job that runs an attempt's workers. Performs no I/O.
 
 use crds::names;
 use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule};
 
 use super::{AttemptInputs, labels, pod};
 
-/// Time beyond the deadlines of the run after which the Job ends on its own, in case no controller enforces the
-/// deadlines.
+/// Time beyond the run's deadlines after which the Job ends on its own, in case no controller enforces the deadlines.
 const BACKSTOP_SECONDS: i64 = 3600;
 
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
@@ -24,8 +23,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
             completion_mode: Some("Indexed".to_owned()),
             completions: Some(workers),
             parallelism: Some(workers),
-            // With a backoff limit for the whole Job, the failure of one worker would cause the deletion of worker 0
-            // before its log is read.
+            // If the backoff limit applied to the whole Job, the failure of one worker would cause worker 0 to be
+            // deleted before its log is read.
             backoff_limit_per_index: Some(0),
             // A terminating pod is not replaced, because a new pod belongs to a new attempt.
             pod_replacement_policy: Some("Failed".to_owned()),

@@ -1,4 +1,4 @@
-//! Labels, annotations and owner reference of the objects of a run. Performs no I/O.
+//! Labels, annotations and the owner reference of a run's objects. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use kube::Resource;
 
 use crate::run_controller::attempt_id::AttemptId;
 
-/// Labels of all objects of the run with `uid` and `name`.
+/// Returns the labels that all objects of the run with `uid` and `name` have.
 pub fn run(uid: &str, name: &str) -> BTreeMap<String, String> {
     let labels = [
         (names::LABEL_MANAGED_BY, names::MANAGED_BY),
@@ -21,7 +21,7 @@ pub fn run(uid: &str, name: &str) -> BTreeMap<String, String> {
         .into()
 }
 
-/// Labels of all objects of `attempt`.
+/// Returns the labels that all objects of `attempt` have.
 pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, String> {
     let mut labels = run(uid, name);
     labels.insert(names::LABEL_LEG.to_owned(), attempt.leg.to_string());
@@ -29,13 +29,13 @@ pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, St
     labels
 }
 
-/// Label selector for the pods of the run with `uid`.
+/// Returns the label selector for the pods of the run with `uid`.
 pub fn selector(uid: &str) -> String {
     format!("{}={uid}", names::LABEL_RUN_UID)
 }
 
-/// Owner reference that makes the run the controller of an object, so that the object is garbage-collected with the
-/// run.
+/// Returns the owner reference that makes the run the controller of an object, so that the object is garbage-collected
+/// with the run.
 pub fn owner(run: &BenchmarkRun) -> OwnerReference {
     OwnerReference {
         api_version: BenchmarkRun::api_version(&()).into_owned(),
@@ -49,7 +49,7 @@ pub fn owner(run: &BenchmarkRun) -> OwnerReference {
     }
 }
 
-/// Metadata of an object of the run, in its namespace.
+/// Returns the metadata of an object that belongs to the run, in the run's namespace.
 pub fn metadata(
     run: &BenchmarkRun,
     name: String,

@@ -1,4 +1,4 @@
-//! Init containers that copy libraries of other images into the pod. Performs no I/O.
+//! Init containers that copy libraries from other images into the pod. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use k8s_openapi::api::core::v1::{Container, VolumeMount};
 
 use super::{AttemptInputs, image, resources, security};
 
-/// Directories of other images that variants of the run load. All pods of the run contain all of them, so that gangs with
-/// different images differ in nothing else.
+/// Returns the directories that the run's variants load from other images. All pods of the run contain all of them, so
+/// that gangs with different images differ in no other way.
 pub(super) fn copies<'a>(attempt: &AttemptInputs<'a>) -> Vec<LibraryCopy<'a>> {
     let copies = attempt.run.spec.variants.iter();
     let unique: BTreeSet<_> = copies.filter_map(|variant| variant.library_copy()).collect();
     unique.into_iter().collect()
 }
 
-/// Name of the volume and of the init container of `copy`.
+/// Returns the name of the volume and the init container for `copy`.
 pub(super) fn name(copy: &LibraryCopy<'_>) -> String {
     format!("library-{}", copy.id())
 }
 
-/// Init container of the image of `copy`. It executes the runner that has already been installed, because the image may
-/// contain no programs.
+/// Returns the init container that uses the image of `copy`. It executes the runner that has already been installed,
+/// because the image may not contain any programs.
 pub(super) fn container(attempt: &AttemptInputs<'_>, copy: &LibraryCopy<'_>) -> Container {
     let arguments = ["copy-library", copy.directory, &copy.path()];
     Container {

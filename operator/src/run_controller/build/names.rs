@@ -1,4 +1,4 @@
-//! Names of the objects of an attempt. Performs no I/O.
+//! Names of an attempt's objects. Performs no I/O.
 //!
 //! The names depend only on the run's UID, the leg and the attempt, so that a retried creation finds the existing
 //! object. The host name of a pod consists of the Job's name and the pod's index, and must be a DNS label.
@@ -11,19 +11,19 @@ use crate::run_controller::attempt_id::AttemptId;
 /// still distinguishes their objects.
 const DIGITS: usize = 10;
 
-/// Name shared by the ConfigMap, the Service and the Job of `attempt`: at most 37 characters. `uid` is the UID of the
-/// run.
+/// Returns the name that the ConfigMap, the Service and the Job of `attempt` share: at most 37 characters. `uid` is the
+/// run's UID.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;
     format!("fb-{}-l{leg}-a{attempt}", short_uid(uid))
 }
 
-/// Name of the ConfigMap that holds part `part` (from 0) of a record chain. `uid` is the UID of the run.
+/// Returns the name of the ConfigMap that holds part `part` (starting at 0) of a record chain. `uid` is the run's UID.
 pub fn records(uid: &str, part: u32) -> String {
     format!("fb-{}-records-{part}", short_uid(uid))
 }
 
-/// DNS name of worker 0 of an attempt, within the namespace.
+/// Returns the DNS name of an attempt's worker 0 within the namespace.
 pub fn coordinator(uid: &str, id: AttemptId) -> String {
     let name = attempt(uid, id);
     format!("{name}-0.{name}")

@@ -1,4 +1,4 @@
-//! The pod template of a worker. Performs no I/O.
+//! The worker pod template. Performs no I/O.
 
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
@@ -13,17 +13,17 @@ use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, library, security}
 use crds::names;
 use crds::units::Size;
 
-/// Name of the volume of the run's PersistentVolumeClaim.
+/// Name of the volume for the run's PersistentVolumeClaim.
 const CLAIM_VOLUME: &str = "shared";
 /// Directory in which the assignment is mounted.
 const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
 /// File to which the runner writes the end record, which the kubelet reads as the termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
-/// Grace period of a worker, which exits within 10 s of SIGTERM.
+/// Grace period for a worker, which exits within 10 s of SIGTERM.
 const GRACE_SECONDS: i64 = 30;
 /// Size limit, in bytes, of the runner volume and of `/tmp`, which holds the capped output of instruments.
 const TEMPORARY_BYTES: u64 = 256 << 20;
-/// Annotations that prevent autoscalers from removing the node of a worker, which would invalidate the measurement.
+/// Annotations that prevent autoscalers from removing a worker's node, which would invalidate the measurement.
 const NO_SCALE_DOWN: [(&str, &str); 2] = [
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
     ("karpenter.sh/do-not-disrupt", "true"),
@@ -68,7 +68,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
     }
 }
 
-/// Containers that install the runner and copy libraries of other images; `None` if none are needed.
+/// Returns the containers that install the runner and copy libraries from other images; `None` if none are needed.
 fn init_containers(attempt: &AttemptInputs<'_>) -> Option<Vec<Container>> {
     if !image::has_runner_volume(attempt) {
         return None;

@@ -37,7 +37,7 @@ pub struct WorkerResources {
 }
 
 impl WorkerResources {
-    /// The resources in `spec`, with the defaults of `config`.
+    /// Returns the resources in `spec`, with defaults from `config`.
     pub fn new(spec: &crds::v1alpha1::Resources, config: &OperatorConfig) -> Self {
         let memory = spec.memory.unwrap_or(config.default_memory).bytes();
         let default_shared_memory = || MAX_DEFAULT_SHARED_MEMORY.min(memory / 2);
@@ -52,8 +52,8 @@ impl WorkerResources {
         }
     }
 
-    /// The resource requirements of a container. Equal requests and limits for CPU and memory put the pod in the
-    /// `Guaranteed` QoS class, which huge pages and CPU pinning require.
+    /// Returns the resource requirements of a container. Equal requests and limits for CPU and memory put the pod in
+    /// the `Guaranteed` QoS class, which huge pages and CPU pinning require.
     pub(super) fn requirements(&self) -> ResourceRequirements {
         let mut amounts = BTreeMap::from([
             ("cpu".to_owned(), Quantity(self.cpus.to_string())),
@@ -71,21 +71,21 @@ impl WorkerResources {
         if self.huge_pages > 0 {
             amounts.insert(HUGE_PAGES.to_owned(), Quantity(Size(self.huge_pages).to_string()));
         }
-        equal(amounts)
+        equal_requests_and_limits(amounts)
     }
 }
 
-/// Resources of the container that copies the runner.
+/// Returns the resources for the container that copies the runner.
 pub(super) fn installer() -> ResourceRequirements {
     let amounts = [("cpu", "100m"), ("memory", "64Mi")];
-    equal(
+    equal_requests_and_limits(
         amounts
             .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
             .into(),
     )
 }
 
-fn equal(amounts: BTreeMap<String, Quantity>) -> ResourceRequirements {
+fn equal_requests_and_limits(amounts: BTreeMap<String, Quantity>) -> ResourceRequirements {
     ResourceRequirements {
         requests: Some(amounts.clone()),
         limits: Some(amounts),

@@ -1,4 +1,4 @@
-//! The headless Service that resolves the names of the workers of an attempt. Performs no I/O.
+//! The headless Service that resolves the worker names of an attempt. Performs no I/O.
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;

@@ -1,4 +1,4 @@
-//! Assesses the attempt in progress from its Job, its pods and the record stream of worker 0. Performs no I/O.
+//! Assesses the attempt in progress from its Job, its pods and worker 0's record stream. Performs no I/O.
 
 mod ending;
 
@@ -15,7 +15,7 @@ use crate::run_controller::observed::{JobOutcome, JobState, PodState, Preflight}
 use crds::v1alpha1::Reason;
 use ending::Ending;
 
-/// Time that worker 0 has to report why another worker terminated before all workers had started.
+/// Time allowed for worker 0 to report why another worker terminated before all workers had started.
 const COORDINATOR_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Assessment of the attempt in progress.
@@ -27,10 +27,10 @@ pub(super) enum AttemptAssessment<'a> {
     Running {
         /// Time at which the last worker started.
         since: Timestamp,
-        /// The pod of worker 0.
+        /// Worker 0's pod.
         coordinator: &'a PodState,
     },
-    /// The log of worker 0 must be followed. The field is the pod of worker 0.
+    /// Worker 0's log must be followed. The field is worker 0's pod.
     Follow(&'a PodState),
     /// Worker 0 has terminated or its pod is being deleted, and the controller is waiting for the rest of its log or
     /// for the cause of a loss.
@@ -108,7 +108,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
         };
     };
     if view.ran && current.coordinator_pod_uid.as_deref() != Some(&coordinator.uid) {
-        let message = format!("pod {} replaced the pod of worker 0", coordinator.name);
+        let message = format!("pod {} replaced worker 0's pod", coordinator.name);
         return ended(view.unless_measured(|| AttemptOutcome::Disrupted(Reason::PodDeleted, message)));
     }
     let terminated = coordinator.terminated.as_ref();
@@ -137,7 +137,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
 }
 
-/// The pods of `attempt` by rank. If two pods have the same rank, the one that is not terminating is used.
+/// Returns the pods of `attempt` by rank. If two pods have the same rank, the one that is not terminating is used.
 fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
     let pods = inputs.observed.pods.iter();
     let mut pods: Vec<_> = pods.filter(|pod| pod.attempt == attempt_id(attempt)).collect();
@@ -147,7 +147,7 @@ fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a 
 }
 
 impl<'a> AttemptView<'a> {
-    /// Reason why the gang is waiting.
+    /// Returns why the gang is waiting.
     fn waiting(&self) -> Waiting {
         let Inputs {
             policy,
@@ -186,7 +186,7 @@ impl<'a> AttemptView<'a> {
         }
     }
 
-    /// Time at which the last worker started; `None` unless all workers are running.
+    /// Returns the time at which the last worker started; `None` unless all workers are running.
     pub(super) fn all_running_since(&self) -> Option<Timestamp> {
         let running = self
             .pods
@@ -197,13 +197,13 @@ impl<'a> AttemptView<'a> {
         all.then(|| started.into_iter().max()).flatten()
     }
 
-    /// Deadline for worker 0 to report why another worker terminated before all workers had started.
+    /// Returns the deadline for worker 0 to report why another worker terminated before all workers had started.
     fn report_deadline(&self) -> Option<Timestamp> {
         let terminated = self.pods.iter().filter_map(|pod| pod.terminated.as_ref()?.at);
         terminated.min()?.checked_add(COORDINATOR_REPORT_TIMEOUT).ok()
     }
 
-    /// Outcome of an attempt in which a worker terminated before all workers had started; `None` before
+    /// Returns the outcome of an attempt in which a worker terminated before all workers had started; `None` before
     /// [`Self::report_deadline`].
     fn early_exit(&self) -> Option<AttemptOutcome> {
         self.report_deadline().filter(|until| *until <= self.inputs.now)?;
@@ -219,15 +219,15 @@ impl<'a> AttemptView<'a> {
         ))
     }
 
-    /// Outcome caused by the worker with the lowest rank among those that cannot continue. A missing pod is treated as
-    /// deleted if all workers were observed running or the Job lists its rank as failed.
+    /// Returns the outcome caused by the worker with the lowest rank among those that cannot continue. A missing pod is
+    /// treated as deleted if all workers were observed running or the Job lists its rank as failed.
     pub(super) fn failure(&self) -> Option<AttemptOutcome> {
         (0..self.inputs.policy.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);
             match pod {
                 Some(pod) => pod_failure::classify(pod, self.inputs.now),
                 None if self.ran || self.job.failed_ranks.contains(&rank) => {
-                    let message = format!("the pod of worker {rank} was deleted");
+                    let message = format!("worker {rank}'s pod was deleted");
                     Some(AttemptOutcome::Disrupted(Reason::PodDeleted, message))
                 }
                 None => None,

@@ -9,10 +9,10 @@ use super::{Inputs, POD_LIST_INTERVAL, earliest};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Delay after the end of a deleted pod's grace period before the pod is considered stuck.
+/// Delay after a deleted pod's grace period before the pod is considered stuck.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// Time after the end of the run for which a Job whose worker 0 has ended may continue, so that it can finish on its own
-/// and the logs of its pods remain readable.
+/// Time for which a Job whose worker 0 has ended may continue after the run has finished, so that it can finish on its
+/// own and its pods' logs remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone or
@@ -35,7 +35,7 @@ pub(super) fn decide_deleting(inputs: &Inputs<'_>) -> Decision {
     };
     match remaining_pods(inputs, &live.iter().collect::<Vec<_>>()).is_empty() {
         true => inputs.decision(Action::RemoveFinalizer, None),
-        false => wait(inputs.after(POD_LIST_INTERVAL)),
+        false => wait(inputs.time_after(POD_LIST_INTERVAL)),
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision 
     for job in observed.jobs.iter().filter(|job| !job.deleting) {
         let pods = || observed.pods.iter().filter(|pod| pod.attempt == job.attempt);
         if job.outcome.is_some() && pods().all(|pod| pod.phase.is_finished()) {
-            // The Job is kept: its pods occupy no resources, and their logs remain readable.
+            // The Job is not deleted: its pods occupy no resources, and their logs remain readable.
             continue;
         }
         let deadline = finished_at.checked_add(JOB_END_TIMEOUT).ok();
@@ -81,13 +81,13 @@ pub(super) fn delete(job: &JobState) -> Action {
     }
 }
 
-/// The pods for which the run has to wait, which are all pods except abandoned ones.
+/// Returns the pods that the run must wait for, which are all pods except abandoned ones.
 pub(super) fn remaining_pods<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
     let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(pod, inputs.now);
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
-/// Message about the pods that are stuck terminating; `None` if no pod is stuck.
+/// Returns a message about the pods that are stuck terminating; `None` if no pod is stuck.
 pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
     let overdue: Vec<_> = inputs
         .observed
@@ -100,7 +100,7 @@ pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
         0 => String::new(),
         others => format!(" (and {others} more)"),
     };
-    let (place, remedy) = match &pod.node {
+    let (place, fix) = match &pod.node {
         Some(node) => (
             format!(" on {node}"),
             "its node is lost or unreachable. Delete the Node object to remove the pod",
@@ -111,13 +111,13 @@ pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
         ),
     };
     Some(format!(
-        "pod {}{place}{others} is stuck terminating: {remedy}, or set the annotation {} on the run to abandon the pod",
+        "pod {}{place}{others} is stuck terminating: {fix}, or set the {} annotation on the run to abandon the pod",
         pod.name,
         crds::names::ANNOTATION_RELEASE_PODS
     ))
 }
 
-/// Time at which the next of `pods` becomes overdue.
+/// Returns the time at which the next of `pods` becomes overdue.
 pub(super) fn next_overdue(inputs: &Inputs<'_>, pods: &[&PodState]) -> Option<Timestamp> {
     let times = pods.iter().filter_map(|pod| overdue_at(pod));
     times.filter(|time| *time > inputs.now).min()
@@ -128,7 +128,7 @@ pub(in crate::run_controller) fn is_overdue(pod: &PodState, now: Timestamp) -> b
     overdue_at(pod).is_some_and(|time| time <= now)
 }
 
-/// Time at which a terminating pod is considered stuck.
+/// Returns the time from which a terminating pod is considered stuck.
 pub(super) fn overdue_at(pod: &PodState) -> Option<Timestamp> {
     pod.deletion_deadline?.checked_add(OVERDUE_AFTER).ok()
 }

@@ -27,15 +27,15 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
             reason: Reason::PodsStarting,
             message: "resumed; continuing with the missing blocks".to_owned(),
         };
-        return inputs.record(transitions::resumed(inputs), phase);
+        return inputs.record_progress(transitions::resumed(inputs), phase);
     }
     if let Some(abandoned) = permanently_rejected(inputs) {
         return abandoned;
     }
-    match obstacle(inputs) {
-        Obstacle::Waiting(waiting) => wait(inputs, &waiting),
-        Obstacle::Unknown => inputs.decision(Action::ListPods, None),
-        Obstacle::None => {
+    match first_blocker(inputs) {
+        Blocker::Waiting(waiting) => wait(inputs, &waiting),
+        Blocker::Unknown => inputs.decision(Action::ListPods, None),
+        Blocker::None => {
             let attempt = AttemptId {
                 leg,
                 attempt: persisted.last_attempt(leg).saturating_add(1),
@@ -55,7 +55,7 @@ pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decis
         Some(rejected) if job.suspended => wait(inputs, &Waiting::for_rejected_creation(rejected)),
         Some(rejected) => {
             let (state, phase) = transitions::started_and_rejected(inputs, job, &rejected.message);
-            inputs.record(state, phase)
+            inputs.record_progress(state, phase)
         }
         None => {
             let create = Action::CreatePrerequisites {
@@ -71,24 +71,24 @@ fn permanently_rejected(inputs: &Inputs<'_>) -> Option<Decision> {
     let rejected = inputs.observed.creation_rejected.as_ref();
     let rejected = rejected.filter(|rejected| rejected.permanent)?;
     let (state, phase) = transitions::abandoned(inputs, Reason::FailedCreate, &rejected.message);
-    Some(inputs.record(state, phase))
+    Some(inputs.record_progress(state, phase))
 }
 
 /// Condition that prevents the next attempt.
-enum Obstacle {
+enum Blocker {
     None,
-    /// An uncached list of the pods is needed to determine whether there is an obstacle.
+    /// An uncached list of the pods is needed to determine whether anything prevents the next attempt.
     Unknown,
     Waiting(Waiting),
 }
 
 /// Returns the first condition that prevents the next attempt.
-fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
+fn first_blocker(inputs: &Inputs<'_>) -> Blocker {
     let observed = inputs.observed;
     let pods: Vec<&PodState> = observed.pods.iter().collect();
     let pods = cleanup::remaining_pods(inputs, &pods);
     let terminating = |message: String, until| {
-        Obstacle::Waiting(Waiting {
+        Blocker::Waiting(Waiting {
             until,
             ..Waiting::new(Reason::PodsTerminating, message)
         })
@@ -111,13 +111,13 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
         return terminating(message.to_owned(), None);
     }
     if let Some(rejected) = &observed.creation_rejected {
-        return Obstacle::Waiting(Waiting::for_rejected_creation(rejected));
+        return Blocker::Waiting(Waiting::for_rejected_creation(rejected));
     }
     if let Preflight::Rejected(message) = &observed.preflight {
-        return Obstacle::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
+        return Blocker::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
     }
     if let Some(run) = &inputs.reservation.blocked_by {
-        return Obstacle::Waiting(Waiting::new(
+        return Blocker::Waiting(Waiting::new(
             Reason::WaitingForNodes,
             format!("run {run} must place its gang on these nodes first"),
         ));
@@ -125,25 +125,25 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     // Only a run with earlier attempts can have pods. An uncached list is needed, because the absence of pods from the
     // cache does not prove that they are gone.
     match &observed.live_pods {
-        _ if observed.persisted.attempts.is_empty() => Obstacle::None,
-        None => Obstacle::Unknown,
+        _ if observed.persisted.attempts.is_empty() => Blocker::None,
+        None => Blocker::Unknown,
         Some(live) => {
             let live: Vec<_> = live.iter().collect();
             match cleanup::remaining_pods(inputs, &live).len() {
-                0 => Obstacle::None,
+                0 => Blocker::None,
                 count => terminating(
                     format!(
                         "waiting for {} of the previous attempt to terminate",
                         pod_count(count)
                     ),
-                    inputs.after(POD_LIST_INTERVAL),
+                    inputs.time_after(POD_LIST_INTERVAL),
                 ),
             }
         }
     }
 }
 
-/// Formats a number of pods, such as `2 pods`.
+/// Formats a pod count, such as `2 pods`.
 fn pod_count(count: usize) -> String {
     match count {
         1 => "1 pod".to_owned(),
@@ -153,7 +153,7 @@ fn pod_count(count: usize) -> String {
 
 fn decide_suspended(inputs: &Inputs<'_>) -> Decision {
     if !inputs.observed.persisted.suspended {
-        return inputs.record(transitions::suspended(inputs), Phase::Suspended);
+        return inputs.record_progress(transitions::suspended(inputs), Phase::Suspended);
     }
     let pods: Vec<_> = inputs.observed.pods.iter().collect();
     let until = cleanup::next_overdue(inputs, &pods);
@@ -165,7 +165,7 @@ fn decide_suspended(inputs: &Inputs<'_>) -> Decision {
 pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
     if waiting.is_queued() {
         return match inputs.observed.persisted.pending_since {
-            Some(_) => inputs.record(transitions::queued(inputs), waiting.phase()),
+            Some(_) => inputs.record_progress(transitions::queued(inputs), waiting.phase()),
             None => inputs.decision(Action::Wait { until: waiting.until }, Some(waiting.phase())),
         };
     }
@@ -173,7 +173,7 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
         // The start time is written to the status, so that the deadline is unaffected by a restart.
         let mut state = inputs.observed.persisted.clone();
         state.pending_since = Some(inputs.now);
-        return inputs.record(state, waiting.phase());
+        return inputs.record_progress(state, waiting.phase());
     };
     let limit = inputs.policy.pending_deadline_seconds;
     let deadline: Option<Timestamp> = since.checked_add(Duration::from_secs(limit.into())).ok();
@@ -184,7 +184,7 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
             waiting.message
         );
         let (state, phase) = transitions::abandoned(inputs, Reason::PendingDeadlineExceeded, &message);
-        return inputs.record(state, phase);
+        return inputs.record_progress(state, phase);
     }
     let until = earliest(waiting.until, deadline);
     inputs.decision(Action::Wait { until }, Some(waiting.phase()))

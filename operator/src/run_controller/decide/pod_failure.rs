@@ -1,5 +1,5 @@
-//! Classifies the reason why a pod cannot continue as an external disruption or as a failure of the pod itself.
-//! Performs no I/O.
+//! Classifies why a pod cannot continue: because of an external disruption or because the pod itself failed. Performs
+//! no I/O.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crds::v1alpha1::Reason;
 /// is enough for its retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Exit codes of containers that were killed by SIGKILL or SIGTERM.
-const KILLED: [i32; 2] = [137, 143];
+/// Exit codes of containers killed by SIGKILL or SIGTERM.
+const KILL_EXIT_CODES: [i32; 2] = [137, 143];
 
 /// Message about an image in which the runner cannot start.
 const NO_LIBC: &str =
     "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 
-/// Attempt outcome that results from the state of `pod`; `None` if the pod can continue or if its records explain its
-/// end.
+/// Returns the attempt outcome that results from the state of `pod`; `None` if the pod can continue or if its records
+/// explain its end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
-    ended_by_kubelet(pod)
+    kubelet_outcome(pod)
         .or_else(|| disruption_outcome(pod))
         .or_else(|| termination_outcome(pod))
         .or_else(|| waiting_outcome(pod, now))
@@ -34,8 +34,8 @@ pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome>
         })
 }
 
-/// Outcome if the kubelet terminated or rejected the whole pod.
-fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
+/// Returns the outcome if the kubelet terminated or rejected the whole pod.
+fn kubelet_outcome(pod: &PodState) -> Option<AttemptOutcome> {
     let status = pod.status_reason.as_ref();
     let status = status.filter(|_| pod.phase == PodPhase::Failed)?;
     let reason = match status.reason.as_str() {
@@ -47,7 +47,7 @@ fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
     Some(AttemptOutcome::Disrupted(reason, describe(pod, status)))
 }
 
-/// Outcome if the `DisruptionTarget` condition shows that the cluster is terminating the pod.
+/// Returns the outcome if the `DisruptionTarget` condition shows that the cluster is terminating the pod.
 fn disruption_outcome(pod: &PodState) -> Option<AttemptOutcome> {
     let disruption = pod.disruption.as_ref()?;
     let reason = match disruption.reason.as_str() {
@@ -99,9 +99,9 @@ fn kill_outcome(pod: &PodState, termination: &ContainerTermination) -> Option<At
     let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
     match termination.reason.as_str() {
         "OOMKilled" => None,
-        // The node has restarted and lost the status of the container.
+        // The node has restarted and lost the container's status.
         "ContainerStatusUnknown" => Some(AttemptOutcome::Disrupted(Reason::NodeLost, message())),
-        _ if KILLED.contains(&termination.exit_code) => {
+        _ if KILL_EXIT_CODES.contains(&termination.exit_code) => {
             Some(AttemptOutcome::Disrupted(Reason::WorkerKilled, message()))
         }
         _ => None,
@@ -145,12 +145,12 @@ pub(super) fn is_image_pull_failure(waiting: &ContainerReason) -> bool {
     )
 }
 
-/// Time at which the attempt is abandoned, even if the kubelet is still retrying.
+/// Returns the time at which the attempt is abandoned, even while the kubelet is still retrying.
 pub(super) fn kubelet_retry_deadline(pod: &PodState) -> Option<Timestamp> {
     pod.scheduled_at?.checked_add(KUBELET_RETRY_TIMEOUT).ok()
 }
 
-/// Name and node of `pod`, with reason and message.
+/// Formats the name and node of `pod`, with the reason and message.
 pub(super) fn describe(pod: &PodState, reason: &ContainerReason) -> String {
     let node = pod
         .node
@@ -163,7 +163,7 @@ pub(super) fn describe(pod: &PodState, reason: &ContainerReason) -> String {
     format!("pod {}{node}: {}{message}", pod.name, reason.reason)
 }
 
-/// Exit code, reason and message of a terminated container.
+/// Formats the exit code, reason and message of a terminated container.
 pub(super) fn describe_termination(termination: &ContainerTermination) -> String {
     let message = termination.message.trim();
     let message = match message.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests of the decision rules, including reasons and messages.
+//! Tests for the decision rules, including reasons and messages.
 
 mod cleanup;
 mod fixture;
@@ -13,7 +13,7 @@ use crds::v1alpha1::AttemptState;
 
 use super::*;
 use crate::run_controller::observed::{ContainerReason, CreationRejected, JobOutcome, PodPhase, Preflight};
-use fixture::{Scene, end, failure, second};
+use fixture::{Scene, complete_end_record, failure_end_record, second};
 
 fn pending(decision: &Decision) -> (&str, &str) {
     match &decision.phase {

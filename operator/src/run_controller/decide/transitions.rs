@@ -1,4 +1,4 @@
-//! Transitions of the execution state: attempts and clocks start and stop. Performs no I/O.
+//! Execution state transitions: attempts and clocks start and stop. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_att
 use crate::run_controller::observed::{JobState, PodState};
 use crds::v1alpha1::Reason;
 
-/// State after the Job of an attempt was created.
+/// Returns the state after an attempt's Job was created.
 pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     let mut state = inputs.observed.persisted.clone();
     state.start(new_attempt(job.attempt, &job.uid));
@@ -25,7 +25,7 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     state
 }
 
-/// State of a run that is waiting for a queue or for other runs. The pending clock is stopped.
+/// Returns the state of a run that is waiting for a queue or for other runs. The pending clock is stopped.
 pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         pending_since: None,
@@ -33,7 +33,7 @@ pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
     }
 }
 
-/// State after all workers of the attempt have started, the last one at `since`.
+/// Returns the state after all workers of the attempt have started, the last one at `since`.
 pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodState) -> ExecutionState {
     let mut state = inputs.observed.persisted.clone();
     let Some(current) = state.current_mut() else {
@@ -48,13 +48,13 @@ pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodSt
     state
 }
 
-/// State and phase of the run after the attempt in progress, and possibly the run, has ended.
+/// Returns the run's state and phase after the attempt in progress, and possibly the run, has ended.
 pub(super) fn ended(inputs: &Inputs<'_>, outcome: &AttemptOutcome, at: Timestamp) -> (ExecutionState, Phase) {
     end(inputs, inputs.observed.persisted.clone(), outcome, at)
 }
 
-/// State and phase of the run after the cluster has rejected the prerequisites of `job`. The attempt of `job`, which
-/// has not been recorded yet, ends and releases its nodes.
+/// Returns the run's state and phase after the cluster has rejected the prerequisites of `job`. The attempt of `job`,
+/// which has not been recorded yet, ends and releases its nodes.
 pub(super) fn started_and_rejected(
     inputs: &Inputs<'_>,
     job: &JobState,
@@ -108,12 +108,12 @@ fn end(
     }
 }
 
-/// State after the user has suspended the run.
+/// Returns the state after the user has suspended the run.
 pub(super) fn suspended(inputs: &Inputs<'_>) -> ExecutionState {
     suspend(inputs, inputs.observed.persisted.clone())
 }
 
-/// State after the user has suspended the run while the Job of an unrecorded attempt exists.
+/// Returns the state after the user has suspended the run while the Job of an unrecorded attempt exists.
 pub(super) fn started_and_suspended(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     suspend(inputs, started(inputs, job))
 }
@@ -133,7 +133,7 @@ fn suspend(inputs: &Inputs<'_>, mut state: ExecutionState) -> ExecutionState {
     state
 }
 
-/// State after the user has resumed the run.
+/// Returns the state after the user has resumed the run.
 pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         suspended: false,
@@ -142,7 +142,7 @@ pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     }
 }
 
-/// State and phase of a run that failed for a reason other than the outcome of an attempt, such as a deadline.
+/// Returns the state and phase of a run that failed for a reason other than an attempt's outcome, such as a deadline.
 pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (ExecutionState, Phase) {
     let mut state = inputs.observed.persisted.clone();
     let message = message.to_owned();
@@ -151,7 +151,7 @@ pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (
     (mark_finished(state, inputs.now), failed_phase(reason, message))
 }
 
-/// `state` after the run has finished at `now`.
+/// Returns `state` as it is after the run has finished at `now`.
 pub(super) fn mark_finished(state: ExecutionState, now: Timestamp) -> ExecutionState {
     ExecutionState {
         finished_at: Some(now),
@@ -218,7 +218,7 @@ fn pods_of<'a>(inputs: &Inputs<'a>, attempt: AttemptId) -> impl Iterator<Item = 
     pods.filter(move |pod| pod.attempt == attempt)
 }
 
-/// Time at which the last worker of `attempt` started; `None` if some workers have not started.
+/// Returns the time at which the last worker of `attempt` started; `None` if some workers have not started.
 fn all_started_at(inputs: &Inputs<'_>, attempt: AttemptId) -> Option<Timestamp> {
     let started: Vec<_> = pods_of(inputs, attempt)
         .filter_map(|pod| pod.started_at)

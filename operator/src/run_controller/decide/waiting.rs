@@ -1,4 +1,4 @@
-//! Reasons why a gang is not running yet. Performs no I/O.
+//! Reasons that a gang is not running yet. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet,
 use crate::run_controller::observed::{CreationRejected, PodState};
 use crds::v1alpha1::Reason;
 
-/// Reason why a run is waiting.
+/// Why a run is waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) reason: Reason,
@@ -37,18 +37,18 @@ impl Waiting {
         Self::new(Reason::FailedCreate, rejected.message.clone())
     }
 
-    /// The run is waiting for pods that the cluster has not created in time.
+    /// Creates the reason for a run that is waiting for pods that the cluster has not created in time.
     pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
         Self::new(
             Reason::FailedCreate,
             format!(
-                "only {created} of {workers} pods were created. The events of the Job show the cause (kubectl describe \
-                 job), usually a quota, a policy or a missing priority class"
+                "only {created} of {workers} pods were created. The Job's events show the cause (kubectl describe job), \
+                 usually a quota, a policy or a missing priority class"
             ),
         )
     }
 
-    /// The run is waiting for nodes that the gang of the other run `run` occupies.
+    /// Creates the reason for a run that is waiting for nodes occupied by the gang of another run, `run`.
     pub(super) fn for_competing_run(run: &str, scheduler_message: &str) -> Self {
         Self::new(
             Reason::WaitingForNodes,
@@ -56,12 +56,13 @@ impl Waiting {
         )
     }
 
-    /// The run is waiting for nodes that a cluster autoscaler may add. `unmet` describes the unmet requirements.
+    /// Creates the reason for a run that is waiting for nodes that a cluster autoscaler may add. `unmet` describes the
+    /// unmet requirements.
     pub(super) fn for_missing_nodes(unmet: &str, scheduler_message: &str) -> Self {
         Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
     }
 
-    /// Whether the run is waiting for a queue or for other runs. This wait has no time limit.
+    /// Whether the run is waiting for a queue or for other runs. Such a wait has no time limit.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
     }
@@ -74,7 +75,7 @@ impl Waiting {
     }
 }
 
-/// Reason why a gang of `workers` workers has not started yet: the most severe problem among its `pods`.
+/// Returns why a gang of `workers` workers has not started yet: the most severe problem among its `pods`.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()

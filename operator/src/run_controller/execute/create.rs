@@ -56,7 +56,8 @@ impl Reconciler<'_> {
             // If the queue has already admitted the Job, its pods are waiting for the prerequisites.
             let is_held = jobs.get(&key).is_some_and(|child| child.state.suspended);
             return Ok(StepResult::Done(match is_held {
-                // With low priority, the first Jobs of other runs are created before the prerequisites of this run.
+                // Low priority lets other runs create their first Jobs before the prerequisites of this run are
+                // created.
                 true => Requeue::LowPriority,
                 false => Requeue::After(Duration::ZERO),
             }));
@@ -113,7 +114,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Builds the objects of an attempt. Returns them with their plan, or the result of the step if they cannot be built.
+    /// Builds the objects of an attempt. Returns them with their plan, or the step result if they cannot be built.
     fn build_objects(
         &mut self,
         id: AttemptId,

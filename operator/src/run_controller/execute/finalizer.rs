@@ -1,11 +1,11 @@
-//! Adds and removes the finalizer of the run. Performs I/O.
+//! Adds and removes the run's finalizer. Performs I/O.
 
 use super::Reconciler;
 use crate::run_controller::apply::ApplyError;
 use crate::run_controller::session::LastWrite;
 
 impl Reconciler<'_> {
-    /// Adds or removes the finalizer. Returns the new resource version of the run; `None` if the run is gone.
+    /// Adds or removes the finalizer. Returns the run's new resource version; `None` if the run is gone.
     pub(super) async fn patch_finalizer(&self, present: bool) -> Result<Option<String>, ApplyError> {
         let finalizers = self.snapshot.object.metadata.finalizers.clone();
         self.applier()

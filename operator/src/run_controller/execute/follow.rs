@@ -1,4 +1,4 @@
-//! Reads the persisted records, and starts following the log of worker 0. Performs I/O.
+//! Reads the persisted records, and starts following worker 0's log. Performs I/O.
 
 use campaign::collect::Collector;
 
@@ -15,7 +15,7 @@ impl Reconciler<'_> {
     pub(super) async fn read_records(&mut self) -> Result<StepResult, ReconcileError> {
         let run = self.snapshot.object;
         let Ok(plan) = self.session.plan(run, &self.context.config) else {
-            // With the legs cleared, the next decision computes the plan again and reports why the run has none.
+            // The legs are now cleared, so the next decision computes the plan again and reports why the run has none.
             self.session.legs = None;
             return Ok(StepResult::Continue);
         };

@@ -1,5 +1,5 @@
 //! Splits the bytes of a log into verified lines. Each line is returned once, even if the log is read several times
-//! from its beginning. Performs no I/O.
+//! from the start. Performs no I/O.
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
@@ -45,7 +45,7 @@ impl Stream {
         }
     }
 
-    /// Starts again at the first byte of the log.
+    /// Restarts at the first byte of the log.
     pub(super) fn restart(&mut self) {
         self.framing = Framing::default();
     }
@@ -138,12 +138,12 @@ impl Stream {
         self.fault.clone()
     }
 
-    /// Number of bytes that have not been taken yet.
+    /// Returns the number of bytes that have not been taken yet.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Number of bytes in complete blocks that have not been taken yet.
+    /// Returns the number of bytes in complete blocks that have not been taken yet.
     pub(super) fn complete_block_bytes(&self) -> usize {
         self.complete
     }

@@ -9,7 +9,7 @@ use k8s_openapi::api::batch::v1::Job;
 
 use crate::run_controller::attempt_id::AttemptId;
 
-/// State of a Job of a run.
+/// State of a run's Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
     /// Leg and attempt number.
@@ -24,11 +24,11 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// Time from which the Job controller was able to create pods.
+    /// Time since which the Job controller has been able to create pods.
     pub started_at: Option<Timestamp>,
 }
 
-/// Time after which pods that are still missing indicate that the cluster cannot create them.
+/// Time after which missing pods are taken to mean that the cluster cannot create them.
 const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Outcome of a Job.
@@ -41,8 +41,8 @@ pub enum JobOutcome {
 }
 
 impl JobState {
-    /// Time at which the missing pods are overdue if only `pods` of `workers` pods exist; `None` if no pods are missing
-    /// or expected.
+    /// Returns the time at which the missing pods are overdue if only `pods` of `workers` pods exist; `None` if no pods
+    /// are missing or expected.
     pub fn missing_pods_overdue_at(&self, pods: usize, workers: u32) -> Option<Timestamp> {
         let created = pods + self.failed_ranks.len();
         let incomplete = !self.suspended && self.outcome.is_none() && created < workers as usize;
@@ -52,7 +52,7 @@ impl JobState {
             .ok()
     }
 
-    /// State of `job`; `None` if the run with `run_uid` does not control it, regardless of its labels.
+    /// Returns the state of `job`; `None` if the run with `run_uid` does not control it, regardless of its labels.
     pub fn from_job(job: &Job, run_uid: &str) -> Option<Self> {
         let metadata = &job.metadata;
         let mut owners = metadata.owner_references.iter().flatten();
@@ -98,7 +98,7 @@ impl JobState {
     }
 }
 
-/// Parses a list of ranks in the format of the Job controller, such as `1,3-5`. Ranks above 63 are ignored.
+/// Parses a list of ranks in the Job controller's format, such as `1,3-5`. Ranks above 63 are ignored.
 fn parse_ranks(text: &str) -> BTreeSet<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_lists_of_ranks() {
+    fn parses_rank_lists() {
         assert_eq!(parse_ranks("1,3-5"), BTreeSet::from([1, 3, 4, 5]));
         assert_eq!(parse_ranks(""), BTreeSet::new());
         assert_eq!(parse_ranks("0-4294967295").len(), 64);

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus
 
 use crate::run_controller::attempt_id::AttemptId;
 
-/// Label with the completion index of a pod of an Indexed Job.
+/// Label that holds the completion index of an Indexed Job's pod.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Maximum length of a reason or message, in characters. Termination messages are shorter.
 const MAX_TEXT: usize = 5000;
 
-/// State of a pod of a run.
+/// State of a pod that belongs to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodState {
     /// Leg and attempt number.
@@ -27,13 +27,13 @@ pub struct PodState {
     pub node: Option<String>,
     /// Time at which the pod was scheduled.
     pub scheduled_at: Option<Timestamp>,
-    /// Message of the scheduler if it found no node for the pod.
+    /// Scheduler message if no node was found for the pod.
     pub unschedulable: Option<String>,
     /// Phase of the pod.
     pub phase: PodPhase,
     /// If the pod is being deleted, the time at which its grace period ends.
     pub deletion_deadline: Option<Timestamp>,
-    /// Reason why the first waiting container is waiting.
+    /// Why the first waiting container is waiting.
     pub waiting: Option<ContainerReason>,
     /// Time at which the worker started.
     pub started_at: Option<Timestamp>,
@@ -94,7 +94,7 @@ pub struct ContainerTermination {
 }
 
 impl PodState {
-    /// A pod that was just created.
+    /// Creates the state of a pod that was just created.
     #[cfg(test)]
     pub(in crate::run_controller) fn new(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl PodState {
         }
     }
 
-    /// State of `pod`; `None` if it lacks a label or field that every pod of an attempt has.
+    /// Returns the state of `pod`; `None` if it lacks a label or field that every pod of an attempt has.
     pub fn from_pod(pod: &Pod) -> Option<Self> {
         let metadata = &pod.metadata;
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
@@ -174,7 +174,7 @@ fn text(text: &Option<String>) -> String {
         .map_or_else(String::new, |text| clipped(text, MAX_TEXT))
 }
 
-/// Reason and transition time of the condition of type `type_`, if its status is `expected`.
+/// Returns the reason and transition time of the `type_` condition, if its status is `expected`.
 fn condition(
     status: &PodStatus,
     type_: &str,
@@ -216,7 +216,7 @@ fn termination(state: &ContainerState) -> Option<ContainerTermination> {
     })
 }
 
-/// The digest `sha256:…` in an image ID, which has the form `NAME@sha256:…` or `sha256:…`.
+/// Returns the digest `sha256:…` in an image ID, which has the form `NAME@sha256:…` or `sha256:…`.
 fn digest(image_id: &str) -> Option<String> {
     let start = image_id.find("sha256:")?;
     image_id.get(start..).map(|digest| clipped(digest, 80))

@@ -1,4 +1,4 @@
-//! Tests of the conversion from API objects.
+//! Tests for the conversion from API objects.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;

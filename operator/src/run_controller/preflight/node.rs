@@ -15,7 +15,7 @@ pub struct NodeState {
     pub name: String,
     /// Labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// Taints with the effect `NoSchedule` or `NoExecute`.
+    /// `NoSchedule` and `NoExecute` taints.
     pub taints: Vec<Taint>,
     /// Whether the node is cordoned.
     pub unschedulable: bool,
@@ -25,7 +25,7 @@ pub struct NodeState {
     pub allocatable: Amounts,
 }
 
-/// A taint that prevents scheduling.
+/// Taint that prevents scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taint {
     /// Key of the taint.
@@ -45,7 +45,7 @@ impl fmt::Display for Taint {
     }
 }
 
-/// Amounts of resources.
+/// Resource amounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// CPU, in millicores.
@@ -56,14 +56,14 @@ pub struct Amounts {
     pub efas: u64,
     /// Number of GPUs.
     pub gpus: u64,
-    /// Huge pages of 2 MiB, in bytes.
+    /// 2 MiB huge pages, in bytes.
     pub huge_pages: u64,
     /// Amounts of other extended resources, by resource name.
     pub extended: BTreeMap<String, u64>,
 }
 
 impl NodeState {
-    /// State of `node`. A missing or invalid amount is treated as 0.
+    /// Returns the state of `node`. A missing or invalid amount is treated as 0.
     pub fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let taints = spec.iter().flat_map(|spec| spec.taints.iter().flatten());

@@ -21,7 +21,7 @@ const SUFFIXES: [(&str, u128); 15] = [
 /// Maximum number of digits. Realistic quantities have fewer.
 const MAX_DIGITS: usize = 18;
 
-/// The quantity in thousandths, rounded down and limited to [`u64::MAX`]; `None` if `text` is not a quantity.
+/// Returns the quantity in thousandths, rounded down and limited to [`u64::MAX`]; `None` if `text` is not a quantity.
 pub(super) fn millis(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -1,4 +1,4 @@
-//! Tests of the eligible nodes, and of the messages about nodes that do not meet the requirements.
+//! Tests for node eligibility and for the messages about nodes that do not meet the requirements.
 
 use k8s_openapi::api::core::v1::Node;
 

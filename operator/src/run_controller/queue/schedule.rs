@@ -1,4 +1,4 @@
-//! State of the runs in the work queue, and the order of their reconciliations. The current time is an argument.
+//! State of the runs in the work queue, and the order in which they are reconciled. The current time is an argument.
 //! Performs no I/O.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,7 @@ pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(60);
 pub(super) const MAX_LOW_PRIORITY_WAIT: Duration = Duration::from_secs(10);
 /// Low-priority runs occupy at most one in this many slots while a run of normal priority is queued or in progress.
 const SLOTS_PER_LOW_PRIORITY_RUN: usize = 8;
-/// Maximum delay of any run. Longer delays could exceed the range of [`Instant`].
+/// Maximum delay for any run. Longer delays could exceed the range of [`Instant`].
 const MAX_DELAY: Duration = Duration::from_secs(180 * 24 * 3600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +84,7 @@ impl Schedule {
         }
     }
 
-    /// Number of runs that are waiting for a slot.
+    /// Returns the number of runs that are waiting for a slot.
     pub(super) fn queued_count(&self) -> usize {
         self.queued.len()
     }
@@ -94,7 +94,7 @@ impl Schedule {
         self.failing
     }
 
-    /// Time at which the next delayed run is due.
+    /// Returns the time at which the next delayed run is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first_key_value().map(|((until, _), _)| *until)
     }
@@ -186,7 +186,7 @@ impl Schedule {
         }
     }
 
-    /// Priority and position of the run to which the next free slot is assigned.
+    /// Returns the priority and position of the run that gets the next free slot.
     fn next(&self, now: Instant) -> Option<(Priority, u64)> {
         let first = |priority| self.queued.range((priority, 0)..=(priority, u64::MAX)).next();
         let normal = first(Priority::Normal);
@@ -245,7 +245,7 @@ impl Schedule {
     }
 }
 
-/// Delay after `failures` consecutive failures.
+/// Returns the delay after `failures` consecutive failures.
 fn backoff(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     FIRST_BACKOFF.saturating_mul(1 << doublings).min(MAX_BACKOFF)

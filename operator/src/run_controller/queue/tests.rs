@@ -1,4 +1,4 @@
-//! Tests of the queue with simulated reconciliations and a simulated clock.
+//! Tests for the queue with simulated reconciliations and a simulated clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -50,12 +50,12 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
     }
 }
 
-/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms up to time `until`. This load exceeds
-/// the capacity of the slots. The first reconciliation of `a` requests low priority. `a` is enqueued again during this
-/// reconciliation and at `change`. Returns the start times of the reconciliations of `a`.
+/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms up to the time `until`. This load
+/// exceeds the capacity of the two slots. The first reconciliation of `a` requests low priority. `a` is enqueued again
+/// during this reconciliation and at `change`. Returns the start times of run `a`'s reconciliations.
 async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {
     let queue = queue(2);
-    let begin = Instant::now();
+    let start = Instant::now();
     let times: Mutex<Vec<Duration>> = Mutex::default();
     let reconcile = |key: RunKey| {
         let mut times = times.lock().unwrap();
@@ -64,7 +64,7 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
             _ => Requeue::AwaitChange,
         };
         if key == run("a") {
-            times.push(begin.elapsed());
+            times.push(start.elapsed());
         }
         async move {
             sleep(Duration::from_millis(10)).await;
@@ -75,12 +75,12 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
     let scenario = async {
         queue.add(run("a"));
         let mut number = 0;
-        while begin.elapsed() < until {
+        while start.elapsed() < until {
             number += 1;
             queue.add(run(&number.to_string()));
             sleep(Duration::from_millis(4)).await;
             // When `number` is 1, the first reconciliation of `a` is in progress.
-            if number == 1 || change.is_some_and(|at| begin.elapsed() == at) {
+            if number == 1 || change.is_some_and(|at| start.elapsed() == at) {
                 queue.add(run("a"));
             }
         }
@@ -205,10 +205,10 @@ async fn reconciles_again_after_a_change_during_a_reconciliation_and_after_a_pan
 #[tokio::test(start_paused = true)]
 async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
     let queue = queue(2);
-    let begin = Instant::now();
+    let start = Instant::now();
     let times: Mutex<Vec<u64>> = Mutex::default();
     let reconcile = |_| {
-        times.lock().unwrap().push(begin.elapsed().as_secs());
+        times.lock().unwrap().push(start.elapsed().as_secs());
         async { Requeue::After(Duration::from_secs(10)) }
     };
     let processing = queue.process(Shutdown::listen().unwrap(), reconcile);

@@ -11,7 +11,7 @@ use super::Part;
 use crate::run_controller::build::labels;
 use crate::run_controller::build::names::records;
 
-/// Keys of the ConfigMap.
+/// ConfigMap keys.
 pub(super) const LINES: &str = "records.jsonl.gz";
 pub(super) const PREVIOUS: &str = "previous";
 pub(super) const SHA256: &str = "sha256";

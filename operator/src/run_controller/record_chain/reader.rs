@@ -26,13 +26,13 @@ pub struct ChainReader {
 }
 
 impl ChainReader {
-    /// A reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it, and may
-    /// continue after it, because parts are written before the status.
+    /// Creates a reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it,
+    /// and may continue after it, because parts are written before the status.
     pub fn new(expected: Option<String>) -> Self {
         Self { last: None, expected }
     }
 
-    /// Index of the next part to read.
+    /// Returns the index of the next part to read.
     pub fn next(&self) -> u32 {
         self.last.as_ref().map_or(0, |part| part.number + 1)
     }
@@ -84,7 +84,7 @@ impl ChainReader {
         Ok(())
     }
 
-    /// Returns the end of the chain, for appends.
+    /// Returns the end of the chain, to which records can be appended.
     ///
     /// # Errors
     /// Returns an error if the chain does not contain the digest in the status.

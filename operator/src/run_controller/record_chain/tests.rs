@@ -49,8 +49,8 @@ fn bytes(object: &mut ConfigMap) -> &mut Vec<u8> {
     bytes
 }
 
-/// Incompressible data of `length` bytes.
-fn noise(length: usize, seed: u64) -> Vec<u8> {
+/// Returns `length` bytes of incompressible data.
+fn incompressible_bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -71,7 +71,7 @@ fn reads_back_what_was_appended() {
 
 #[test]
 fn limits_the_size_of_parts_and_makes_full_parts_immutable() {
-    let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
+    let texts: Vec<_> = (0..9).map(|seed| incompressible_bytes(300_000, seed)).collect();
     let (chain, objects) = write_chain(&texts);
     assert_eq!((chain.parts(), objects.len()), (3, 3));
     for object in &objects {
@@ -99,7 +99,7 @@ fn accepts_a_chain_that_continues_after_the_digest_in_the_status() {
 
 #[test]
 fn rejects_missing_reordered_and_changed_parts() {
-    let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
+    let texts: Vec<_> = (0..9).map(|seed| incompressible_bytes(300_000, seed)).collect();
     let (chain, objects) = write_chain(&texts);
     let head = chain.reference("uid").unwrap().sha256;
     let error = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();

@@ -1,9 +1,9 @@
-//! Cache of the objects of one kind. Performs no I/O.
+//! Cache of objects of one kind. Performs no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Cache of the objects of one kind, by key. Several watches with disjoint scopes may update the cache.
+/// Cache of objects of one kind, by key. Several watches with disjoint scopes may update the cache.
 #[derive(Debug)]
 pub(in crate::run_controller) struct Cache<K, V> {
     contents: Mutex<Contents<K, V>>,
@@ -30,7 +30,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         self.lock().objects.get(key).map(|(_, value)| value.clone())
     }
 
-    /// The objects with consecutive keys, from `first` up to the first key for which `belongs` is false.
+    /// Returns the objects with consecutive keys, from `first` up to the first key for which `belongs` is false.
     pub(in crate::run_controller) fn range_from(&self, first: &K, belongs: impl Fn(&K) -> bool) -> Vec<V> {
         let contents = self.lock();
         let range = contents.objects.range(first..);
@@ -38,7 +38,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         belonging.map(|(_, (_, value))| value.clone()).collect()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub(in crate::run_controller) fn all(&self) -> Vec<V> {
         self.lock()
             .objects
@@ -47,7 +47,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
             .collect()
     }
 
-    /// Keys of the objects for which `matches` is true.
+    /// Returns the keys of the objects for which `matches` is true.
     pub(in crate::run_controller) fn keys(&self, matches: impl Fn(&V) -> bool) -> Vec<K> {
         let contents = self.lock();
         let found = contents.objects.iter().filter(|(_, (_, value))| matches(value));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             cache.get(&"a"),
             Some(1),
-            "objects are kept until the list is complete"
+            "objects must remain until the list is complete"
         );
         assert_eq!(cache.finish_list(0), [("a", 1)]);
         assert_eq!(

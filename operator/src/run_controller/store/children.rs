@@ -23,7 +23,7 @@ pub(in crate::run_controller) struct ChildKey {
 }
 
 impl ChildKey {
-    /// The smallest key of any child of the run.
+    /// Returns the smallest possible key of any of the run's children.
     pub(in crate::run_controller) fn first(namespace: &str, run_uid: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -32,7 +32,7 @@ impl ChildKey {
         }
     }
 
-    /// Whether this is the key of a child of the run.
+    /// Whether this is the key of one of the run's children.
     pub(in crate::run_controller) fn belongs_to(&self, namespace: &str, run_uid: &str) -> bool {
         self.namespace == namespace && self.run_uid == run_uid
     }
@@ -47,7 +47,7 @@ pub(in crate::run_controller) struct Child<S> {
     pub(in crate::run_controller) state: S,
 }
 
-/// Cache entry for a Job; `None` if no run controls it.
+/// Returns the cache entry for a Job; `None` if no run controls it.
 pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let kind = BenchmarkRun::kind(&());
@@ -56,7 +56,7 @@ pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
-/// Cache entry for a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
+/// Returns the cache entry for a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
 pub(in crate::run_controller) fn pod_entry(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
     let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
     let state = PodState::from_pod(pod)?;

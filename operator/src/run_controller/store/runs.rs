@@ -1,4 +1,4 @@
-//! Cache entries for runs. An entry contains the run as JSON, or the reason why it cannot be read. Performs no I/O.
+//! Cache entries for runs. An entry contains the run as JSON, or the reason that it cannot be read. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl PartialEq for CachedRun {
 }
 
 impl CachedRun {
-    /// The cache entry for a watched object, with at most `max_series` metric series.
+    /// Creates the cache entry for a watched object, with at most `max_series` metric series.
     pub(in crate::run_controller) fn new(mut object: DynamicObject, max_series: usize) -> Self {
         prune_metadata(&mut object.metadata);
         let run = match read(&object) {
@@ -49,7 +49,7 @@ impl CachedRun {
         }
     }
 
-    /// The metrics of the run.
+    /// Returns the metrics of the run.
     pub(in crate::run_controller) fn metrics(self) -> Option<Arc<RunValues>> {
         match self {
             Self::Run(_, metrics) => Some(metrics),
@@ -57,7 +57,7 @@ impl CachedRun {
         }
     }
 
-    /// UID and resource version.
+    /// Returns the UID and resource version.
     pub(in crate::run_controller) fn uid_and_version(&self) -> (Option<&str>, Option<&str>) {
         match self {
             Self::Run(run, _) => (run.uid.as_deref(), run.version.as_deref()),
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::metrics::fixture;
 
-    /// The run after a round trip through the cache.
+    /// Returns the run after a round trip through the cache.
     fn cache_round_trip(run: &BenchmarkRun) -> BenchmarkRun {
         match cached_run(json(run)) {
             CachedRun::Run(packed, _) => packed.unpack().unwrap(),

@@ -1,4 +1,4 @@
-//! Random faults of an API server and of the connection to it.
+//! Random API server and connection faults.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ const MAX_STREAM: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(super) struct Faults {
     random: ChaCha8Rng,
-    /// Probability that a request has a fault.
+    /// Probability that a request is faulty.
     probability: f64,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -68,14 +68,14 @@ impl Faults {
         }
     }
 
-    /// Number of faults so far, by kind.
+    /// Returns the number of faults so far, by kind.
     pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.counts.clone()
     }
 
-    /// Draws a fault for a request; `None` for most requests. Every watch and every followed log gets a fault, because
-    /// these streams are opened so rarely that few would get one by chance. If no other fault is drawn for a stream, a
-    /// log ends early, and a watch ends early or, in one third of these cases, expires.
+    /// Draws a fault for a request, or `None` for most requests. Every watch and every followed log gets a fault,
+    /// because these streams are opened so rarely that few would get one by chance. If no other fault is drawn for a
+    /// stream, a log ends early, and a watch ends early or, in one third of these cases, expires.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");
@@ -120,7 +120,7 @@ impl Faults {
     }
 }
 
-/// Error response of an API server with the HTTP status `status`.
+/// Returns an API server's error response with the HTTP status `status`.
 pub(super) fn error(status: StatusCode, reason: &str) -> Response {
     let body = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": reason,
@@ -139,7 +139,7 @@ pub(super) fn error(status: StatusCode, reason: &str) -> Response {
     response
 }
 
-/// Response to a watch whose resource version is too old.
+/// Returns the response to a watch whose resource version is too old.
 pub(super) fn expired_response() -> Response {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": "Expired", "code": 410,
@@ -149,7 +149,7 @@ pub(super) fn expired_response() -> Response {
     Response::new(Body::from(format!("{event}\n")))
 }
 
-/// Response whose connection fails before the body is complete.
+/// Returns a response whose connection fails before the body is complete.
 pub(super) fn reset() -> Response {
     Response::new(Body::from_stream(stream::iter([Err::<String, _>(
         connection_reset(),
@@ -159,12 +159,12 @@ pub(super) fn reset() -> Response {
 /// Ends the body of `response` after `duration`, with a connection error if `is_reset` is true.
 pub(super) fn end_after(response: Response, duration: Duration, is_reset: bool) -> Response {
     response.map(|body| {
-        let begin = body
+        let beginning = body
             .into_data_stream()
             .map(|chunk| chunk.map_err(io::Error::other));
-        let begin = begin.take_until(sleep(duration));
+        let beginning = beginning.take_until(sleep(duration));
         let end = stream::iter(is_reset.then(|| Err(connection_reset())));
-        Body::from_stream(begin.chain(end))
+        Body::from_stream(beginning.chain(end))
     })
 }
 

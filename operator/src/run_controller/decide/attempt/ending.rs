@@ -12,16 +12,16 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// Time for which the controller waits after the end of worker 0 to learn why another worker was lost. An unreachable
-/// node is detected after 50 s, and its pods are deleted a minute later.
+/// Time that the controller waits after worker 0 has ended to learn why another worker was lost. An unreachable node is
+/// detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Assessment of the end of worker 0.
+/// Assessment of whether and how worker 0 ended.
 #[derive(Debug)]
 pub(super) enum Ending {
     /// Worker 0 has not started or is still running.
     InProgress,
-    /// The log of worker 0 must be followed.
+    /// Worker 0's log must be followed.
     Follow,
     /// Worker 0 has ended or its pod is being deleted, and the controller is waiting for further information.
     Wait {
@@ -32,7 +32,7 @@ pub(super) enum Ending {
     Ended(AttemptOutcome),
 }
 
-/// Assesses the end of worker 0, whose pod is `coordinator`.
+/// Assesses whether and how worker 0 ended. Its pod is `coordinator`.
 pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     let now = view.inputs.now;
     let ended = coordinator.terminated.is_some() || coordinator.phase.is_finished();
@@ -67,7 +67,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     }
 }
 
-/// Assesses the end of worker 0 after its stream was closed with blocks missing.
+/// Assesses how worker 0 ended, after its stream was closed with blocks missing.
 fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {
@@ -81,7 +81,7 @@ fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &Stream
         .as_ref()
         .map(|fault| format!("the record stream of pod {name}: {fault}"));
     let outcome = match (fault, &stream.end) {
-        (fault, None) => without_end_record(view, coordinator, fault),
+        (fault, None) => outcome_without_end_record(view, coordinator, fault),
         (Some(fault), Some(_)) => broken(fault),
         (None, Some(end)) if termination_record(coordinator).is_some_and(|other| !agree(&other, end)) => {
             broken(format!(
@@ -106,8 +106,8 @@ fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &Stream
     Ending::Ended(outcome)
 }
 
-/// Outcome of an attempt whose stream stops before its end record. `fault` is the reason, if known.
-fn without_end_record(
+/// Returns the outcome of an attempt whose stream stops before its end record. `fault` is the reason, if known.
+fn outcome_without_end_record(
     view: &AttemptView<'_>,
     coordinator: &PodState,
     fault: Option<String>,
@@ -134,7 +134,7 @@ fn without_end_record(
     )
 }
 
-/// End record in the termination message.
+/// Returns the end record in the termination message.
 fn termination_record(coordinator: &PodState) -> Option<EndRecord> {
     serde_json::from_str(&coordinator.terminated.as_ref()?.message).ok()
 }
@@ -146,7 +146,7 @@ fn agree(first: &EndRecord, second: &EndRecord) -> bool {
     (first.blocks, first.complete, reason(first)) == (second.blocks, second.complete, reason(second))
 }
 
-/// Assesses the end of worker 0 after the workers have reported a failure.
+/// Assesses how worker 0 ended, after the workers have reported a failure.
 fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &CaseFailure) -> Ending {
     use FailureReason::{Interrupted, PeerLost, WorkerMissing};
     let message = format!("{:?}: {}", failure.reason, failure.message);
@@ -173,8 +173,8 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     Ending::Ended(outcome)
 }
 
-/// Deadline for learning the cause of a loss; `None` if it has passed or if no pod is left whose loss could still be
-/// detected.
+/// Returns the deadline for learning the cause of a loss; `None` if it has passed or if no pod is left whose loss could
+/// still be detected.
 fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
     let ended_at = coordinator.terminated.as_ref()?.at?;
     let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;

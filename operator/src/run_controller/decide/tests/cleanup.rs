@@ -1,4 +1,4 @@
-//! Tests of the decisions for finished and deleted runs.
+//! Tests for decisions about finished and deleted runs.
 
 use super::*;
 
@@ -66,18 +66,18 @@ fn finished_run_deletes_jobs_that_do_not_end_on_their_own() {
     let mut scene = Scene::running();
     scene.persisted.finished_at = Some(second(1060));
     assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
-    let by_itself = Action::Wait {
+    let on_its_own = Action::Wait {
         until: Some(second(1120)),
     };
     scene.persisted.attempts[0].state = AttemptState::Measured;
     assert_eq!(
         scene.decide().action,
-        by_itself,
-        "the workers of a measured leg exit by themselves"
+        on_its_own,
+        "the workers of a measured leg exit on their own"
     );
     scene.persisted.attempts[0].state = AttemptState::Running;
     scene.exit(0, 3, "");
-    assert_eq!(scene.decide().action, by_itself);
+    assert_eq!(scene.decide().action, on_its_own);
     for pod in &mut scene.pods {
         pod.phase = PodPhase::Failed;
     }

@@ -44,7 +44,7 @@ pub(super) fn attempt(leg: u32, attempt: u32) -> AttemptId {
     AttemptId { leg, attempt }
 }
 
-pub(super) fn end() -> EndRecord {
+pub(super) fn complete_end_record() -> EndRecord {
     EndRecord {
         blocks: 2,
         complete: true,
@@ -52,7 +52,7 @@ pub(super) fn end() -> EndRecord {
     }
 }
 
-pub(super) fn failure(reason: FailureReason) -> EndRecord {
+pub(super) fn failure_end_record(reason: FailureReason) -> EndRecord {
     EndRecord {
         blocks: 0,
         complete: false,

@@ -1,4 +1,4 @@
-//! Tests of the decisions while workers are running and after an attempt has ended.
+//! Tests for decisions made while workers are running and after an attempt has ended.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn records_start_and_nodes_when_all_workers_run() {
 }
 
 #[test]
-fn active_clock_counts_only_the_run_time_of_gangs() {
+fn active_clock_counts_only_gang_run_time() {
     let mut scene = Scene::running();
     scene.persisted.active_seconds = 900;
     let Action::Wait { until } = scene.decide().action else {
@@ -129,7 +129,7 @@ fn active_deadline_fails_the_run_unless_the_leg_is_measured() {
 fn failed_measurement_fails_the_run_without_a_retry() {
     let mut scene = Scene::running();
     scene.exit(0, 3, "");
-    scene.close(Some(failure(FailureReason::FabricUnreachable)), None);
+    scene.close(Some(failure_end_record(FailureReason::FabricUnreachable)), None);
     let decision = scene.decide();
     assert_eq!(
         failed(&decision),
@@ -138,14 +138,14 @@ fn failed_measurement_fails_the_run_without_a_retry() {
 }
 
 #[test]
-fn waits_for_the_cause_of_a_lost_peer() {
+fn waits_to_learn_why_a_peer_was_lost() {
     let mut scene = Scene::running();
-    scene.close(Some(failure(FailureReason::PeerLost)), None);
+    scene.close(Some(failure_end_record(FailureReason::PeerLost)), None);
     let before_termination = scene.decide().action;
     let Action::Wait { until } = before_termination else {
         panic!("{before_termination:?}");
     };
-    // Only the deadline of the run limits this wait.
+    // Only the run's deadline limits this wait.
     assert_eq!(until, Some(second(1020 + 1000)));
     scene.exit(0, 3, "");
     assert_eq!(
@@ -191,7 +191,7 @@ fn termination_message_without_end_record_in_the_log_is_a_broken_stream() {
     scene.exit(
         0,
         3,
-        &serde_json::to_string(&failure(FailureReason::NoDevice)).unwrap(),
+        &serde_json::to_string(&failure_end_record(FailureReason::NoDevice)).unwrap(),
     );
     scene.close(None, None);
     assert_eq!(
@@ -233,7 +233,7 @@ fn completes_when_every_block_is_measured() {
     let mut scene = Scene::running();
     scene.done.insert(0, BTreeSet::from([0, 1]));
     scene.exit(0, 0, "");
-    scene.close(Some(end()), None);
+    scene.close(Some(complete_end_record()), None);
     let decision = scene.decide();
     assert_eq!(decision.phase, Some(Phase::Complete));
     let after = recorded(decision);
@@ -246,12 +246,16 @@ fn completes_when_every_block_is_measured() {
 #[test]
 fn end_record_that_differs_from_the_termination_message_is_a_broken_stream() {
     let mut scene = Scene::running();
-    scene.close(Some(failure(FailureReason::NoDevice)), None);
+    scene.close(Some(failure_end_record(FailureReason::NoDevice)), None);
     for (reported, reason) in [
         (FailureReason::NoDevice, "MeasurementFailed"),
         (FailureReason::OperationRejected, "InvalidRecordStream"),
     ] {
-        scene.exit(0, 3, &serde_json::to_string(&failure(reported)).unwrap());
+        scene.exit(
+            0,
+            3,
+            &serde_json::to_string(&failure_end_record(reported)).unwrap(),
+        );
         let after = recorded(scene.decide());
         assert_eq!(after.attempts[0].reason.as_deref(), Some(reason));
     }
@@ -265,7 +269,7 @@ fn records_run_time_and_nodes_of_a_leg_that_was_never_observed_running() {
     scene.start(1, 1020);
     scene.done.insert(0, BTreeSet::from([0, 1]));
     scene.exit(0, 0, "");
-    scene.close(Some(end()), None);
+    scene.close(Some(complete_end_record()), None);
     scene.pods[0].image_digest = Some("sha256:a".to_owned());
     let after = recorded(scene.decide());
     assert_eq!((after.active_seconds, after.nodes.len()), (30, 2));

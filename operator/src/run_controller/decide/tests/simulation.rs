@@ -1,5 +1,5 @@
 //! Simulates a small cluster in which pods start, fail and are lost, logs are truncated, caches are stale, the
-//! controller is killed and loses its memory, and the user suspends, resumes and deletes the run at any time.
+//! controller is killed and loses its in-memory state, and the user suspends, resumes and deletes the run at any time.
 
 mod cluster;
 mod controller;
@@ -37,7 +37,7 @@ enum Event {
         loss: Loss,
     },
     /// The measurement fails.
-    FailMeasuring,
+    FailMeasurement,
     /// The log is truncated.
     TruncateLog,
     /// The user deletes the Job.
@@ -47,7 +47,7 @@ enum Event {
     DeleteRun,
     /// Another run starts or stops blocking the placement of the gang.
     SetBlocked(bool),
-    /// A quota is exhausted, or has room again.
+    /// A quota is exhausted or becomes available again.
     SetQuotaFull(bool),
     /// A queue admits or suspends the Job.
     SetAdmitted(bool),
@@ -71,7 +71,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => Just(Event::ReadLog),
         4 => Just(Event::RemoveOrphanedPods),
         2 => (0..2_u32, loss).prop_map(|(rank, loss)| Event::Lose { rank, loss }),
-        1 => Just(Event::FailMeasuring),
+        1 => Just(Event::FailMeasurement),
         1 => Just(Event::TruncateLog),
         1 => Just(Event::DeleteJob),
         1 => Just(Event::Suspend),
@@ -112,7 +112,7 @@ impl Simulation {
             Event::ReadLog => self.controller.read_log(cluster),
             Event::RemoveOrphanedPods => cluster.remove_orphaned_pods(),
             Event::Lose { rank, loss } => cluster.lose(rank, loss),
-            Event::FailMeasuring => cluster.fail_measuring(),
+            Event::FailMeasurement => cluster.fail_measurement(),
             Event::TruncateLog => cluster.truncate_log(),
             Event::DeleteJob => cluster.jobs.clear(),
             Event::Suspend => cluster.suspend = true,

@@ -1,4 +1,4 @@
-//! Tests of the decisions before all workers are running: new Jobs, waiting, deadlines and obstacles.
+//! Tests for decisions made before all workers are running: new Jobs, waiting, deadlines and blockers.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn preflight_warning_does_not_prevent_creation_and_is_reported_until_the_gang_is
 }
 
 #[test]
-fn pending_deadline_failure_reports_the_last_obstacle() {
+fn pending_deadline_failure_reports_the_last_wait_reason() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
     scene.now = 1000 + 599;

@@ -229,7 +229,7 @@ impl Cluster {
         self.exit(coordinator, 3, "Error");
     }
 
-    pub(super) fn fail_measuring(&mut self) {
+    pub(super) fn fail_measurement(&mut self) {
         self.end_with_failure(FailureReason::FabricUnreachable);
         if let Some(other) = self.running_pod(1) {
             self.exit(other, 3, "Error");

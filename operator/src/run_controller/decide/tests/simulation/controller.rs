@@ -1,4 +1,5 @@
-//! The simulated controller. It executes decisions, its caches may be stale, and it loses its memory when it restarts.
+//! The simulated controller. It executes decisions, its caches may be stale, and it loses its in-memory state when it
+//! restarts.
 
 use super::super::super::decide;
 use super::cluster::Cluster;
@@ -21,7 +22,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// A restarted controller: its caches are current, and it has no other memory.
+    /// A restarted controller: its caches are current, and it has no other in-memory state.
     pub(super) fn started(cluster: &Cluster) -> Self {
         Self {
             jobs: cluster.jobs.clone(),
