@@ -1,5 +1,5 @@
-//! Output of fi_pingpong (libfabric) and of the programs of fabtests: a table that follows a header with `MB/sec` and
-//! `usec/xfer`, or, with the option `-m` of fabtests, lines such as `- { xfer_size: 64, ... }`.
+//! Output of fi_pingpong (libfabric) and of fabtests programs: a table that follows a header with `MB/sec` and
+//! `usec/xfer`, or, if a fabtests program is run with `-m`, lines such as `- { xfer_size: 64, ... }`.
 //!
 //! An MB is 10^6 bytes, and a transfer is one message in one direction (`show_perf` in fabtests/common/shared.c and in
 //! util/pingpong.c). Sizes above 1023 have a suffix and are rounded.

@@ -1,18 +1,18 @@
-//! Everything that the parser of a tool found in an output: the results, and evidence of whether the output is complete.
+//! Everything that a tool's parser found in an output: the results, and evidence of whether the output is complete.
 
 use crate::Row;
 
-/// Results in an output, and the evidence of whether the output comes from exactly one execution that ran to completion.
+/// Results in an output, and the evidence of whether the output comes from exactly one complete run.
 #[derive(Debug, Default)]
 pub struct ParsedOutput {
-    /// Results, in the order of the output.
+    /// Results, in output order.
     pub rows: Vec<Row>,
     /// Distinct table headers, with words separated by single spaces.
     pub headers: Vec<String>,
     /// First line of a table that starts like a result but has different columns.
     pub unread: Option<String>,
-    /// Whether the last result is followed by the text that the tool prints after its results. `None` if no such text is
-    /// known for the tool.
+    /// Whether the last result is followed by the text that the tool prints after its results. `None` if no such text
+    /// is known for the tool.
     pub has_end: Option<bool>,
 }
 
@@ -25,7 +25,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Adds the header of a table.
+    /// Adds a table header.
     pub fn add_header(&mut self, line: &str) {
         let header = line.split_whitespace().collect::<Vec<_>>().join(" ");
         if !self.headers.contains(&header) {
@@ -33,14 +33,14 @@ impl ParsedOutput {
         }
     }
 
-    /// Adds the result in `line`. A line without a result is kept if it starts like a result.
-    pub fn add_row(&mut self, row: Option<Row>, line: &str, begins_as_result: bool) {
+    /// Adds the result in `line`. A line without a result is stored if it starts like a result.
+    pub fn add_row(&mut self, row: Option<Row>, line: &str, starts_like_result: bool) {
         match row {
             Some(row) => {
                 self.rows.push(row);
                 self.has_end = self.has_end.map(|_| false);
             }
-            None if begins_as_result && self.unread.is_none() => self.unread = Some(line.trim().to_owned()),
+            None if starts_like_result && self.unread.is_none() => self.unread = Some(line.trim().to_owned()),
             None => {}
         }
     }

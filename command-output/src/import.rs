@@ -1,5 +1,5 @@
-//! Reads the log of a tool that was executed without fabricbench. The results become values of a report, so reading
-//! fails if the log may be incomplete, contains several executions, or was written by another tool.
+//! Reads the log of a tool that was run without fabricbench. The results become values of a report, so reading fails if
+//! the log may be incomplete, contains several runs, or was written by another tool.
 
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use snafu::{Snafu, ensure};
@@ -12,18 +12,18 @@ pub const MAX_LOG_BYTES: usize = 16 << 20;
 /// Maximum length of a line in an error, in characters.
 const MAX_CHARACTERS: usize = 200;
 
-/// Results of one execution of a tool.
+/// Results of one run of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
     /// Results, each for a different size.
     pub rows: Vec<Row>,
     /// Name of the test, such as `RDMA_Write BW Test`; `None` if the tool does not print it.
     pub test: Option<String>,
-    /// Log lines in which the libraries of the tool report the path of the data.
+    /// Log lines in which the tool's libraries report the data path.
     pub evidence: log::Evidence,
 }
 
-/// Reason why a log cannot be imported, with a remedy.
+/// Reason that a log cannot be imported, with a fix.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum ImportError {
     /// The log is empty.
@@ -64,7 +64,7 @@ pub enum ImportError {
     },
     /// The log contains the results of several tools.
     #[snafu(display(
-        "the log contains results of {tool:?} and of {other:?}. Write the output of each execution to a separate file"
+        "the log contains results of {tool:?} and of {other:?}. Write the output of each run to a separate file"
     ))]
     SeveralTools {
         /// Tool that was specified.
@@ -75,13 +75,13 @@ pub enum ImportError {
     /// The log has no usable result.
     #[snafu(display("{source}"))]
     Parse {
-        /// Reason.
+        /// Parser error.
         source: ParseError,
     },
     /// There is a header but no result.
     #[snafu(display(
         "the log has the header of a table but no result of {tool:?}, so it is incomplete or the tool failed; it \
-         ends with: {last}. Specify the complete log of a successful execution"
+         ends with: {last}. Specify the complete log of a successful run"
     ))]
     OnlyHeader {
         /// Tool that was specified.
@@ -101,7 +101,7 @@ pub enum ImportError {
     /// The tables have different columns or units.
     #[snafu(display(
         "the tables in the log have different columns or units: `{first}` and `{second}`. Write the output of each \
-         execution to a separate file"
+         run to a separate file"
     ))]
     SeveralTables {
         /// First header.
@@ -111,8 +111,8 @@ pub enum ImportError {
     },
     /// The end of the log is missing.
     #[snafu(display(
-        "the log is incomplete: {expected} does not follow the last result. Specify the complete log of an execution \
-         that ran to completion"
+        "the log is incomplete: {expected} does not follow the last result. Specify the complete log of a run \
+         that completed"
     ))]
     NoEnd {
         /// Text that the tool prints after its results.
@@ -120,7 +120,7 @@ pub enum ImportError {
     },
     /// Several results have the same size.
     #[snafu(display(
-        "the log has several results {size}, so it contains several executions. Write the output of each execution \
+        "the log has several results {size}, so it contains several runs. Write the output of each run \
          to a separate file, and specify all of these files"
     ))]
     Repeated {
@@ -129,16 +129,16 @@ pub enum ImportError {
     },
     /// Every value is 0.
     #[snafu(display(
-        "every value is 0: the true values are below the resolution of the tool. Repeat the execution with a larger \
+        "every value is 0: the true values are below the resolution of the tool. Repeat the run with a larger \
          size or more iterations"
     ))]
     NoValue,
 }
 
-/// Reads the log of one execution of `tool`. `pattern` is the pattern of the tool `Regex`.
+/// Reads the log of one run of `tool`. `pattern` is the pattern for the `Regex` tool.
 ///
 /// # Errors
-/// Returns an error if the log does not come from exactly one complete execution of `tool`, or contains no result.
+/// Returns an error if the log does not come from exactly one complete run of `tool`, or contains no result.
 pub fn read(tool: CommandTool, pattern: Option<&CommandPattern>, bytes: &[u8]) -> Result<Log, ImportError> {
     ensure!(bytes.len() <= MAX_LOG_BYTES, TooLongSnafu);
     let text = text(bytes)?;
@@ -180,7 +180,8 @@ fn text(bytes: &[u8]) -> Result<&str, ImportError> {
     Ok(text)
 }
 
-/// Other tools whose results `text` contains. Any line can be a result of the tool Regex, so that tool is not considered.
+/// Other tools whose results `text` contains. Any line can be a result of the `Regex` tool, so `Regex` is not
+/// considered.
 fn other_tools(tool: CommandTool, text: &str) -> Vec<CommandTool> {
     let others = CommandTool::ALL
         .into_iter()
@@ -199,7 +200,7 @@ fn no_result(tool: CommandTool, text: &str, source: ParseError) -> ImportError {
     }
 }
 
-/// Whether `text` contains the header of a table of `tool`.
+/// Whether `text` contains a table header of `tool`.
 fn has_header(tool: CommandTool, text: &str) -> bool {
     let marker = match tool {
         CommandTool::NcclTests => "busbw",

@@ -1,9 +1,9 @@
-//! Arguments and output of external benchmark commands: [`template`] replaces placeholders in arguments, [`parse`] reads
-//! results from the output of a tool, and [`log`] finds in the output which transports the tool's library used. Performs
-//! no I/O.
+//! Arguments and output of external benchmark commands: [`template`] replaces placeholders in arguments, [`parse`]
+//! reads results from the output of a tool, and [`log`] finds in the output which transports the tool's library used.
+//! Performs no I/O.
 //!
-//! Every value was printed by the tool and is converted to nanoseconds or bytes per second. Nothing is estimated: a value
-//! that a tool does not print is `None`, and output with an unexpected format or unit is an error.
+//! Every value was printed by the tool and is converted to nanoseconds or bytes per second. Nothing is estimated: a
+//! value that a tool does not print is `None`, and output with an unexpected format or unit is an error.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -33,7 +33,7 @@ pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Maximum number of results that are read from the output of a command.
 pub const MAX_ROWS: usize = 4096;
 
-/// Reason why an output contains no usable result.
+/// Reason that an output contains no usable result.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum ParseError {
     /// Nothing was printed.
@@ -47,7 +47,7 @@ pub enum ParseError {
         /// End of the output.
         last: String,
     },
-    /// The header of a table has different columns or units than expected.
+    /// A table header has different columns or units than expected.
     #[snafu(display(
         "the unit or the columns differ from those that the tool is known to print: expected {expected}, found `{found}`"
     ))]
@@ -57,7 +57,7 @@ pub enum ParseError {
         /// Header or unit that was found.
         found: String,
     },
-    /// The header of a table contains a column that the tool is not known to print.
+    /// A table header contains a column that the tool is not known to print.
     #[snafu(display(
         "the column `{text}` is not one that the tool is known to print, so the other columns may be at other positions: `{header}`"
     ))]
@@ -93,7 +93,7 @@ pub enum ParseError {
         found: String,
     },
     /// Several results have the requested size.
-    #[snafu(display("there are {count} results for {size} bytes, but an execution must print exactly one"))]
+    #[snafu(display("there are {count} results for {size} bytes, but a run must print exactly one"))]
     Ambiguous {
         /// Requested size in bytes.
         size: u64,
@@ -108,7 +108,7 @@ pub enum ParseError {
     },
 }
 
-/// Reads all results in `output`, in order. `pattern` is the pattern of the tool `Regex`.
+/// Reads all results in `output`, in order. `pattern` is the pattern for the `Regex` tool.
 ///
 /// # Errors
 /// Returns an error if the output has no result, or does not have the format and the units that the tool is known to
@@ -137,7 +137,7 @@ fn find(
         CommandTool::TransferEngineBench => transfer_engine_bench::parse(output),
         CommandTool::Regex => {
             let pattern = pattern.context(PatternSnafu {
-                problem: "the tool Regex needs a pattern",
+                problem: "tool: Regex requires a pattern",
             })?;
             pattern::parse(pattern, output)
         }
@@ -153,13 +153,13 @@ fn find(
     Ok(found)
 }
 
-/// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its execution.
+/// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its run.
 ///
 /// # Errors
 /// Returns an error if there is not exactly one result for this size.
 pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
-    let of_size: Vec<&Row> = rows.iter().filter(|row| row.is_for(size)).collect();
-    match of_size.as_slice() {
+    let matching_rows: Vec<&Row> = rows.iter().filter(|row| row.matches_size(size)).collect();
+    match matching_rows.as_slice() {
         [row] => Ok((*row).clone().with_size(size)),
         [] => {
             let mut sizes: Vec<String> = rows.iter().filter_map(Row::printed_size).collect();

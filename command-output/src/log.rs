@@ -1,13 +1,13 @@
-//! Finds the data path that a tool's libraries report in their log lines: the lanes of UCX (`UCX_LOG_LEVEL=info`), the
-//! network of NCCL (`NCCL_DEBUG=INFO`), and phrases with which any library reports a fallback.
+//! Finds the data path that a tool's libraries report in their log lines: UCX lanes (`UCX_LOG_LEVEL=info`), the NCCL
+//! network (`NCCL_DEBUG=INFO`), and phrases that libraries use to report a fallback.
 
 use crds::v1alpha1::CommandTool;
 
-/// Maximum number of lines of each kind that are kept.
+/// Maximum number of stored lines of each kind.
 const MAX_LINES: usize = 8;
-/// Maximum length of a line that is kept, in characters.
+/// Maximum length of a stored line, in characters.
 const MAX_CHARACTERS: usize = 200;
-/// Phrases with which libraries report that they do not use the requested transport.
+/// Phrases that libraries use to report that they do not use the requested transport.
 const FALLBACK_WORDS: [&str; 4] = ["fallback", "falling back", "fall back", "fell back"];
 
 /// Data path according to the log lines.
@@ -15,7 +15,7 @@ const FALLBACK_WORDS: [&str; 4] = ["fallback", "falling back", "fall back", "fel
 pub struct Evidence {
     /// Lanes or networks that the library chose.
     pub lanes: Vec<String>,
-    /// Lines that report a different path than the requested one.
+    /// Lines that report a path other than the requested one.
     pub fallbacks: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub fn read(output: &str) -> Evidence {
     evidence
 }
 
-/// Lanes of an endpoint of UCX: `ep_cfg[0]: tag(tcp/lo)` up to 1.13, and `perftest intra-node cfg#0 tag(tcp/lo)` later.
+/// Lanes of a UCX endpoint: `ep_cfg[0]: tag(tcp/lo)` up to 1.13, and `perftest intra-node cfg#0 tag(tcp/lo)` later.
 fn ucx_lanes(line: &str) -> Option<&str> {
     let (_, message) = line.split_once("UCX  INFO ")?;
     let lanes = match message.split_once("ep_cfg[") {

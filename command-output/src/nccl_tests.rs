@@ -1,9 +1,9 @@
-//! Output of the programs of nccl-tests, such as all_reduce_perf. The latency is the time of an out-of-place operation,
-//! and the bandwidth is its bus bandwidth, which is comparable with the rate of the links (doc/PERFORMANCE.md in
-//! nccl-tests). A GB is 10^9 bytes.
+//! Output of nccl-tests programs, such as all_reduce_perf. The latency is the time of an out-of-place operation, and
+//! the bandwidth is its bus bandwidth, which is comparable with the link rate (doc/PERFORMANCE.md in nccl-tests). A GB
+//! is 10^9 bytes.
 
 use crate::row::PrintedSize;
-use crate::table::{above_zero, is_whole, number, whole_number};
+use crate::table::{above_zero, number, starts_with_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const EXPECTED: &str = "time (us), algbw (GB/s) and busbw (GB/s)";
@@ -24,18 +24,18 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         let line = line.split_once("<stdout>:").map_or(line, |(_, rest)| rest).trim();
         if let Some(comment) = line.strip_prefix('#') {
             if comment.contains("Out of bounds values") && !comment.trim_end().ends_with("OK") {
-                return wrong(line);
+                return corrupted_data(line);
             }
             let words: Vec<&str> = comment.split_whitespace().collect();
             if words.first() == Some(&"size") {
-                header = Some(columns(&words).ok_or_else(|| unit(line))?);
+                header = Some(columns(&words).ok_or_else(|| unit_error(line))?);
                 found.add_header(line);
             } else if words.first() == Some(&"(B)") && !has_units(&words) {
-                return Err(unit(line));
+                return Err(unit_error(line));
             }
             found.add_end(comment.contains("Avg bus bandwidth"));
         } else if let Some(header) = &header {
-            let has_size = is_whole(line);
+            let has_size = starts_with_number(line);
             found.add_row(parse_row(line, header)?, line, has_size);
         }
     }
@@ -57,7 +57,7 @@ fn has_units(words: &[&str]) -> bool {
     words.get(2..5) == Some(&units) || words.windows(3).any(|window| window == units)
 }
 
-/// Parses the row in `line`. Returns `None` if the line is something else, such as a log line of NCCL.
+/// Parses the row in `line`. Returns `None` if the line is something else, such as an NCCL log line.
 fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_row = words.len() == header.columns && words[0].parse::<u64>().is_ok();
@@ -66,7 +66,7 @@ fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     }
     // A program that does not check its data prints N/A. Older versions print the largest error instead of a count.
     if words[header.wrong].parse::<u64>().is_ok_and(|count| count > 0) {
-        return wrong(line);
+        return corrupted_data(line);
     }
     Ok(Some(Row {
         size: Some(PrintedSize::exact(whole_number(words[0], line)?)),
@@ -77,14 +77,14 @@ fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     }))
 }
 
-fn unit(line: &str) -> ParseError {
+fn unit_error(line: &str) -> ParseError {
     ParseError::Unit {
         expected: EXPECTED,
         found: line.to_owned(),
     }
 }
 
-fn wrong<R>(line: &str) -> Result<R, ParseError> {
+fn corrupted_data<R>(line: &str) -> Result<R, ParseError> {
     Err(ParseError::WrongData {
         line: line.to_owned(),
     })

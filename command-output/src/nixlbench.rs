@@ -1,9 +1,9 @@
-//! Output of nixlbench: a table that follows a line with `Block Size (B)`. The latency is the average of a block, and a GB
-//! is 10^9 bytes (benchmark/nixlbench/src/utils/utils.cpp). Timestamps that a CI system adds before each line are
+//! Output of nixlbench: a table that follows a line with `Block Size (B)`. The latency is the average of a block, and a
+//! GB is 10^9 bytes (benchmark/nixlbench/src/utils/utils.cpp). Timestamps that a CI system adds before each line are
 //! skipped.
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, is_whole, number, whole_number};
+use crate::table::{Columns, above_zero, number, starts_with_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 14] = [
@@ -37,7 +37,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
                 .trim_start()
                 .strip_prefix('[')
                 .and_then(|rest| rest.split_once(']'));
-            let has_size = is_whole(without_time.map_or(line, |(_, rest)| rest));
+            let has_size = starts_with_number(without_time.map_or(line, |(_, rest)| rest));
             found.add_row(parse_row(line, columns)?, line, has_size);
         }
     }

@@ -19,13 +19,13 @@ const GROUPS: [&str; 3] = ["size", "latency", "bandwidth"];
 /// Problem with a pattern, and the field that causes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// Name of the field of the pattern.
+    /// Name of the pattern field.
     pub field: &'static str,
     /// Description of the problem.
     pub problem: PatternProblem,
 }
 
-/// Reason why a pattern is invalid.
+/// Reason that a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PatternProblem {
     /// The regular expression has a syntax error.
@@ -42,17 +42,17 @@ pub enum PatternProblem {
     },
     /// The regular expression has no group for a result.
     #[snafu(display(
-        "the regular expression needs a group latency or bandwidth, such as (?<latency>[0-9.]+)"
+        "the regular expression needs a latency or bandwidth group, such as (?<latency>[0-9.]+)"
     ))]
     NoResult,
     /// A group has no unit.
-    #[snafu(display("the group {group} needs a unit"))]
+    #[snafu(display("the {group} group needs a unit"))]
     NoUnit {
         /// Name of the group.
         group: &'static str,
     },
     /// A unit has no group.
-    #[snafu(display("the regular expression has no group {group}"))]
+    #[snafu(display("the regular expression has no {group} group"))]
     NoGroup {
         /// Name of the group.
         group: &'static str,
@@ -82,7 +82,7 @@ impl LinePattern {
         compile(expression).map(Self)
     }
 
-    /// Whether the expression matches a part of `line`.
+    /// Whether the expression matches any part of `line`.
     pub fn is_match(&self, line: &str) -> bool {
         self.0.is_match(limit_length(line))
     }
@@ -178,14 +178,14 @@ mod tests {
         };
         assert!(problem("(", true, false).starts_with("expression: the regular expression is invalid"));
         assert!(problem("(?<rate>.*)", true, false).contains("`rate` is unknown"));
-        assert!(problem("(?<size>.*)", false, false).contains("needs a group"));
+        assert!(problem("(?<size>.*)", false, false).contains("needs a latency or bandwidth group"));
         assert_eq!(
             problem("(?<latency>.*)", false, false),
-            "latencyUnit: the group latency needs a unit"
+            "latencyUnit: the latency group needs a unit"
         );
         assert_eq!(
             problem("(?<latency>.*)", true, true),
-            "bandwidthUnit: the regular expression has no group bandwidth"
+            "bandwidthUnit: the regular expression has no bandwidth group"
         );
         assert_eq!(
             check(&pattern("(?<latency>.*) (?<bandwidth>.*)", true, true)),
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].latency_nanos, Some(1.5e6));
         assert_eq!(rows[0].bytes_per_second, Some(1e9));
-        assert!(rows[0].is_for(64) && !rows[0].is_for(128));
+        assert!(rows[0].matches_size(64) && !rows[0].matches_size(128));
         assert_eq!(rows[1].latency_nanos, None, "0 is below the resolution");
     }
 

@@ -51,7 +51,7 @@ impl PrintedSize {
 }
 
 impl Row {
-    pub(crate) fn is_for(&self, size: u64) -> bool {
+    pub(crate) fn matches_size(&self, size: u64) -> bool {
         self.size.is_none_or(|printed| printed.matches(size))
     }
 

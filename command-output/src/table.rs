@@ -28,12 +28,12 @@ pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
 }
 
 /// Whether the first word of `line` is a whole number, like the size at the start of a table row.
-pub fn is_whole(line: &str) -> bool {
+pub fn starts_with_number(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| word.parse::<u64>().is_ok())
 }
 
-/// Converts a result of 0 to `None`: it is below the resolution of the tool, and therefore unknown.
+/// Converts a result of 0 to `None`: it is below the tool's resolution, and therefore unknown.
 pub fn above_zero(value: f64) -> Option<f64> {
     Some(value).filter(|value| *value > 0.0)
 }

@@ -1,8 +1,8 @@
-//! Placeholders in the arguments of a command.
+//! Placeholders in command arguments.
 
 use snafu::Snafu;
 
-/// Argument that is replaced by the arguments of the arm.
+/// Argument that is replaced by the arm's arguments.
 pub const ARGUMENTS: &str = "{arguments}";
 /// Names of the placeholders within arguments.
 pub const PLACEHOLDERS: [&str; 4] = ["server", "port", "size", "device"];
@@ -16,11 +16,11 @@ pub struct Values {
     pub port: u16,
     /// Size in bytes.
     pub size: u64,
-    /// Network interface or RDMA device of the first rail of the worker; `None` if the rail has none.
+    /// Network interface or RDMA device of the worker's first rail; `None` if the rail has none.
     pub device: Option<String>,
 }
 
-/// Reason why an argument cannot be used.
+/// Reason that an argument cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum TemplateError {
     /// The placeholder is unknown.

@@ -1,5 +1,5 @@
-//! Output of transfer_engine_bench (Mooncake): the line `Test completed: duration 2.00, batch count 1251, throughput 0.33
-//! GB/s`, in the unit of its option `--report_unit`. It prints neither a size nor a latency.
+//! Output of transfer_engine_bench (Mooncake): the line `Test completed: duration 2.00, batch count 1251, throughput
+//! 0.33 GB/s`, in the unit set by `--report_unit`. It prints neither a size nor a latency.
 
 use crds::v1alpha1::RateUnit;
 

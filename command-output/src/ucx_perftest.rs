@@ -1,8 +1,8 @@
-//! Output of ucx_perftest: the row `Final:`, or the only row with the option `-f`. The latency is the overall latency,
-//! which ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
-//! (src/tools/perf/perftest_run.c). The output with `-v` has no units, so only its bandwidth is read.
+//! Output of ucx_perftest: the `Final:` row, or the only row if `-f` is set. The latency is the overall latency, which
+//! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
+//! (src/tools/perf/perftest_run.c). The `-v` output has no units, so only its bandwidth is read.
 
-use crate::table::{above_zero, is_whole, number, whole_number};
+use crate::table::{above_zero, number, starts_with_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
@@ -17,7 +17,7 @@ enum Header {
     Latency,
     /// Overheads of posts, which are not latencies.
     Overhead,
-    /// Unknown, because the output for other programs has no header.
+    /// Unknown, because output that is meant for other programs has no header.
     Csv,
 }
 
@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         } else if line.starts_with('|') && line.contains("# iterations") {
             final_only = line.contains(" Test ");
         } else if let Some(header) = header {
-            let is_final = line.starts_with("Final:") || (final_only && is_whole(line));
+            let is_final = line.starts_with("Final:") || (final_only && starts_with_number(line));
             found.add_row(parse_row(line, header, final_only)?, line, is_final);
         }
     }

@@ -63,7 +63,7 @@ fn fi_pingpong() {
 }
 
 #[test]
-fn lost_messages_are_corrupted_data() {
+fn lost_messages_are_reported_as_corrupted_data() {
     let output = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n\
                   512     200     +3       200k        0.10s      2.09     245.14       0.00\n";
     let error = parse(CommandTool::Fabtests, None, output).unwrap_err();

@@ -10,7 +10,7 @@ macro_rules! golden {
     };
 }
 
-/// Outputs with results, with their tool and their number of results.
+/// Outputs that contain results, each with its tool and its number of results.
 const LOGS: [(CommandTool, &str, usize); 17] = [
     (
         CommandTool::NcclTests,
@@ -88,7 +88,7 @@ fn error(tool: CommandTool, log: &str) -> ImportError {
 }
 
 #[test]
-fn complete_logs_are_read_by_their_tool_only() {
+fn complete_logs_are_read_only_by_their_tool() {
     for (tool, log, results) in LOGS {
         let found = read(tool, None, log.as_bytes()).unwrap_or_else(|error| panic!("{tool:?}: {error}"));
         assert_eq!(found.rows.len(), results, "{tool:?}");
@@ -124,7 +124,7 @@ fn a_truncated_log_contains_only_results_of_the_complete_log() {
 }
 
 #[test]
-fn rejects_logs_of_several_executions() {
+fn rejects_logs_of_several_runs() {
     for (tool, log, _) in LOGS {
         let twice = error(tool, &log.repeat(2));
         assert!(matches!(twice, ImportError::Repeated { .. }), "{tool:?}: {twice}");

@@ -138,14 +138,14 @@ pub struct InstrumentProcess {
 }
 
 impl Assignment {
-    /// Whether the threads of the workers are distributed over the NUMA nodes. All scenarios share the threads.
+    /// Whether the worker threads are distributed over the NUMA nodes. All scenarios share the threads.
     pub fn spreads_threads(&self) -> bool {
         self.scenarios
             .iter()
             .any(|scenario| scenario.workload.has_segments())
     }
 
-    /// Library and provider of the arms of `process`.
+    /// Library and provider of the arms in `process`.
     pub fn transport_of<'a>(&'a self, process: &'a InstrumentProcess) -> &'a TransportSpec {
         process.transport.as_ref().unwrap_or(&self.transport)
     }
@@ -160,8 +160,8 @@ pub struct ScenarioAssignment {
     pub name: String,
     /// Kind of memory that both workers use.
     pub memory: MemoryKind,
-    /// Method by which a worker waits for completions. If unset, the worker chooses a method based on the number of
-    /// available CPUs and records its choice.
+    /// How a worker waits for completions. If unset, the worker chooses based on the number of available CPUs and
+    /// records its choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Workload of the scenario.
@@ -177,7 +177,7 @@ pub struct ScenarioAssignment {
 pub struct ArmAssignment {
     /// Name of the arm in records: the name of the variant or of a control arm.
     pub name: String,
-    /// Index of the instrument process of the arm.
+    /// Index of the arm's instrument process.
     pub process: u32,
     /// Largest message that is injected, in bytes. If unset, inject calls are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +190,7 @@ pub struct ArmAssignment {
     /// Channel that the calls of `rpc` scenarios use. Ignored in other scenarios.
     #[serde(default, skip_serializing_if = "is_transport")]
     pub channel: RpcChannel,
-    /// Arguments of the arm in scenarios with commands.
+    /// Arguments of the arm in command scenarios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
 }

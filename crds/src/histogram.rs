@@ -22,7 +22,7 @@ pub const SIGNIFICANT_FIGURES: u8 = 3;
 /// Error encoding or decoding a histogram.
 #[derive(Debug, Snafu)]
 pub enum HistogramError {
-    /// Returns an error if the string is too long.
+    /// The string is too long.
     #[snafu(display("the histogram is {length} characters long; the maximum is {MAX_ENCODED_BYTES}"))]
     TooLong {
         /// Length of the string, in characters.
@@ -37,7 +37,7 @@ pub enum HistogramError {
     /// The bytes are not an HdrHistogram with the expected bounds.
     #[snafu(display("the histogram cannot be decoded: {reason}"))]
     Encoding {
-        /// Reason why decoding failed.
+        /// Why encoding or decoding failed.
         reason: String,
     },
 }

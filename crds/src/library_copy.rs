@@ -8,10 +8,10 @@ use crate::v1alpha1::Variant;
 
 /// Number of hexadecimal digits of a hash in names.
 const HASH_DIGITS: usize = 12;
-/// Maximum length of the readable part of a directory.
+/// Maximum length of the readable part of a directory name.
 const MAX_READABLE: usize = 40;
 
-/// A directory of an image. Variants with the same directory of the same image share one copy.
+/// A directory in an image. Variants with the same directory in the same image share one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LibraryCopy<'a> {
     /// Reference of the image.
@@ -21,14 +21,14 @@ pub struct LibraryCopy<'a> {
 }
 
 impl LibraryCopy<'_> {
-    /// Identifier that is valid in names of objects.
+    /// Identifier that is valid in object names.
     pub fn id(&self) -> String {
         let digest = Sha256::digest(format!("{}\n{}", self.image, self.directory));
         hex(&digest).chars().take(HASH_DIGITS).collect()
     }
 
-    /// Path of the copy in the worker pods. It contains the end of the image reference, for readers of reports, and the
-    /// identifier, so that the plan of a run with another image differs.
+    /// Path of the copy in the worker pods. It contains the end of the image reference, to help readers of reports, and
+    /// the identifier, so that runs with different images have different plans.
     pub fn path(&self) -> String {
         let name = self.image.rsplit('/').next().unwrap_or_default();
         let readable = |character: char| match character {
@@ -41,8 +41,7 @@ impl LibraryCopy<'_> {
 }
 
 impl Variant {
-    /// Directory of another image that contains the libraries of this variant; `None` if they are in the image of the
-    /// workers.
+    /// Directory of another image that contains the libraries of this variant; `None` if they are in the worker image.
     pub fn library_copy(&self) -> Option<LibraryCopy<'_>> {
         Some(LibraryCopy {
             image: self.library_image.as_deref()?,
@@ -50,7 +49,7 @@ impl Variant {
         })
     }
 
-    /// Directory in the worker pods whose libraries are loaded; `None` for those that the loader finds.
+    /// Directory in the worker pods whose libraries are loaded; `None` if the loader finds the libraries.
     pub fn library_directory(&self) -> Option<String> {
         let copied = self.library_copy().map(|copy| copy.path());
         copied.or_else(|| self.library.clone())
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_an_image_is_a_directory_of_the_workers() {
+    fn a_library_without_an_image_is_a_directory_in_the_worker_image() {
         let variant = |image: Option<&str>| Variant {
             library: Some("/opt/lib".to_owned()),
             library_image: image.map(str::to_owned),

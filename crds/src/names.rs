@@ -14,7 +14,7 @@ pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
 /// Label that contains the number of the attempt to which a child object belongs.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
-/// Label that contains the index of the part of the record chain that a ConfigMap stores.
+/// Label that contains the index of the record chain part that a ConfigMap stores.
 pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
 /// Label that contains the name of the tool that manages an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -38,11 +38,11 @@ pub const ENV_NODE: &str = "FABRICBENCH_NODE";
 /// Environment variable that sets the level of the log that a worker writes to standard error: `error`, `warn`
 /// (default) or `info`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
-/// Environment variable with which a worker pads the environments of its instrument processes to the same size, so that
-/// their stacks have the same alignment.
+/// Environment variable that a worker uses to pad the environments of its instrument processes to the same size, so
+/// that their stacks have the same alignment.
 pub const ENV_PADDING: &str = "FABRICBENCH_PADDING";
-/// Environment variable that contains the directory to which an instrument writes the samples of every measured case, one
-/// file each. If it is unset, samples are not written.
+/// Environment variable that contains the directory in which an instrument writes the samples of every measured case,
+/// one file per case. If it is unset, samples are not written.
 pub const ENV_SAMPLES_DIRECTORY: &str = "FABRICBENCH_SAMPLES_DIRECTORY";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";

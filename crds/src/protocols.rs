@@ -22,14 +22,14 @@ pub struct ReportedProtocols {
 pub struct ServingProtocols {
     /// The protocols. Empty if the library does not report them.
     pub protocols: Vec<ProtocolUse>,
-    /// Whether there is a protocol for every chunk that shows how the library transfers it. The library does not count
-    /// all messages.
+    /// Whether every chunk has a protocol that shows how the library transfers it. A chunk may have none, because the
+    /// library does not count all messages.
     pub covers_all_chunks: bool,
 }
 
-/// The protocols in `reported` that served `operation` on this kind of memory with chunks of these lengths, in bytes. The
-/// library selects protocols by the kind of memory. The counts include messages of other sizes for which the library
-/// selects the same protocol.
+/// The protocols in `reported` that served `operation` on this kind of memory with chunks of these lengths, in bytes.
+/// The library selects protocols by the kind of memory. The counts include messages of other sizes for which the
+/// library selects the same protocol.
 pub fn serving(
     reported: &ReportedProtocols,
     transport: &TransportSpec,
@@ -37,11 +37,11 @@ pub fn serving(
     memory: MemoryKind,
     chunks: [u64; 2],
 ) -> ServingProtocols {
-    let Some(function) = function(transport, operation) else {
+    let Some(function) = function_name(transport, operation) else {
         return ServingProtocols::default();
     };
     let serves = |protocol: &ProtocolUse, bytes: &u64| {
-        protocol.function == function && is_for(protocol, memory) && protocol.covers(*bytes)
+        protocol.function == function && applies_to_memory(protocol, memory) && protocol.covers(*bytes)
     };
     let used = reported
         .uses
@@ -49,7 +49,7 @@ pub fn serving(
         .filter(|protocol| chunks.iter().any(|bytes| serves(protocol, bytes)));
     ServingProtocols {
         protocols: used.cloned().collect(),
-        // The backends of NIXL do not report how they transfer the data of a request. An omitted protocol may be an
+        // NIXL's backends do not report how they transfer the data of a request. An omitted protocol may be an
         // emulation.
         covers_all_chunks: matches!(transport, TransportSpec::Ucx(_))
             && reported.omitted == 0
@@ -59,8 +59,9 @@ pub fn serving(
     }
 }
 
-/// Whether the library selects `protocol` for this kind of memory; a kind that it does not report may be any.
-fn is_for(protocol: &ProtocolUse, memory: MemoryKind) -> bool {
+/// Whether the library selects `protocol` for this kind of memory. If the library does not report the kind, it may be
+/// any.
+fn applies_to_memory(protocol: &ProtocolUse, memory: MemoryKind) -> bool {
     let on_gpu = memory == MemoryKind::Cuda;
     protocol
         .memory
@@ -68,8 +69,8 @@ fn is_for(protocol: &ProtocolUse, memory: MemoryKind) -> bool {
         .is_none_or(|kind| (kind != "host") == on_gpu)
 }
 
-/// Name of the function that transfers data, in the records of the library; `None` if the library reports none.
-fn function(transport: &TransportSpec, operation: TransferOperation) -> Option<&'static str> {
+/// Name of the function that transfers data, as reported by the library; `None` if the library does not report it.
+fn function_name(transport: &TransportSpec, operation: TransferOperation) -> Option<&'static str> {
     use TransferOperation::{Read, Send, Write, WriteImmediate};
     match (transport, operation) {
         (TransportSpec::Ucx(ucx), Send) => Some(match ucx.messages {
@@ -85,8 +86,9 @@ fn function(transport: &TransportSpec, operation: TransferOperation) -> Option<&
     }
 }
 
-/// Replaces `answer`, which states whether RMA operations are emulated according to the lanes, with the answer according
-/// to the protocols that served them. If a chunk has no protocol, an unknown answer remains unknown.
+/// Refines `answer`, which says whether the lanes emulate RMA operations, using the protocols that served the
+/// operations. The result is true if any of these protocols is an emulation. An unknown answer becomes false only if
+/// every chunk has a protocol.
 pub fn refine_emulation(answer: Answer, found: &ServingProtocols) -> Answer {
     match answer {
         _ if found.protocols.iter().any(is_emulation) => Answer::True,
@@ -99,8 +101,8 @@ fn is_emulation(protocol: &ProtocolUse) -> bool {
     protocol.description.starts_with(EMULATION)
 }
 
-/// Describes a protocol in `reported` that the spec excludes: it uses a transport that was not requested, or emulates RMA
-/// operations although emulation is denied.
+/// Describes a protocol in `reported` that the spec excludes: it uses a transport that was not requested, or emulates
+/// RMA operations although emulation is denied.
 pub fn excluded(reported: &[ProtocolUse], ucx: &Ucx) -> Option<String> {
     let other_transport = |lane: &str| !ucx.transports.iter().any(|requested| requested.serves(lane));
     reported.iter().find_map(|protocol| {
@@ -120,8 +122,8 @@ pub fn excluded(reported: &[ProtocolUse], ucx: &Ucx) -> Option<String> {
     })
 }
 
-/// Describes requests in `reported` that a NIXL backend other than `backend` served. A request whose backend NIXL did not
-/// report is not a contradiction.
+/// Describes requests in `reported` that a NIXL backend other than `backend` served. Requests whose backend NIXL did
+/// not report are ignored.
 pub fn other_backend(reported: &[ProtocolUse], backend: NixlBackend) -> Option<String> {
     let other = |protocol: &&ProtocolUse| protocol.lanes != backend.name() && protocol.lanes != "unknown";
     reported.iter().find(other).map(|protocol| {
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_settles_an_unknown_answer() {
+    fn served_protocols_settle_an_unknown_answer() {
         let with = |description, covers_all_chunks| ServingProtocols {
             protocols: vec![protocol("ucp_put", None, description, "tcp/lo")],
             covers_all_chunks,
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_the_spec_excludes() {
+    fn finds_protocols_that_the_spec_excludes() {
         let mut ucx = Ucx::new(vec![UcxTransport::Tcp], 1);
         let over = |lanes| [protocol("ucp_put", None, "zero-copy", lanes)];
         assert_eq!(excluded(&over("tcp/lo"), &ucx), None);

@@ -71,7 +71,7 @@ pub struct HelloRecord {
     pub rank: u32,
     /// Number of workers.
     pub workers: u32,
-    /// Version of the runner.
+    /// Runner version.
     pub runner_version: String,
     /// Time at which the stream started (RFC 3339, UTC).
     pub started_at: String,
@@ -133,7 +133,7 @@ pub struct EndRecord {
     pub blocks: u32,
     /// Whether all blocks of the assignment are complete.
     pub complete: bool,
-    /// Reason why the stream is incomplete.
+    /// Failure that left the stream incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }

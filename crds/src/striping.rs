@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum StripingPolicy {
     /// Each transfer uses one rail. Rails are assigned round-robin.
     Single,
-    /// Transfers at or above the threshold use all rails, as in the libfabric backend of NIXL.
+    /// Transfers at or above the threshold use all rails, as in NIXL's libfabric backend.
     Nixl,
     /// Same as Nixl, but with fewer rails if chunks would otherwise be smaller than the minimum chunk size.
     NixlCoalesce,
@@ -25,7 +25,7 @@ pub struct StripingRule {
     pub policy: StripingPolicy,
     /// Smallest transfer that is striped. Smaller transfers use one rail.
     pub threshold_bytes: u64,
-    /// Minimum chunk size of the NixlCoalesce policy.
+    /// Minimum chunk size for the NixlCoalesce policy.
     pub min_chunk_bytes: u64,
 }
 
@@ -85,8 +85,8 @@ impl StripingRule {
     }
 }
 
-/// Number of consecutive single-chunk transfers of a burst that the libfabric backend of NIXL posts on one rail before
-/// it switches to the next rail. For reads, the backend switches rails after every transfer.
+/// Number of consecutive single-chunk transfers of a burst that NIXL's libfabric backend posts on one rail before it
+/// switches to the next rail. For reads, the backend switches rails after every transfer.
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {

@@ -332,7 +332,7 @@ fn errors_explain_why_files_cannot_be_imported() {
         ),
         (
             &[&perftest, "--tool", "Regex", "--expression", "(?<latency>x)"],
-            "--latency-unit: the group latency needs a unit",
+            "--latency-unit: the latency group needs a unit",
         ),
     ];
     for (arguments, message) in cases {

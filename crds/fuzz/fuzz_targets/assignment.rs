@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(assignment) = Assignment::parse(bytes) {
         let text = serde_json::to_vec(&assignment).expect("an assignment can be serialized");
-        let again = Assignment::parse(&text).expect("a serialized assignment is valid");
-        assert_eq!(again, assignment);
+        let reparsed = Assignment::parse(&text).expect("a serialized assignment is valid");
+        assert_eq!(reparsed, assignment);
     }
 });

@@ -1,4 +1,4 @@
-//! The reader of the record stream does not panic on any input, and accepted records survive a round trip.
+//! The record stream reader does not panic on any input, and accepted records survive a round trip.
 //!
 //! Each line is also parsed as a bare record, because a reader that checks the chain value would reject nearly all
 //! random lines before it parses the record.

@@ -8,7 +8,7 @@ use crate::v1alpha1::{Direction, TransferOperation};
 /// Error parsing an assignment.
 #[derive(Debug, Snafu)]
 pub enum AssignmentError {
-    /// Returns an error if the assignment is too large.
+    /// The assignment is too large.
     #[snafu(display("the assignment is {length} bytes long; the maximum is {MAX_ASSIGNMENT_BYTES}"))]
     TooLong {
         /// Size of the assignment, in bytes.
@@ -33,7 +33,7 @@ pub enum AssignmentError {
     Inconsistent {
         /// Path of the field.
         field: String,
-        /// Reason why the field is invalid.
+        /// Why the field is invalid.
         reason: String,
     },
 }
@@ -73,7 +73,7 @@ impl Assignment {
                     .iter()
                     .all(|scenario| scenario.workload.suits_many_to_many()),
                 "scenarios[].workload",
-                "must be a unidirectional closed loop with a duration or parameter serving, because of manyToMany",
+                "must be a unidirectional closed loop with a duration, or parameter serving, because manyToMany is set",
             )?;
         }
         let rails = self.transport.rails();

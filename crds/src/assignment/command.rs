@@ -1,37 +1,37 @@
-//! Executions of a benchmark command, with all defaults resolved.
+//! Runs of a benchmark command, with all defaults resolved.
 
 use serde::{Deserialize, Serialize};
 
 use crate::v1alpha1::{CommandPattern, CommandTool};
 
-/// Number of TCP ports that the executions of a scenario use in turn, so that a port is not reused immediately after an
-/// earlier execution has used it.
+/// Number of TCP ports over which the runs of a scenario's command are distributed, so that a port is not reused
+/// immediately after an earlier run.
 pub const COMMAND_PORTS: u16 = 256;
 /// Maximum number of arguments of a command.
 const MAX_ARGUMENTS: usize = 64;
 
-/// Executions of a benchmark command. Every case executes the server on the target and the client on the initiator once.
+/// Runs of a benchmark command. Every case runs the server on the target and the client on the initiator once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandWorkload {
-    /// Tool whose output the client prints.
+    /// Benchmark tool whose output format the client uses.
     pub tool: CommandTool,
-    /// Program and arguments of the server, with placeholders; empty if only the client is executed.
+    /// Server command and its arguments, with placeholders; empty if only the client is run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
-    /// Program and arguments of the client, with placeholders.
+    /// Client command and its arguments, with placeholders.
     pub client: Vec<String>,
     /// Regular expression for the line that the server prints when it is ready. If unset, the server is ready when it
     /// listens on its port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// First of the TCP ports that successive executions use: [`COMMAND_PORTS`] consecutive ports.
+    /// First of the [`COMMAND_PORTS`] consecutive TCP ports that the runs use.
     pub port: u16,
     /// How to parse the output, if the tool is Regex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<CommandPattern>,
-    /// Maximum duration of an execution, in seconds.
+    /// Maximum duration of one run of the command, in seconds.
     pub timeout_seconds: u32,
 }
 
@@ -45,7 +45,7 @@ impl CommandWorkload {
             && self.server.len() <= MAX_ARGUMENTS
     }
 
-    /// Port of the execution with this seed, which both workers of a pair know.
+    /// Port for the run with this seed. Both workers of a pair know the seed.
     pub fn port_of(&self, seed: u64) -> u16 {
         self.port + (seed % u64::from(COMMAND_PORTS)) as u16
     }

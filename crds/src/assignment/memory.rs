@@ -3,8 +3,9 @@
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
-/// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit exceeds the cache sizes of
-/// most CPUs, so that large transfers are read from main memory, but still allows one area per thread.
+/// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit
+/// exceeds the cache sizes of most CPUs, so that large transfers are read from main memory, but still allows one area
+/// per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
 pub const SLOT_ALIGNMENT: u64 = 64;
@@ -15,7 +16,7 @@ pub const SPARE_RECEIVES: u32 = 4;
 /// Maximum number of receives posted on each rail. Libraries buffer messages that arrive when no receive is posted.
 pub const MAX_RECEIVES: u32 = 512;
 /// Maximum number of ping-pong messages whose buffers are in use at the same time. It is greater than 1 because the
-/// echo can arrive before the completion of the send has been read.
+/// echo can arrive before the send completion has been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
 impl ScenarioAssignment {

@@ -9,7 +9,7 @@ use crate::v1alpha1::TransferOperation;
 /// prepared.
 pub const SERVING_SLOTS: u64 = 2;
 
-/// Parameter serving workload, for one number of workers.
+/// Parameter serving workload with one worker count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -18,13 +18,13 @@ pub struct ServingWorkload {
     pub delivery: Delivery,
     /// Number of workers. Each is a thread of the target, with a thread of the initiator as its peer.
     pub workers: u32,
-    /// Time between the publications of two versions, in nanoseconds.
+    /// Time between the publication of one version and the next, in nanoseconds.
     pub push_nanos: u64,
-    /// Time between two attempts to fetch a newer version, in nanoseconds.
+    /// Time between a worker's attempts to fetch a newer version, in nanoseconds.
     pub pull_nanos: u64,
-    /// Time between two posts of a worker, in nanoseconds.
+    /// Time between a worker's posts, in nanoseconds.
     pub post_nanos: u64,
-    /// Time between two steps of a worker, in nanoseconds.
+    /// Time between a worker's steps, in nanoseconds.
     pub step_nanos: u64,
     /// Number of versions after which the trainer stops.
     pub max_version: u32,
@@ -39,18 +39,18 @@ pub struct ServingWorkload {
 pub enum Delivery {
     /// The trainer writes a file, and each worker reads it.
     Filesystem {
-        /// Directory of the file.
+        /// Directory that contains the file.
         directory: String,
     },
     /// The trainer sends datagrams to a multicast group.
     Multicast(MulticastDelivery),
-    /// The trainer writes into the memory of each worker.
+    /// The trainer writes into each worker's memory.
     Push,
-    /// Each worker reads from the memory of the trainer.
+    /// Each worker reads from the trainer's memory.
     Pull,
 }
 
-/// Addresses and datagrams of a multicast group.
+/// Multicast group and datagram settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -16,8 +16,8 @@ pub const MAX_ITERATIONS: u32 = 10_000_000;
 /// rounds that are faster than the pilot.
 const MARGIN: (u128, u128) = (5, 4);
 
-/// Divisor of the case deadline: the window of the slowest arm may take up to a quarter of the deadline. The rest
-/// allows for the warm-up and for rounds that are slower than the pilot.
+/// Divisor of the case deadline: the slowest arm's window may take up to a quarter of the deadline. The rest allows for
+/// the warm-up and for rounds that are slower than the pilot.
 const DEADLINE_PART: u128 = 4;
 
 /// Largest minimum window length that the case deadline allows if all arms are equally fast.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_pilot_cases_do_not_count() {
+    fn failed_pilot_cases_are_ignored() {
         let work = ping_pong(window(1_000, 20_000_000));
         let mut counts = PilotCounts::default();
         counts.add((0, 64), &work, 60, []);

@@ -14,7 +14,7 @@ impl SegmentTransfer {
         let requests_per_batch = if read_back { 2 * self.batch } else { self.batch };
         Workload::Transfer(TransferWorkload {
             operation,
-            // With a window of one batch, the next batch begins when the previous one is complete.
+            // The window is one batch, so the next batch starts when the previous one is complete.
             window: self.batch,
             batch: self.batch,
             threads: self.threads,

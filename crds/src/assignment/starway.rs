@@ -25,7 +25,7 @@ impl CountedWorkload for LargeArray {
             window: 1,
             flush: true,
             warmup: Extent::Iterations(self.warmup),
-            ..sends(measured)
+            ..sequential_sends(measured)
         })
     }
 }
@@ -41,7 +41,7 @@ impl CountedWorkload for SmallMessages {
             batch: if self.load.is_some() { 1 } else { self.concurrency },
             open_loop: self.load.map(Load::lowest),
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(self.concurrency)),
-            ..sends(measured)
+            ..sequential_sends(measured)
         })
     }
 }
@@ -71,13 +71,13 @@ impl CountedWorkload for StreamingDuplex {
             direction: Direction::Bidirectional,
             ping: true,
             warmup: Extent::Iterations(self.warmup),
-            ..sends(measured)
+            ..sequential_sends(measured)
         })
     }
 }
 
 /// Sends by one thread in one direction, one at a time.
-fn sends(measured: Extent) -> TransferWorkload {
+fn sequential_sends(measured: Extent) -> TransferWorkload {
     TransferWorkload {
         operation: TransferOperation::Send,
         window: 1,

@@ -1,4 +1,4 @@
-//! Workloads of the scenarios.
+//! Scenario workloads.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum Workload {
     MemoryFootprint(FootprintWorkload),
     /// One trainer that publishes parameters to several workers.
     ParameterServing(ServingWorkload),
-    /// Executions of a benchmark command.
+    /// Runs of a benchmark command.
     Command(CommandWorkload),
 }
 
@@ -59,11 +59,11 @@ pub struct TransferWorkload {
     /// Intended start times of the measured transfers; unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
-    /// Whether a flush of the endpoint follows every transfer and is part of its sample, if the library has flushes.
-    /// Requires a window of 1.
+    /// Whether every transfer is followed by a flush of the endpoint, which is part of its sample, if the library has
+    /// flushes. Requires a window of 1.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush: bool,
-    /// Whether the initiator sends pings during its transfers, and also before them, while the fabric is idle. Requires a
+    /// Whether the initiator sends pings before its transfers, while the fabric is idle, and during them. Requires a
     /// single thread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ping: bool,
@@ -71,9 +71,9 @@ pub struct TransferWorkload {
     /// in one direction in a closed loop, and a window that equals the batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_back: bool,
-    /// Whether the threads are distributed over the NUMA nodes, each using the CPUs and the memory of its node, and every
-    /// transfer in flight has separate memory, without a limit on the total size. The first burst of the warm-up is
-    /// timed.
+    /// Whether the threads are distributed over the NUMA nodes, each using the CPUs and the memory of its node, and
+    /// every transfer in flight has separate memory, without a limit on the total size. The first burst of the warm-up
+    /// is timed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
     /// Number of measured transfers per thread, or duration of the measurement.
@@ -109,7 +109,7 @@ pub struct RpcWorkload {
 pub struct FootprintWorkload {
     /// Number of consumers.
     pub consumers: u32,
-    /// Number of measured distributions to all consumers. One more, for warm-up, precedes them.
+    /// Number of measured distributions to all consumers. One warm-up distribution precedes them.
     pub distributions: u32,
     /// Maximum duration of a case, in seconds.
     pub timeout_seconds: u32,
@@ -166,18 +166,18 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.segments)
     }
 
-    /// Number of threads of a pair that post operations: those of the initiator, and also those of the target if both
+    /// Number of threads of a pair that post operations: those of the initiator, plus those of the target if both
     /// workers post.
     pub fn posters(&self) -> u32 {
         memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
     }
 
-    /// Whether the channel of an arm determines how it passes the payload.
+    /// Whether an arm's channel determines how it passes the payload.
     pub fn uses_channels(&self) -> bool {
         matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_))
     }
 
-    /// Whether the payload of an arm with `channel` stays on the machine of the initiator, outside its transport.
+    /// Whether the payload of an arm with `channel` stays on the initiator's machine and does not use the transport.
     pub fn is_off_fabric(&self, channel: RpcChannel) -> bool {
         match self {
             Self::Rpc(_) => !channel.is_transport(),
@@ -189,8 +189,8 @@ impl Workload {
         }
     }
 
-    /// Whether an operation of an arm with `channel` moves the bytes of a payload of `size_bytes` bytes. A local call and
-    /// shared memory pass the payload by reference, so that their time contains no transfer of its bytes.
+    /// Whether an operation of an arm with `channel` moves the bytes of a payload of `size_bytes` bytes. Local calls
+    /// and shared memory pass the payload by reference, so their time does not include a transfer of its bytes.
     pub fn moves_payload(&self, channel: RpcChannel, size_bytes: u64) -> bool {
         match self {
             Self::Rpc(_) | Self::MemoryFootprint(_) => !matches!(
@@ -224,8 +224,9 @@ impl Workload {
         }
     }
 
-    /// Whether the flows of the many-to-many pattern can use the workload. Their windows are opened and closed at the same
-    /// time, so the workload must be a unidirectional closed loop that lasts for a duration, or parameter serving.
+    /// Whether the flows of the many-to-many pattern can use the workload. Their windows are opened and closed at the
+    /// same time, so the workload must be a unidirectional closed loop that runs for a fixed duration, or parameter
+    /// serving.
     pub fn suits_many_to_many(&self) -> bool {
         match self {
             Self::Transfer(transfer) => {

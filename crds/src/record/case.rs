@@ -32,7 +32,7 @@ pub struct CaseRecord {
     /// Time at which the case started, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
     /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
-    /// nanoseconds according to the coordinator. Only with the many-to-many pattern.
+    /// nanoseconds on the coordinator's clock. Set only for the many-to-many pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_nanos: Option<u64>,
     /// Result of the case.
@@ -71,7 +71,8 @@ pub struct SideReport {
     /// Length of the measured window according to this worker's clock, in nanoseconds.
     pub window_nanos: u64,
     /// User and system CPU time of all threads of the instrument process, and of an extension that it started, during
-    /// the window, in nanoseconds. If the process runs several flows at the same time, it is divided by their number.
+    /// the window, in nanoseconds. If the process runs several flows at the same time, the CPU time is divided by their
+    /// number.
     pub cpu_nanos: u64,
     /// Number of voluntary context switches during the window.
     pub voluntary_switches: u64,
@@ -86,8 +87,8 @@ pub struct SideReport {
     /// Whether the CPU frequency governor changed during the window.
     pub governor_changed: bool,
     /// Operations posted by this worker. Unset for a worker that posts no operations. In parameter serving, the
-    /// operations of the initiator are the versions that it delivered, and those of the target are the versions that its
-    /// workers used.
+    /// operations of the initiator are the versions that it delivered, and those of the target are the versions that
+    /// its workers used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
     /// Staleness of the parameters that the workers used. Only the target of a parameter serving case reports it.
@@ -126,59 +127,59 @@ pub struct Posted {
     /// Start times of the transfers in an open loop. Unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoopReport>,
-    /// Time from the local completion of a transfer to the completion of the flush that follows it. Unset if the
-    /// transfers are not followed by flushes, or if the library has none.
+    /// Time from the local completion of a transfer to the completion of the flush that follows it. Unset if no flushes
+    /// follow the transfers, or if the library has no flush operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Durations>,
     /// Round-trip times of pings. Unset if this worker sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingReport>,
-    /// Values that exist only for calls. Unset for other workloads.
+    /// Values specific to calls. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallReport>,
-    /// Memory of the host and the consumers of a tensor. Unset for other workloads.
+    /// Memory use of the host and the consumers of a tensor. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<FootprintReport>,
-    /// Values that a command reported. Unset for other workloads. The record of a command contains no latency
-    /// distribution, since its tool reports none.
+    /// Values that a command reported. Unset for other workloads. A command's record contains no latency distribution,
+    /// because its tool does not report one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandReport>,
-    /// Transfers of the window in which all flows of the many-to-many pattern, or both directions of a bidirectional closed
-    /// loop, are active. The latencies include only these transfers, while the other values also include the transfers
-    /// before and after this window. Unset for other workloads.
+    /// Transfers of the window in which all flows of the many-to-many pattern, or both directions of a bidirectional
+    /// closed loop, are active. The latencies include only these transfers, while the other values also include the
+    /// transfers before and after this window. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simultaneous: Option<Simultaneous>,
-    /// Latency of the reads of a workload that reads back what it has written. `latency` contains both reads and writes.
-    /// Unset for other workloads.
+    /// Latency of the reads in a workload that reads back what it has written. `latency` contains both reads and
+    /// writes. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Durations>,
     /// Time from the first post of the first burst of the warm-up until all its transfers were complete, in
-    /// nanoseconds; of all threads, the longest. Unset unless the workload has segments.
+    /// nanoseconds: the longest of all threads. Unset unless the workload has segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_burst_nanos: Option<u64>,
 }
 
-/// Result of one execution of a command, as its tool printed it.
+/// Result of one run of a command, as printed by its tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandReport {
-    /// Latency in nanoseconds. Unset if the tool printed none, or 0.
+    /// Latency in nanoseconds. Unset if the tool printed no latency, or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_nanos: Option<f64>,
-    /// Payload bytes per second. Unset if the tool printed none, or 0.
+    /// Payload bytes per second. Unset if the tool printed no bandwidth, or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<f64>,
-    /// Lower bound of the payload bytes that the tool transferred in at least one direction. Unset if the output does not
-    /// contain it.
+    /// Lower bound of the payload bytes that the tool transferred in at least one direction. Unset if the output does
+    /// not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<u64>,
-    /// Log lines in which a library reports a different path of the data than the requested one.
+    /// Log lines in which a library reports a data path other than the requested one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
 }
 
-/// Path of the data as reported by the libraries of a command, in an execution that is not measured.
+/// Data path that a command's libraries reported in a run that was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -186,12 +187,12 @@ pub struct CommandLog {
     /// UCX lanes or NCCL networks that the libraries selected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<String>,
-    /// Log lines in which a library reports a different path of the data than the requested one.
+    /// Log lines in which a library reports a data path other than the requested one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
 }
 
-/// Memory of a host and its consumers, in bytes. Sums over consumers do not include the host.
+/// Memory use of a host and its consumers, in bytes. Sums over consumers do not include the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -200,7 +201,7 @@ pub struct FootprintReport {
     pub consumers: u32,
     /// Proportional set size (Pss) of the host before it allocates the tensor and starts the consumers.
     pub baseline_pss_bytes: u64,
-    /// Resident set size (Rss) of the host at that time.
+    /// Resident set size (Rss) of the host before it allocates the tensor and starts the consumers.
     pub baseline_rss_bytes: u64,
     /// Sum of the Pss of the consumers before they receive the tensor.
     pub own_pss_bytes: u64,
@@ -210,12 +211,12 @@ pub struct FootprintReport {
     pub consumers_rss_bytes: u64,
     /// Sum of the Pss of the tensor in the host and all consumers.
     pub tensor_pss_bytes: u64,
-    /// Change of the Pss of host and consumers from one distribution to the next, in bytes: the slope of a least-squares
-    /// line.
+    /// Change in the Pss of the host and its consumers from one distribution to the next, in bytes: the slope of a
+    /// least-squares line.
     pub slope_bytes: f64,
 }
 
-/// Values that exist only for calls between isolated processes.
+/// Values specific to calls between isolated processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -235,8 +236,8 @@ pub struct CallReport {
 }
 
 impl Posted {
-    /// Completed operations, their payload bytes, and the time in which they completed, in nanoseconds, from which rates
-    /// are computed: those in `simultaneous`, if it is set.
+    /// Number of completed operations, their payload bytes, and the time in which they completed, in nanoseconds, for
+    /// computing rates. The values come from `simultaneous` if it is set.
     pub fn timed(&self) -> (u64, u64, u64) {
         match &self.simultaneous {
             Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
@@ -245,18 +246,19 @@ impl Posted {
     }
 }
 
-/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active, or of one direction in
-/// the window in which both are. The flow or the direction posts without a pause from before the window to after it.
+/// Transfers of one flow in the window in which all flows of the many-to-many pattern are active, or of one direction
+/// in the window in which both are. The flow or direction posts continuously from before the window until after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Simultaneous {
-    /// Number of transfers that completed in the windows of the threads.
+    /// Number of transfers that completed in the threads' windows.
     pub operations: u64,
     /// Payload bytes of these transfers.
     pub payload_bytes: u64,
-    /// Length of the window, from one completion to another, in nanoseconds. Every thread has its own window. With several
-    /// threads, this is the mean length with which `payloadBytes / elapsedNanos` is the sum of the rates of the threads.
+    /// Length of the window, from one completion to another, in nanoseconds. Every thread has its own window. If there
+    /// are several threads, this is the mean length for which `payloadBytes / elapsedNanos` equals the sum of the
+    /// threads' rates.
     pub elapsed_nanos: u64,
     /// Time from the first post to the start of the first window, in nanoseconds.
     pub lead_nanos: u64,
@@ -277,14 +279,14 @@ pub struct Durations {
     pub max_nanos: u64,
 }
 
-/// Round-trip times of pings, which are messages of 8 bytes. One ping is in flight at a time.
+/// Round-trip times of 8-byte pings. One ping is in flight at a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PingReport {
-    /// Before the transfers, while the fabric is idle.
+    /// Round-trip times before the transfers, while the fabric is idle.
     pub idle: Durations,
-    /// During the transfers.
+    /// Round-trip times during the transfers.
     pub loaded: Durations,
 }
 
@@ -293,13 +295,13 @@ pub struct PingReport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenLoopReport {
-    /// Time from the first to the last intended start, in nanoseconds; of all threads, the longest.
+    /// Time from the first to the last intended start, in nanoseconds: the longest of all threads.
     pub intended_nanos: u64,
     /// Number of transfers that started late because the window was full.
     pub late: u64,
 }
 
-/// Percentiles of raw samples by exclusive interpolation, as computed by `statistics.quantiles` in Python: with n
+/// Percentiles of raw samples by exclusive interpolation, as computed by `statistics.quantiles` in Python: for n
 /// samples, the value at rank (n + 1)p for probability p.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -326,13 +328,13 @@ pub struct PostingCounters {
     pub over_limit: u64,
     /// Number of inject calls that the provider rejected.
     pub refused: u64,
-    /// Effective inject limit for this operation, in bytes: the smaller of the limits of the arm and the provider.
+    /// Effective inject limit for this operation, in bytes: the smaller of the arm's and the provider's limits.
     /// Unset for an arm without inject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject_limit_bytes: Option<u64>,
     /// Number of posts with FI_MORE.
     pub more: u64,
-    /// Number of posts without FI_MORE, each of which requests a doorbell.
+    /// Number of posts without FI_MORE. Each of them requests a doorbell.
     pub app_doorbells: u64,
     /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
@@ -410,7 +412,7 @@ pub struct InterfaceDelta {
     pub tx_bytes: u64,
     /// Bytes received. For a software RDMA device, the bytes that the underlying network interface received.
     pub rx_bytes: u64,
-    /// Packets of a software RDMA device, which counts no bytes. Unset for all other interfaces.
+    /// Packet counters of a software RDMA device, which does not count bytes. Unset for all other interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<SoftwareDevice>,
     /// Number of retransmitted packets. Unset if the interface does not count retransmissions.
@@ -424,15 +426,15 @@ pub struct InterfaceDelta {
     pub line_bits_per_second: Option<u64>,
 }
 
-/// Packet counters of a software RDMA device (soft-RoCE). The device counts no bytes, and the network interface below it
-/// also carries other traffic. Together, they show how many bytes the device can have transferred.
+/// Packet counters of a software RDMA device (soft-RoCE). The device does not count bytes, and the network interface
+/// below it also carries other traffic. Together, they show how many bytes the device can have transferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SoftwareDevice {
     /// Name of the network interface below the device.
     pub interface: String,
-    /// Maximum number of bytes of a packet of the interface.
+    /// Maximum packet size of the interface, in bytes.
     pub packet_bytes: u64,
     /// Packets that the device sent.
     pub tx_packets: u64,
@@ -460,7 +462,7 @@ pub struct IntegrityReport {
     pub torn_chunks: u64,
     /// Number of chunks that arrived more than once.
     pub duplicated_chunks: u64,
-    /// Log lines of the libraries of a command, whose data the runner cannot verify. Unset for other workloads.
+    /// Log lines of a command's libraries. The runner cannot verify a command's data. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLog>,
 }
@@ -486,14 +488,14 @@ pub struct Mismatch {
     pub found: u8,
 }
 
-/// Reason why a case, an arm or a leg could not be measured.
+/// Failure that prevented a case, an arm or a leg from being measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFailure {
     /// Category of the failure.
     pub reason: FailureReason,
-    /// Human-readable message of at most 4 KiB that suggests a remedy.
+    /// Human-readable message of at most 4 KiB that suggests a fix.
     pub message: String,
 }
 
@@ -505,7 +507,7 @@ pub enum FailureReason {
     InvalidAssignment,
     /// The runner was built without support for the transport.
     TransportNotCompiled,
-    /// The library is missing, or is not in the directory of the variant.
+    /// The library is missing, or is not in the variant's directory.
     LibraryNotFound,
     /// The library found no device for the provider.
     NoDevice,

@@ -93,7 +93,7 @@ pub struct EndpointsRecord {
     /// Fabric reported by the library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
-    /// Reason why the arm has no endpoints.
+    /// Failure that prevented the arm from opening its endpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }
@@ -125,30 +125,31 @@ pub struct FabricFacts {
     /// Work that the provider offloads to the device or executes in software.
     #[serde(default)]
     pub offload: OffloadFacts,
-    /// Reaction of the library to the loss of a peer: `peer` if it reports the loss, `none` if posts to a lost peer end
-    /// only at the deadline of the case. Unset for libraries without this choice.
+    /// How the library reacts to the loss of a peer: `peer` if it reports the loss, `none` if posts to a lost peer end
+    /// only at the case deadline. Unset for libraries without this choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_handling: Option<String>,
-    /// Settings that the transport applied to the configuration of the library, by name.
+    /// Settings that the transport applied to the library configuration, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// SHA-256 hash of the effective configuration, in hexadecimal: of the configuration that the library printed for
-    /// every rail, the settings that were applied, the library's environment variables, and the contents of the
-    /// configuration files. The devices of the rails, the paths of the files, and values that the library measures are
-    /// excluded, so that the workers and rounds of an arm can be compared. Unset for libraries that cannot print it.
+    /// SHA-256 hash of the effective configuration, in hexadecimal. It covers the configuration that the library
+    /// printed for every rail, the settings that were applied, the library's environment variables, and the contents of
+    /// the configuration files. The rail devices, the file paths, and values that the library measures are excluded, so
+    /// that the workers and rounds of an arm can be compared. Unset for libraries that cannot print their
+    /// configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_sha256: Option<String>,
     /// Configuration files that the library may have read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configuration_files: Vec<String>,
-    /// Method by which the worker waits for completions, by scenario.
+    /// How the worker waits for completions, by scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub polling: BTreeMap<String, Polling>,
     /// CPUs to which the measuring threads are pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,
-    /// NUMA node of the CPUs and the memory of each measuring thread, if the threads are distributed over the nodes. Empty
-    /// if they are not, or if the nodes are unknown.
+    /// NUMA node of the CPUs and the memory of each measuring thread, if the threads are distributed over the nodes.
+    /// Empty if the threads are not distributed, or if the nodes are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_numa_nodes: Vec<u32>,
     /// Memory that each scenario uses.
@@ -165,12 +166,12 @@ pub struct FabricFacts {
     pub variables_sha256: Option<String>,
 }
 
-/// Protocols that the library used for the messages of an arm on one worker in round 0, in which no result is measured.
+/// Protocols that the library used for an arm's messages on one worker in round 0, in which no result is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolsRecord {
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
     /// Rank of the worker.
     pub rank: u32,
@@ -199,18 +200,18 @@ pub struct ProtocolUse {
     /// Largest message for which the protocol is selected, in bytes. Unset if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_bytes: Option<u64>,
-    /// Kind of the local memory for which the protocol is selected, such as `host` or `cuda`. Unset if the library does not
-    /// report it.
+    /// Kind of the local memory for which the protocol is selected, such as `host` or `cuda`. Unset if the library does
+    /// not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// Description of the protocol, such as `zero-copy` or `software emulation`.
     pub description: String,
     /// Transports and devices that the protocol uses, such as `tcp/lo`.
     pub lanes: String,
-    /// Number of times that the protocol was started. Protocols that split a message are counted once for each fragment,
-    /// and some calls for small messages are not counted.
+    /// Number of times that the protocol was started. Protocols that split a message are counted once per fragment, and
+    /// some calls for small messages are not counted.
     pub count: u64,
-    /// Times of the steps of the transfers. Unset for libraries with one call for each transfer.
+    /// Time spent in each step of the transfers. Unset for libraries with one call per transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepTimes>,
 }
@@ -294,8 +295,8 @@ pub struct RailFacts {
     /// PCI address of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
-    /// Lanes over which the library transfers the data of the rail, each as `transport/device`, after the peers were
-    /// connected. Empty if the library has no lanes, or does not report them.
+    /// Lanes over which the library transfers the rail's data once the peers are connected, each as `transport/device`.
+    /// Empty if the library has no lanes, or does not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<String>,
     /// Human-readable address of the endpoint.
@@ -406,7 +407,7 @@ pub struct ColdRecord {
     /// requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared_requests: Option<u64>,
-    /// Time to prepare these requests, in nanoseconds.
+    /// Time to prepare the requests in `preparedRequests`, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_nanos: Option<u64>,
 }

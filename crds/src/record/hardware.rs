@@ -50,13 +50,13 @@ pub struct NicFacts {
     /// Version of the kernel driver. Unset for drivers that ship with the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver_version: Option<String>,
-    /// Version of the firmware.
+    /// Firmware version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
-    /// Current speed of the PCI link, such as `32.0 GT/s PCIe`.
+    /// Current PCI link speed, such as `32.0 GT/s PCIe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_speed: Option<String>,
-    /// Current width of the PCI link, in lanes.
+    /// Current PCI link width, in lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_width: Option<u32>,
 }

@@ -13,7 +13,7 @@ pub const MAX_LINE_BYTES: usize = 16 * 1024;
 /// Error reading or formatting a line of the stream.
 #[derive(Debug, Snafu)]
 pub enum LineError {
-    /// Returns an error if the line is too long.
+    /// The line is too long.
     #[snafu(display("line {seq} is {length} bytes long; the maximum is {MAX_LINE_BYTES}"))]
     TooLong {
         /// Expected sequence number.
@@ -114,7 +114,7 @@ impl Chain {
     }
 }
 
-/// Formats records as the lines of a stream.
+/// Formats records as stream lines.
 #[derive(Debug, Default)]
 pub struct ChainWriter {
     chain: Chain,

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::Durations;
 use crate::histogram::Histogram;
 
-/// Staleness in one case, as reported by the target. The steps that a worker ran before its first version are excluded from all
-/// distributions.
+/// Staleness in one case, as reported by the target. The steps that a worker ran before its first version are excluded
+/// from all distributions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServingReport {
     /// Number of versions that the trainer published.
     pub published: u64,
-    /// Workers, by number.
+    /// Reports of the workers, in worker order.
     pub workers: Vec<WorkerReport>,
     /// Version lag at every step of every worker: the number of versions that were newer than the version in use. The
     /// values are numbers of versions, not nanoseconds; up to 2047, they are exact.
@@ -64,29 +64,31 @@ pub struct WorkerReport {
     /// Staleness that the trainer computes from the posts. Unset if no post arrived after the first version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<PostedStaleness>,
-    /// Staleness that the original benchmark computes from the posts. Unset without posts.
+    /// Staleness that the original benchmark computes from the posts. Unset if there are no posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<OriginalStaleness>,
-    /// Number of fetched or received versions that were not used, because their bytes belonged to several versions (torn
+    /// Number of fetched or received versions that were not used, because they contain bytes of several versions (torn
     /// versions).
     pub torn: u64,
-    /// Datagrams of mode Multicast.
+    /// Datagram counters. Set only for mode Multicast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramReport>,
 }
 
-/// Staleness that the trainer computes from the posts of a worker, in versions. The lags are means over the posts that
-/// cover at least one step with a version.
+/// Staleness that the trainer computes from a worker's posts, in versions. The lags are means over the posts that cover
+/// at least one step with a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PostedStaleness {
-    /// Number of these posts. Records of older runners contain no number and are not summarized.
+    /// Number of posts that cover at least one step with a version. Records of older runners do not contain this
+    /// number and are not summarized.
     #[serde(default)]
     pub posts: u64,
     /// Store lag: the mean version lag at the steps that a post covers.
     pub store_versions: f64,
-    /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at these steps.
+    /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at the steps that the
+    /// post covers.
     pub post_versions: f64,
 }
 
@@ -97,12 +99,12 @@ pub struct PostedStaleness {
 pub struct OriginalStaleness {
     /// Number of posts that cover at least one step.
     pub posts: u64,
-    /// The latest version when a post arrived, minus the mean version that the worker used at the steps that the post
-    /// covers, with version -1 at steps before the first version. The mean over the posts.
+    /// Mean, over the posts, of the latest version when a post arrived minus the mean version that the worker used at
+    /// the steps that the post covers. Steps before the first version count as version -1.
     pub versions: f64,
 }
 
-/// Datagrams of one worker.
+/// Datagram counters of one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

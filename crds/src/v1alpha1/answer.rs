@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-// The values are the same as for the status of a condition in Kubernetes. `Yes` and `No` would not work: kubectl and Helm
-// read YAML 1.1, in which they are booleans, so the API server would reject them.
-/// Whether a statement about the library or the provider is true. Not every library reports an answer.
+// The values match those of a condition status in Kubernetes. `Yes` and `No` would not work: kubectl and Helm parse
+// YAML 1.1, where they are booleans, so the API server would reject them.
+/// Whether a statement about the library or the provider is true, if the library reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Answer {
-    /// It is true.
+    /// The statement is true.
     True,
-    /// It is false.
+    /// The statement is false.
     False,
-    /// The library does not report an answer.
+    /// The library does not report whether the statement is true.
     Unknown,
 }
 

@@ -5,44 +5,45 @@ use serde::{Deserialize, Serialize};
 use super::RateUnit;
 use crate::units::Size;
 
-/// A benchmark command. Each case executes the server on the target and the client on the initiator once, and reads the
-/// result for the size from the output of the client.
+/// A benchmark command. Each case runs the server on the target and the client on the initiator once, and reads the
+/// result for its size from the client output.
 ///
-/// Arguments may contain the placeholders `{server}` (address of the worker that runs the server), `{port}`, `{size}` (in
-/// bytes) and `{device}` (network interface or RDMA device of the first rail of the worker). The argument `{arguments}`
-/// is replaced by the arguments of the arm (`spec.variants[].arguments`). `{{` and `}}` stand for braces.
+/// Arguments may contain the placeholders `{server}` (address of the worker that runs the server), `{port}`, `{size}`
+/// (in bytes) and `{device}` (network interface or RDMA device of the worker's first rail). The argument `{arguments}`
+/// is replaced by the arm's arguments (`spec.variants[].arguments`). `{{` and `}}` are literal braces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Command {
-    /// Tool whose output the client prints.
+    /// Benchmark tool whose output format the client uses.
     pub tool: CommandTool,
-    /// Sizes of a message or transfer, such as 64 or 1Mi. Each is measured in a separate execution.
+    /// Message or transfer sizes, such as 64 or 1Mi. The command is run separately for each size.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
-    /// Program and arguments of the server. If unset, only the client is executed.
+    /// Server command and its arguments. If unset, only the client is run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64), inner(length(max = 1000))))]
     pub server: Vec<String>,
-    /// Program and arguments of the client.
+    /// Client command and its arguments.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 64), inner(length(max = 1000)))
     )]
     pub client: Vec<String>,
-    /// Regular expression that matches a line that the server prints when it is ready. If unset, the server is ready when
-    /// it listens on `{port}`.
+    /// Regular expression that matches a line that the server prints once it is ready. If unset, the server is
+    /// considered ready when it listens on `{port}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
     pub ready: Option<String>,
-    /// First of the TCP ports that successive executions use. Defaults to 18600.
+    /// First of 256 consecutive TCP ports. Each run of the command uses one of them as `{port}`. Defaults to 18600.
     #[serde(default = "default_port")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1024, max = 65000)))]
     pub port: u16,
     /// How to parse the output. Required if the tool is Regex; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<CommandPattern>,
-    /// Maximum duration of an execution, in seconds. At most runPolicy.caseDeadlineSeconds minus 10. Defaults to 50.
+    /// Maximum duration of one run of the command, in seconds. At most runPolicy.caseDeadlineSeconds minus 10. Defaults
+    /// to 50.
     #[serde(default = "default_timeout_seconds")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub timeout_seconds: u32,
@@ -56,15 +57,15 @@ fn default_timeout_seconds() -> u32 {
     50
 }
 
-/// Tool whose output is read.
+/// Benchmark tool whose output is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum CommandTool {
-    /// Programs of nccl-tests, such as all_reduce_perf: out-of-place time and bus bandwidth.
+    /// nccl-tests programs, such as all_reduce_perf: out-of-place time and bus bandwidth.
     NcclTests,
-    /// Programs of perftest, such as ib_write_bw and ib_write_lat: average bandwidth and average latency.
+    /// perftest programs, such as ib_write_bw and ib_write_lat: average bandwidth and average latency.
     Perftest,
-    /// fi_pingpong and programs of fabtests, such as fi_rdm_pingpong and fi_rma_bw: time of a transfer and bandwidth.
+    /// fi_pingpong and fabtests programs, such as fi_rdm_pingpong and fi_rma_bw: transfer time and bandwidth.
     Fabtests,
     /// ucx_perftest: overall latency and overall bandwidth.
     UcxPerftest,
@@ -72,12 +73,12 @@ pub enum CommandTool {
     Nixlbench,
     /// transfer_engine_bench: throughput.
     TransferEngineBench,
-    /// Any program: a regular expression is applied to each line.
+    /// Any program: each output line is matched against a regular expression.
     Regex,
 }
 
 impl CommandTool {
-    /// All tools, in the order of the documentation.
+    /// All tools, in documentation order.
     pub const ALL: [Self; 7] = [
         Self::NcclTests,
         Self::Perftest,
@@ -94,14 +95,14 @@ impl CommandTool {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandPattern {
-    /// Regular expression that matches the lines with results. At least one of the named groups `latency` and `bandwidth`
-    /// must be present; `size` is the size in bytes.
+    /// Regular expression that matches lines with results. It must contain at least one of the named groups `latency`
+    /// and `bandwidth`. The optional group `size` is the size in bytes.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
     pub expression: String,
-    /// Unit of the group latency. Required if the group is present; must not be set otherwise.
+    /// Unit of the `latency` group. Required if the group is present; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_unit: Option<TimeUnit>,
-    /// Unit of the group bandwidth. Required if the group is present; must not be set otherwise.
+    /// Unit of the `bandwidth` group. Required if the group is present; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth_unit: Option<RateUnit>,
 }
@@ -122,7 +123,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Nanoseconds in one unit.
+    /// Number of nanoseconds per unit.
     pub fn nanos(self) -> f64 {
         match self {
             Self::Ns => 1.0,

@@ -20,7 +20,7 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    /// All condition types, in the order of a run's lifecycle.
+    /// All condition types, in lifecycle order.
     pub const ALL: [Self; 6] = [
         Self::Accepted,
         Self::Suspended,

@@ -52,7 +52,7 @@ impl Devices {
         self.gpus.get(self.group(thread)).copied().unwrap_or(0)
     }
 
-    /// Names of the NICs of measuring thread `thread`, by rail; empty if the spec names no NICs.
+    /// Names of the NICs that measuring thread `thread` uses, by rail; empty if the spec names no NICs.
     pub fn nics(&self, thread: usize, rails: u32) -> &[String] {
         let rails = rails as usize;
         let start = self.group(thread) * rails;
@@ -65,16 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_use_the_gpus_and_their_nics_in_turn() {
+    fn threads_use_gpus_and_their_nics_round_robin() {
         let devices = Devices {
             gpus: vec![4, 6],
             nics: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
             numa_node: None,
         };
-        let of_thread = |thread| (devices.gpu(thread), devices.nics(thread, 2).join(" "));
-        assert_eq!(of_thread(0), (4, "a b".to_owned()));
-        assert_eq!(of_thread(1), (6, "c d".to_owned()));
-        assert_eq!(of_thread(2), of_thread(0));
+        let thread_devices = |thread| (devices.gpu(thread), devices.nics(thread, 2).join(" "));
+        assert_eq!(thread_devices(0), (4, "a b".to_owned()));
+        assert_eq!(thread_devices(1), (6, "c d".to_owned()));
+        assert_eq!(thread_devices(2), thread_devices(0));
     }
 
     #[test]

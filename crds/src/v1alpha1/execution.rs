@@ -1,11 +1,11 @@
-//! Controller state of a run that must survive a restart of the operator: attempts and timers.
+//! Controller state of a run that must survive an operator restart: attempts and timers.
 //!
 //! The controller persists every change to this state before it acts on the change. Times are formatted as RFC 3339 in
 //! UTC, in whole seconds.
 
 use serde::{Deserialize, Serialize};
 
-/// Controller state of a run that must survive a restart of the operator.
+/// Controller state of a run that must survive an operator restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -20,7 +20,7 @@ pub struct ExecutionStatus {
     /// Number of attempts that ended because of an infrastructure failure. Limited by spec.runPolicy.backoffLimit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
-    /// Time at which the run began to wait for its gang to start. Unset while a gang is running and while the run is
+    /// Time at which the run started waiting for its gang. Unset while a gang is running and while the run is
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
@@ -50,7 +50,7 @@ pub struct AttemptStatus {
     pub attempt: u32,
     /// State of the attempt.
     pub state: AttemptState,
-    /// UID of the Job of the attempt.
+    /// UID of the attempt's Job.
     pub job_uid: String,
     /// UID of the pod whose records are used: the pod that was worker 0 when all workers were running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,10 +64,10 @@ pub struct AttemptStatus {
     /// Time at which the controller observed that the attempt had finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Machine-readable reason why the attempt did not measure its leg.
+    /// Machine-readable reason that the attempt did not measure its leg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Human-readable details of the reason.
+    /// Human-readable details about the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 1024)))]
     pub message: Option<String>,

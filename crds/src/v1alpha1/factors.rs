@@ -1,4 +1,4 @@
-//! Factors: optimizations whose combinations are all measured, and their effects in the status of a run.
+//! Factors: optimizations whose combinations are all measured, and their effects in the run status.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::units::Size;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("[has(self.inject), has(self.doorbell), has(self.coalesce)].filter(x, x).size() >= 2").message("factors needs at least two of inject, doorbell and coalesce: a single optimization is a variant"),
+    validation = kube::core::Rule::new("[has(self.inject), has(self.doorbell), has(self.coalesce)].filter(x, x).size() >= 2").message("at least two of inject, doorbell and coalesce must be set; specify a single optimization as a variant"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Factors {
@@ -42,7 +42,7 @@ impl Factors {
     }
 }
 
-/// Coalescing of transfers: the striping policy NixlCoalesce.
+/// Coalescing of transfers with the NixlCoalesce striping policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -61,9 +61,9 @@ pub struct FactorEffectResult {
     pub scenario: String,
     /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Kind of the effect.
+    /// Kind of effect.
     pub kind: FactorEffectKind,
-    /// The factors of the effect.
+    /// Factors that the effect involves.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 3)))]
     pub factors: Vec<Optimization>,
     /// Number of rounds in which all combinations are valid.
@@ -71,29 +71,30 @@ pub struct FactorEffectResult {
     /// Effect, in parts per million of the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_ppm: Option<i64>,
-    /// Lower bound of the interval, in parts per million. The intervals of all effects in a scenario hold simultaneously.
+    /// Lower bound of the interval, in parts per million. The intervals of all effects in a scenario hold
+    /// simultaneously.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_ppm: Option<i64>,
     /// Upper bound of the interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_ppm: Option<i64>,
     /// Verdict. For an interaction or a combination, NoChange means that the joint effect of the factors equals the
-    /// product of their separate effects, and Improved means that it is better. Unset if it is withheld.
+    /// product of their separate effects, and Improved means that it is better. Unset if the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Reason why the verdict is withheld or why there is no interval.
+    /// Reason that the verdict is withheld or that there is no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Kind of an effect of factors.
+/// Kind of factor effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FactorEffectKind {
     /// Change caused by one factor, as the geometric mean over all combinations of the other factors.
     Main,
-    /// Change in the effect of one factor caused by another, as the geometric mean over the combinations of the remaining
-    /// factor. With three factors, the change in the interaction of two of them caused by the third.
+    /// Change in the effect of one factor caused by another, as the geometric mean over the combinations of the
+    /// remaining factor. For three factors, the change in the interaction of two of them caused by the third.
     Interaction,
     /// The effect of all factors together relative to the product of their separate effects.
     Combination,

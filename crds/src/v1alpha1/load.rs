@@ -1,4 +1,4 @@
-//! When the operations of a workload start.
+//! When workload operations start.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Load {
-    /// Transfers have intended start times, whether or not earlier ones have completed. The latency of a transfer counts
-    /// from its intended start, so that a stall delays every transfer that should have started during it.
+    /// Transfers have intended start times, whether or not earlier ones have completed. The latency of a transfer is
+    /// measured from its intended start, so a stall delays every transfer that should have started during it.
     OpenLoop(OpenLoop),
-    /// The scenario is measured as an open loop at several rates, each as a separate scenario with the name `NAME-RATE`.
-    /// status.sweeps[] contains the highest rate that each arm sustains. Requires a single size.
+    /// The scenario is measured as an open loop at several rates, each as a separate scenario named `NAME-RATE`.
+    /// status.sweeps[] reports the highest rate that each arm sustains. Requires a single size.
     Sweep(Sweep),
 }
 
@@ -32,7 +32,7 @@ pub struct OpenLoop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("self.from < self.to").message("from must be below to: a sweep goes from the lowest to the highest rate").field_path(".from"),
+    validation = kube::core::Rule::new("self.from < self.to").message("from must be less than to, because a sweep goes from the lowest to the highest rate").field_path(".from"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sweep {
@@ -52,7 +52,7 @@ pub struct Sweep {
 }
 
 impl Load {
-    /// The open loop, or the open loop at the lowest rate of the sweep.
+    /// Returns the open loop or, for a sweep, the open loop at its lowest rate.
     pub fn lowest(self) -> OpenLoop {
         match self {
             Self::OpenLoop(open_loop) => open_loop,
@@ -62,7 +62,7 @@ impl Load {
 }
 
 impl Sweep {
-    /// The open loop at one rate.
+    /// Returns the open loop at one rate.
     pub fn at(self, rate: u32) -> OpenLoop {
         OpenLoop {
             rate,
@@ -82,7 +82,7 @@ impl Sweep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Arrivals {
-    /// Exponentially distributed, as for requests of many independent clients. All arms of a block have the same
+    /// Exponentially distributed, like requests from many independent clients. All arms of a block have the same
     /// intended start times.
     #[default]
     Poisson,
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_rise_in_steps_of_the_same_ratio() {
+    fn rates_form_a_geometric_sequence() {
         let sweep = |from, to, steps| {
             let arrivals = Arrivals::Poisson;
             let sweep = Sweep {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::ManyToMany;
 
-/// Number of workers if neither the number nor a pattern with a number is given.
+/// Default number of workers for patterns that do not determine the number.
 const DEFAULT_WORKERS: u32 = 2;
 
 /// Number of workers and the nodes they may run on.
@@ -19,23 +19,24 @@ const DEFAULT_WORKERS: u32 = 2;
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {
-    /// Number of workers. Each worker is a pod on a separate node. Defaults to 2, or to the sum of senders and receivers.
+    /// Number of workers. Each worker is a pod on a separate node. Defaults to 2, or to the sum of senders and
+    /// receivers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 64)))]
     pub workers: Option<u32>,
     /// Pattern that selects the pairs of workers that exchange data. Defaults to Pairwise.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Number of workers that send. Required with pattern ManyToMany; must not be set otherwise.
+    /// Number of workers that send. Required if pattern is ManyToMany; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
     pub senders: Option<u32>,
-    /// Number of workers that receive. Required with pattern ManyToMany; must not be set otherwise.
+    /// Number of workers that receive. Required if pattern is ManyToMany; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 63)))]
     pub receivers: Option<u32>,
-    /// Whether the nodes of the workers are reserved for this run. An exclusive worker must request all EFA devices and
-    /// GPUs of its node. Defaults to true.
+    /// Whether the worker nodes are reserved for this run. An exclusive worker must request all EFA devices and GPUs of
+    /// its node. Defaults to true.
     #[serde(default = "default_true")]
     pub exclusive: bool,
     /// Whether all workers must run in the same zone. EFA traffic cannot cross zones. Defaults to true.
@@ -52,9 +53,9 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
-    /// What the run does while too few nodes meet the requirements of its workers. Defaults to Warn if queueName is set
-    /// or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to Wait
-    /// otherwise.
+    /// What the run does while too few nodes meet its workers' requirements. Defaults to Warn if queueName is set or if
+    /// no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes. Otherwise,
+    /// defaults to Wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
     /// Required position of each NIC relative to the memory that it accesses. Cases that use a NIC in another position
@@ -65,7 +66,7 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
     pub queue_name: Option<String>,
-    /// Name of the PriorityClass of the worker pods.
+    /// Name of the PriorityClass for the worker pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 253)))]
     pub priority_class_name: Option<String>,
@@ -91,7 +92,7 @@ impl Default for Placement {
 }
 
 impl Placement {
-    /// The senders and receivers of the pattern [`Pattern::ManyToMany`]; `None` for other patterns.
+    /// Senders and receivers if the pattern is [`Pattern::ManyToMany`]; `None` for other patterns.
     pub fn many_to_many(&self) -> Option<ManyToMany> {
         match self.pattern {
             Pattern::Pairwise => None,
@@ -118,13 +119,13 @@ pub enum Pattern {
     /// Every pair of workers exchanges data. Disjoint pairs are measured concurrently (circle method).
     #[default]
     Pairwise,
-    /// All senders transfer to all receivers concurrently: incast with one receiver, fan-out with one sender. The
-    /// scenarios must be unidirectional transfers in a closed loop that last for a duration, or parameter serving, in which
-    /// every sender is a trainer whose workers run in the pods of all receivers.
+    /// All senders transfer to all receivers concurrently: one receiver makes it an incast, and one sender a fan-out.
+    /// The scenarios must be unidirectional transfers in a closed loop that run for a fixed duration, or parameter
+    /// serving. In parameter serving, every sender is a trainer whose workers run in all receiver pods.
     ManyToMany,
 }
 
-/// What the run does while too few nodes meet the requirements of the workers.
+/// What the run does while too few nodes meet the workers' requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum PreflightMode {

@@ -11,7 +11,7 @@ pub enum Reason {
     InvalidSpec,
     /// This release plans the spec differently from the release that started the run.
     PlanChanged,
-    /// The pods of the run are being created and started.
+    /// The run's pods are being created and started.
     PodsStarting,
     /// The scheduler found no node for a pod.
     Unschedulable,
@@ -55,7 +55,7 @@ pub enum Reason {
     JobDeleted,
     /// A node could not pull an image.
     ImagePullFailed,
-    /// A node could not create the container of a pod.
+    /// A node could not create a pod's container.
     ContainerCreationFailed,
     /// The kubelet rejected a pod that was bound to its node.
     KubeletRejected,

@@ -11,7 +11,7 @@ use crate::units::Size;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!has(self.extended) || self.extended.all(name, name.matches('^[a-z0-9.-]+/[A-Za-z0-9][A-Za-z0-9._-]*$') && name.size() <= 253 && !(name in ['nvidia.com/gpu', 'vpc.amazonaws.com/efa']))").message("the names of extended resources must have a domain prefix, as in rdma/hca_shared_devices_a; GPUs and EFA devices have their own fields").field_path(".extended"),
+    validation = kube::core::Rule::new("!has(self.extended) || self.extended.all(name, name.matches('^[a-z0-9.-]+/[A-Za-z0-9][A-Za-z0-9._-]*$') && name.size() <= 253 && !(name in ['nvidia.com/gpu', 'vpc.amazonaws.com/efa']))").message("extended resource names must have a domain prefix, for example rdma/hca_shared_devices_a; GPUs and EFA devices have their own fields").field_path(".extended"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resources {
@@ -31,7 +31,7 @@ pub struct Resources {
         "additionalProperties" = serde_json::json!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": 1024})
     )))]
     pub extended: BTreeMap<String, u32>,
-    /// Total size of the 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
+    /// Total size of 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
     #[serde(default, rename = "hugepages2Mi", skip_serializing_if = "Option::is_none")]
     pub hugepages_2mi: Option<Size>,
     /// Number of CPUs, used as request and limit. Defaults to the value in the operator's configuration.
@@ -44,9 +44,9 @@ pub struct Resources {
     /// Size of the in-memory volume mounted at `/dev/shm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_memory: Option<Size>,
-    /// Name of a PersistentVolumeClaim in the namespace of the run, which all workers mount at /mnt/fabricbench. In a
-    /// cluster, the mode Filesystem of parameterServing needs it. If the workers run on different nodes, the access mode of
-    /// the claim must be ReadWriteMany. Outside a cluster, this field has no effect.
+    /// Name of a PersistentVolumeClaim in the run's namespace, which all workers mount at /mnt/fabricbench. In a
+    /// cluster, it is required for parameterServing in Filesystem mode. If the workers run on different nodes, the
+    /// claim's access mode must be ReadWriteMany. Outside a cluster, this field has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",

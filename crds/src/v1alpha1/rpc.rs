@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Size;
 
-/// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the call
-/// to its reply. The channel of each arm is `spec.variants[].channel`.
+/// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the
+/// call to its reply. Each arm uses the channel in `spec.variants[].channel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -19,7 +19,7 @@ pub struct Rpc {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub depth: Option<u32>,
-    /// Whether the defaults are 100 measured samples and 2 for warm-up, instead of 1000 and 5. Defaults to false.
+    /// Whether iterations and warmup default to 100 and 2 instead of 1000 and 5. Defaults to false.
     pub quick: bool,
     /// Number of measured samples. sampling.minWindow does not raise it. Defaults to 1000, or 100 if quick is true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,36 +29,37 @@ pub struct Rpc {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
-    /// Maximum duration of a case, including its warm-up, in seconds. A process that exceeds it is killed, and the next
-    /// case starts a new one. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
+    /// Maximum duration of a case, including its warm-up, in seconds. A process that exceeds this limit is killed, and
+    /// the next case starts a new process. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub timeout_seconds: u32,
 }
 
-/// Payload of a call, with its name and shape in the benchmark suite. Elements of arrays have 8 bytes, and elements of
-/// tensors have 4. The reply to SmallInt and SmallString is the payload, and the reply to all others is its length.
+/// Payload of a call, with its name and shape in the benchmark suite. Array elements are 8 bytes long, and tensor
+/// elements 4 bytes. The reply to SmallInt and SmallString is the payload itself. The reply to all others is the length
+/// of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum RpcPayload {
-    /// Integer of 8 bytes.
+    /// An 8-byte integer.
     SmallInt,
-    /// String of 110 bytes.
+    /// A 110-byte string.
     SmallString,
-    /// Array of 1,000,000 elements (8 MB).
+    /// An array of 1,000,000 elements (8 MB).
     LargeArray,
-    /// 50,000,000 bytes.
+    /// A byte string of 50,000,000 bytes.
     LargeBytes,
-    /// Tensor of 10 x 10 elements (400 B).
+    /// A tensor of 10 x 10 elements (400 B).
     TinyTensor,
-    /// Tensor of 100 x 100 elements (40 kB).
+    /// A tensor of 100 x 100 elements (40 kB).
     SmallTensor,
-    /// Tensor of 512 x 512 elements (1 MiB).
+    /// A tensor of 512 x 512 elements (1 MiB).
     MediumTensor,
-    /// Tensor of 1024 x 1024 elements (4 MiB).
+    /// A tensor of 1024 x 1024 elements (4 MiB).
     LargeTensor,
-    /// Tensor of 3 x 8192 x 8192 elements (768 MiB): an 8K image.
+    /// A tensor of 3 x 8192 x 8192 elements (768 MiB), the size of an 8K image.
     ImageTensor,
-    /// Tensor of 40132 x 40132 elements (6.4 GB): a model.
+    /// A tensor of 40132 x 40132 elements (6.4 GB), the size of a model.
     ModelTensor,
 }
 
@@ -81,7 +82,7 @@ pub enum RpcPattern {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum RpcChannel {
-    /// Messages over the transport of the arm, between the two workers of a pair.
+    /// Messages over the arm's transport, between the two workers of a pair.
     #[default]
     Transport,
     /// Function calls within the host process, which is the baseline without isolation.
@@ -90,7 +91,8 @@ pub enum RpcChannel {
     UnixSocket,
     /// A TCP connection over the loopback interface, between the host and an extension that it starts.
     Tcp,
-    /// Like UnixSocket, but the messages contain a descriptor of shared memory with the payload instead of the payload.
+    /// Like UnixSocket, but a message contains a descriptor of shared memory that holds the payload, instead of the
+    /// payload itself.
     SharedMemory,
 }
 
@@ -161,14 +163,14 @@ impl RpcPayload {
         })
     }
 
-    /// The payload with `bytes` bytes; `None` if there is none.
+    /// Returns the payload with `bytes` bytes, if there is one.
     pub fn with_size(bytes: u64) -> Option<Self> {
         PAYLOADS
             .into_iter()
             .find(|payload| payload.size().bytes() == bytes)
     }
 
-    /// Name in the benchmark suite.
+    /// Name of the payload in the benchmark suite.
     pub fn name(self) -> &'static str {
         match self {
             Self::SmallInt => "small_int",
@@ -184,21 +186,21 @@ impl RpcPayload {
         }
     }
 
-    /// Whether the reply is the payload. All channels then copy the payload into the message, since a mapping would cost
-    /// more than the copy.
+    /// Whether the reply is the payload. If it is, all channels copy the payload into the message, because mapping it
+    /// would cost more than copying it.
     pub fn is_echoed(self) -> bool {
         matches!(self, Self::SmallInt | Self::SmallString)
     }
 }
 
 impl RpcChannel {
-    /// Whether the calls are messages over the transport of the arm.
+    /// Whether the calls are messages over the arm's transport.
     pub fn is_transport(self) -> bool {
         self == Self::Transport
     }
 
-    /// Channel that actually carries a payload of `bytes` bytes. Payloads that are echoed are never mapped, so
-    /// SharedMemory uses a UnixSocket for them.
+    /// Channel that actually carries a payload of `bytes` bytes. Echoed payloads are never mapped, so SharedMemory uses
+    /// UnixSocket for them.
     pub fn for_payload(self, bytes: u64) -> Self {
         let is_echoed = RpcPayload::with_size(bytes).is_some_and(RpcPayload::is_echoed);
         match self {
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_have_their_number_of_calls() {
+    fn hops_match_the_pattern() {
         let hops = |pattern, depth| {
             let rpc = Rpc {
                 pattern,

@@ -46,19 +46,19 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Level of proof that the data used the requested fabric"),
     printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any variant"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
-    validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name must have at most 52 characters and no dot, because pod and service names derive from it"),
+    validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name must have at most 52 characters and no dot, because pod and service names are derived from it"),
 ))]
 #[cfg_attr(feature = "crd", x_kube(
     validation = kube::core::Rule::new("self.variants.exists(v, v.name == self.baseline)").message("baseline must be the name of a variant").field_path(".baseline"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, (has(self.factors) || self.variants.exists(v, v.name == e.variant)) && e.variant != self.baseline)").message("expectations[].variant must be the name of a variant other than the baseline").field_path(".expectations"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.scenarios.exists(s, s.name == e.scenario))").message("expectations[].scenario must be the name of a scenario").field_path(".expectations"),
-    validation = kube::core::Rule::new("!has(self.factors) || (self.variants.size() == 1 && !has(self.variants[0].inject) && !has(self.variants[0].doorbell))").message("with factors, the only variant is the baseline, without inject and doorbell: factors add the other variants").field_path(".factors"),
+    validation = kube::core::Rule::new("!has(self.factors) || (self.variants.size() == 1 && !has(self.variants[0].inject) && !has(self.variants[0].doorbell))").message("if factors is set, the baseline must be the only variant, without inject and doorbell: factors adds the other variants").field_path(".factors"),
     validation = kube::core::Rule::new(IMMUTABLE).message("the spec is immutable except for suspend and runPolicy.ttlSecondsAfterFinished: create a new run"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BenchmarkRunSpec {
-    /// Whether the run is suspended. A suspended run has no pods; finished blocks are kept and deadlines are paused.
-    /// Defaults to false.
+    /// Whether the run is suspended. A suspended run has no pods; finished blocks are retained, and deadlines are
+    /// paused. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
     /// Image of the worker pods. Defaults to the runner image of the operator.
@@ -110,7 +110,7 @@ pub struct BenchmarkRunSpec {
 }
 
 impl BenchmarkRunSpec {
-    /// Library and provider of each variant, in the order of the spec.
+    /// Library and provider of each variant, in spec order.
     pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         let variants = self.variants.iter();
         variants.map(|variant| variant.transport.as_ref().unwrap_or(&self.transport))

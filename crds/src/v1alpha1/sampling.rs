@@ -16,11 +16,11 @@ pub struct Sampling {
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
     /// Seed of the random order in which the arms are measured. Must be at most 9007199254740991. Defaults to a number
-    /// derived from metadata.uid, so that every run has a different order; status.seed contains the seed used.
+    /// derived from metadata.uid, so that every run has a different order; status.seed shows the seed used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 9_007_199_254_740_991_u64)))]
     pub seed: Option<u64>,
-    /// Simultaneous confidence level of all intervals of a scenario, in percent. Must be between 80 and 99. Defaults to
+    /// Simultaneous confidence level of all intervals in a scenario, in percent. Must be between 80 and 99. Defaults to
     /// 95.
     #[serde(default = "default_confidence")]
     #[cfg_attr(feature = "crd", schemars(range(min = 80, max = 99)))]
@@ -32,8 +32,8 @@ pub struct Sampling {
     pub margin_percent: u32,
     /// Minimum length of the measured window of a case, such as 20ms. Before round 1, a pilot measures how many
     /// operations each arm and pair needs to fill the window. Every arm and pair then uses the largest of these counts,
-    /// and the iterations of a scenario serve only as a lower bound. 0s disables the pilot, so that exactly the
-    /// configured number of iterations is measured. Must be at most 10s. Defaults to 20ms.
+    /// and a scenario's iterations serve only as a lower bound. 0s disables the pilot, so that exactly the configured
+    /// number of iterations is measured. Must be at most 10s. Defaults to 20ms.
     #[serde(default = "default_min_window")]
     pub min_window: Duration,
     /// Whether the baseline is measured a second time as a control arm, to determine the noise floor. Defaults to true.

@@ -33,8 +33,7 @@ pub struct Scenario {
     /// Whether an integrity pass verifies every transferred byte before the measurement. Defaults to true.
     #[serde(default = "default_true")]
     pub integrity: bool,
-    /// Method by which a worker waits for completions. By default, the worker chooses the method according to the
-    /// number of available CPUs.
+    /// How a worker waits for completions. By default, the worker chooses based on the number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Metric on which verdicts are based. Defaults to LatencyP99 with load, and otherwise to LatencyP50 for pingPong,
@@ -48,10 +47,10 @@ pub struct Scenario {
     /// Transfer workload, which measures throughput. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
-    /// Workload of one large message at a time. Exactly one workload must be set.
+    /// Workload that sends one large message at a time. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_array: Option<LargeArray>,
-    /// Workload of small messages in batches. Exactly one workload must be set.
+    /// Workload that sends small messages in batches. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_messages: Option<SmallMessages>,
     /// Workload in which a flag is sent back and forth. Exactly one workload must be set.
@@ -63,10 +62,11 @@ pub struct Scenario {
     /// Workload that transfers batches of requests between segments. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_transfer: Option<SegmentTransfer>,
-    /// Workload of calls between isolated processes. Exactly one workload must be set.
+    /// Workload that makes calls between isolated processes. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc: Option<Rpc>,
-    /// Workload that distributes a tensor to many processes and measures their memory. Exactly one workload must be set.
+    /// Workload that distributes a tensor to many processes and measures their memory. Exactly one workload must be
+    /// set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_footprint: Option<MemoryFootprint>,
     /// Workload in which one trainer publishes parameters to several workers. Exactly one workload must be set.
@@ -75,7 +75,7 @@ pub struct Scenario {
     /// Benchmark command that the image of each variant provides. Exactly one workload must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// Number of operations per thread at each size, in place of the numbers that a pilot would determine. If set, the
+    /// Number of operations per thread at each size, instead of the number that a pilot would determine. If set, the
     /// list must contain every size of the scenario, or every rate of its sweep. fabricbench replay copies the numbers
     /// from a finished run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -216,7 +216,7 @@ pub enum TransferBuffers {
 pub enum TransferOperation {
     /// Two-sided send with immediate data.
     Send,
-    /// RMA write. It completes when the data is in the memory of the target.
+    /// RMA write. It completes when the data is in the target's memory.
     #[default]
     Write,
     /// RMA read.
@@ -251,7 +251,7 @@ pub enum MemoryKind {
     Cuda,
 }
 
-/// Method by which a worker waits for completions.
+/// How a worker waits for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Polling {
@@ -291,13 +291,13 @@ pub enum Metric {
 }
 
 impl fmt::Display for Metric {
-    /// Writes the name that manifests and records use for the metric.
+    /// Writes the name of the metric in manifests and records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// The workload of a scenario.
+/// A scenario's workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScenarioWorkload<'a> {
     /// `pingPong`.
@@ -372,7 +372,7 @@ impl<'a> ScenarioWorkload<'a> {
         }
     }
 
-    /// Sizes of messages, transfers or payloads, in the order of the spec.
+    /// Sizes of messages, transfers or payloads, in spec order.
     pub fn sizes(self) -> Cow<'a, [Size]> {
         let sizes: &[Size] = match self {
             Self::PingPong(given) => &given.sizes,

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Duration, Size};
 
 /// Batches of reads or writes by several threads between the segments of two workers. A segment consists of memory on
-/// every NUMA node, and each thread uses the CPUs and the memory of one node. The next batch of a thread begins when all
+/// every NUMA node, and each thread uses the CPUs and the memory of one node. A thread starts its next batch when all
 /// requests of the previous one are complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SegmentTransfer {
-    /// Operations of the requests. Defaults to Read.
+    /// Operations that the requests perform. Defaults to Read.
     pub workload: SegmentWorkload,
-    /// Sizes of a request, such as 4Ki or 16Mi. Defaults to 64Ki.
+    /// Request sizes, such as 4Ki or 16Mi. Defaults to 64Ki.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
     /// Number of requests in a batch, all in flight together. Defaults to 16.
@@ -30,27 +30,27 @@ pub struct SegmentTransfer {
     pub threads: u32,
     /// Duration of the measurement in each case. Must not be shorter than sampling.minWindow. Defaults to 10s.
     pub duration: Duration,
-    /// Number of warm-up batches of each thread before the measurement. The first one is timed separately. Defaults to 10.
+    /// Number of warm-up batches per thread before the measurement. The first one is timed separately. Defaults to 10.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3000)))]
     pub warmup_batches: u32,
-    /// Unit of the throughput of this scenario in human-readable reports. The status, the metrics and the other
-    /// formats use bytes per second. Defaults to GB (10^9 bytes per second).
+    /// Unit in which human-readable reports show the throughput of this scenario. The status, the metrics and the other
+    /// report formats use bytes per second. Defaults to GB (10^9 bytes per second).
     pub report_unit: RateUnit,
     /// Number of decimal places of the throughput in reportUnit. Defaults to 2.
     #[cfg_attr(feature = "crd", schemars(range(max = 9)))]
     pub report_precision: u32,
 }
 
-/// Operations of the requests of a batch.
+/// Operations that the requests in a batch perform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum SegmentWorkload {
-    /// Reads from the segment of the target.
+    /// Reads from the target's segment.
     #[default]
     Read,
-    /// Writes to the segment of the target.
+    /// Writes to the target's segment.
     Write,
-    /// A batch of writes, then a batch of reads of the same memory of the target, and so on.
+    /// Alternating batches of writes and of reads from the same target memory.
     Mix,
 }
 
@@ -110,7 +110,7 @@ impl RateUnit {
 }
 
 impl fmt::Display for RateUnit {
-    /// Writes the name that manifests use for the unit.
+    /// Writes the name of the unit in manifests.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -120,7 +120,7 @@ impl fmt::Display for RateUnit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateFormat {
-    /// Unit.
+    /// Throughput unit.
     pub unit: RateUnit,
     /// Number of decimal places.
     pub precision: u32,
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_formatted_in_every_unit() {
+    fn formats_a_rate_in_every_unit() {
         let rate = 1_234_567_890.0;
         let formatted = RateUnit::ALL.map(|unit| RateFormat { unit, precision: 2 }.text(rate));
         assert_eq!(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Load;
 use crate::units::Size;
 
-/// One large message at a time from the initiator to the target, as in a checkpoint or the broadcast of a tensor.
+/// One large message at a time from the initiator to the target, such as a checkpoint or a broadcast tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -22,7 +22,7 @@ pub struct LargeArray {
     pub warmup: u32,
 }
 
-/// Batches of small messages from the initiator to the target. The next batch begins when the previous one is complete.
+/// Batches of small messages from the initiator to the target. Each batch starts when the previous one is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -30,8 +30,8 @@ pub struct SmallMessages {
     /// Message sizes, such as 512 or 1Ki. Defaults to 1Ki.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
-    /// Number of messages in a batch, all in flight together. With load, the maximum number of messages in flight.
-    /// Defaults to 64.
+    /// Number of messages in a batch, all in flight together. If load is set, this is the maximum number of messages in
+    /// flight. Defaults to 64.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub concurrency: u32,
     /// Number of measured batches, or the minimum number if sampling.minWindow is greater than 0. Defaults to 10.
@@ -40,13 +40,13 @@ pub struct SmallMessages {
     /// Number of warm-up batches before the measurement. Defaults to 2.
     #[cfg_attr(feature = "crd", schemars(range(max = 3000)))]
     pub warmup_batches: u32,
-    /// When messages start. By default, all messages of a batch start when the previous batch is complete. With load,
-    /// there are no batches: the same total number of messages is sent, each at its own start time.
+    /// When messages start. By default, all messages of a batch start when the previous batch is complete. If load is
+    /// set, there are no batches: the same total number of messages is sent, each at its own start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
 }
 
-/// A flag of one byte that is sent back and forth. Latency is half the round-trip time.
+/// A one-byte flag that is sent back and forth. Latency is half the round-trip time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -59,9 +59,8 @@ pub struct PingpongFlag {
     pub warmup: u32,
 }
 
-/// Chunks in both directions concurrently, as in the exchange of gradients and activations. Each direction is timed
-/// by its own sender. Pings of 8 bytes, sent during the transfers and while the fabric is idle, show head-of-line
-/// blocking.
+/// Chunks that are sent in both directions concurrently, such as gradients and activations. Each direction is timed by
+/// its own sender. 8-byte pings, sent during the transfers and while the fabric is idle, show head-of-line blocking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -81,7 +80,7 @@ pub struct StreamingDuplex {
     pub warmup: u32,
 }
 
-/// Size of the flag.
+/// Sizes of the flag: a single byte.
 pub(super) const FLAG_SIZES: [Size; 1] = [Size(1)];
 
 impl Default for LargeArray {

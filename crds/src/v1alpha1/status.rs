@@ -39,7 +39,7 @@ pub struct BenchmarkRunStatus {
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])))]
     pub conditions: Vec<Condition>,
-    /// Summary of the conditions.
+    /// State of the run, which summarizes the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Progress of the measurement.
@@ -70,8 +70,8 @@ pub struct BenchmarkRunStatus {
     /// Comparisons of each arm with the baseline, by scenario, size and metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<ComparisonResult>,
-    /// Effects of the factors in spec.factors and of their interactions, at most 128. The records and reports contain all
-    /// of them.
+    /// Effects of the factors in spec.factors and of their interactions, at most 128. The records and reports contain
+    /// all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 128)))]
     pub factor_effects: Vec<FactorEffectResult>,
@@ -100,14 +100,13 @@ pub struct BenchmarkRunStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub warnings: Vec<String>,
-    /// Number of values that were omitted to limit the size of the status. The records and reports contain these
-    /// values.
+    /// Number of values that were omitted to limit the status size. The records and reports contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_values: Option<u32>,
     /// Reference to the complete records of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
-    /// Controller state that must survive a restart of the operator: attempts and timers. Unset for local runs.
+    /// Controller state that must survive an operator restart: attempts and timers. Unset for local runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ExecutionStatus>,
 }
@@ -126,7 +125,7 @@ pub struct Condition {
     pub reason: String,
     /// Human-readable message with details about the last transition.
     pub message: String,
-    /// Time at which the status of the condition last changed (RFC 3339).
+    /// Time at which the condition status last changed (RFC 3339).
     pub last_transition_time: String,
     /// Generation of the spec that the condition was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

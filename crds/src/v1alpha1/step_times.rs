@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Times of the steps of several transfers of one kind, each the sum over all transfers.
+/// Time spent in each step of transfers of one kind, summed over all transfers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StepTimes {
     /// Number of completed transfers.
     pub transfers: u64,
-    /// Time in which requests were created as part of the transfers, in nanoseconds. 0 if all of them were prepared
-    /// before.
+    /// Time spent creating requests as part of the transfers, in nanoseconds. 0 if all requests were prepared in
+    /// advance.
     pub creation_nanos: u64,
-    /// Time in the calls that post a request, in nanoseconds.
+    /// Time spent in calls that post a request, in nanoseconds.
     pub post_nanos: u64,
     /// Time from the end of the post until the completion is observed, in nanoseconds.
     pub completion_nanos: u64,
     /// Number of transfers for which the library reported telemetry.
     pub reported_transfers: u64,
-    /// Time in the post according to the library, in microseconds.
+    /// Time spent in the post, as reported by the library, in microseconds.
     pub reported_post_micros: u64,
-    /// Time from the start of the post to the completion according to the library, in microseconds.
+    /// Time from the start of the post to the completion, as reported by the library, in microseconds.
     pub reported_transfer_micros: u64,
-    /// Number of bytes according to the library.
+    /// Number of bytes, as reported by the library.
     pub reported_bytes: u64,
-    /// Number of descriptors according to the library, after it merged adjacent ones.
+    /// Number of descriptors, as reported by the library after it merged adjacent ones.
     pub reported_descriptors: u64,
 }
 

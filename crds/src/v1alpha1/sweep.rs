@@ -1,4 +1,4 @@
-//! Results of load sweeps in the status of a run.
+//! Load sweep results in the run status.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,10 @@ pub struct SweepResult {
     /// saturated if transfers complete at less than 95 percent of it. Unset if no rate is saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// Lower bound of the 95 percent confidence interval of the capacity. Unset with fewer than six rounds.
+    /// Lower bound of the 95 percent confidence interval of the capacity. Unset if there are fewer than six rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_lower: Option<u64>,
-    /// Upper bound of this interval.
+    /// Upper bound of the 95 percent confidence interval of the capacity. Unset if there are fewer than six rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_upper: Option<u64>,
     /// Measured values at each rate, lowest rate first. Omitted if the status would be too large.
@@ -75,7 +75,7 @@ pub struct SweepPoint {
     /// Median latency from the intended start, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
-    /// 99th percentile of this latency, in nanoseconds.
+    /// 99th percentile of latency from the intended start, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_nanos: Option<u64>,
     /// Whether the rate is sustained. Unset if the arm has no valid case at this rate or at the lowest rate.

@@ -44,7 +44,7 @@ impl TransportSpec {
         }
     }
 
-    /// Whether the library allocates the memory of the payload.
+    /// Whether the library allocates the payload memory.
     pub fn allocates_memory(&self) -> bool {
         matches!(self, Self::Ucx(ucx) if ucx.allocation == UcxAllocation::Library)
     }
@@ -153,18 +153,18 @@ impl LibfabricProvider {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ucx {
-    /// Transports that UCX may use (`UCX_TLS`). A run fails if UCX uses another one.
+    /// Transports that UCX may use (`UCX_TLS`). The run fails if UCX uses another one.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
     pub transports: Vec<UcxTransport>,
     /// Number of rails. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
-    /// Preset of the settings that an application applies to UCX. Defaults to `plain`.
+    /// Preset of UCX settings that an application uses. Defaults to `plain`.
     #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
     pub preset: UcxPreset,
-    /// Individual settings, which replace the settings of the preset. A variable `UCX_*` in the environment of a variant takes
-    /// precedence over the preset, and is rejected if it would replace an individual setting.
+    /// Individual settings, which override the settings of the preset. A `UCX_*` variable in a variant's environment
+    /// takes precedence over the preset, but is rejected if it would override an individual setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub settings: Vec<UcxSetting>,
@@ -178,7 +178,7 @@ pub struct Ucx {
     /// Whether the runner or UCX allocates the payload memory. Defaults to `Caller`.
     #[serde(default, skip_serializing_if = "UcxAllocation::is_default")]
     pub allocation: UcxAllocation,
-    /// Calls that transfer messages. Defaults to `Tag`.
+    /// UCX calls that transfer messages. Defaults to `Tag`.
     #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
     pub messages: UcxMessages,
 }
@@ -226,7 +226,7 @@ impl Ucx {
     }
 }
 
-/// Settings that an application applies to UCX.
+/// UCX settings that an application uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -260,7 +260,7 @@ impl UcxPreset {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UcxSetting {
-    /// Name of the setting, without the prefix `UCX_`. The transports and devices have separate fields.
+    /// Name of the setting, without the prefix `UCX_`. Transports and devices have separate fields.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 100), regex(pattern = "^[A-Z][A-Z0-9_]*$"))
@@ -275,7 +275,7 @@ pub struct UcxSetting {
 }
 
 impl UcxSetting {
-    /// Whether fields of the spec, or the devices of the rails, determine the setting.
+    /// Whether the setting is determined by fields of the spec or by the rail devices.
     pub fn is_reserved(&self) -> bool {
         matches!(
             self.name.as_str(),
@@ -291,7 +291,7 @@ pub enum UcxEmulation {
     /// A scenario fails if UCX would emulate its operation.
     #[default]
     Deny,
-    /// Emulated operations are measured. The report states that they are emulated.
+    /// Emulated operations are measured, and the report says that they are emulated.
     Allow,
 }
 
@@ -308,8 +308,8 @@ pub enum UcxAllocation {
     /// The runner allocates the memory, and UCX registers it.
     #[default]
     Caller,
-    /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. Over shared memory, a peer can then access
-    /// it directly. Each arm has separate memory. Requires `rails: 1` and scenarios with `memory: Heap`.
+    /// UCX allocates the memory (`UCP_MEM_MAP_ALLOCATE`), as in ucx_perftest. A peer can then access it directly over
+    /// shared memory. Each arm has separate memory. Requires `rails: 1` and scenarios with `memory: Heap`.
     Library,
 }
 
@@ -320,7 +320,7 @@ pub enum UcxMessages {
     /// Tagged messages (`ucp_tag_send_nbx`).
     #[default]
     Tag,
-    /// Active messages (`ucp_am_send_nbx`), which the target receives into posted buffers in the order of their arrival.
+    /// Active messages (`ucp_am_send_nbx`), which the target receives into posted buffers in arrival order.
     ActiveMessage,
 }
 
@@ -342,7 +342,7 @@ impl UcxAllocation {
 pub enum UcxErrorHandling {
     /// UCX reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`). UCX 1.22 then emulates writes over tcp.
     Peer,
-    /// UCX does not report the loss of a peer (`UCP_ERR_HANDLING_MODE_NONE`), so the case of a lost peer ends at its
+    /// UCX does not report the loss of a peer (`UCP_ERR_HANDLING_MODE_NONE`), so a case that loses its peer ends at its
     /// deadline.
     None,
 }
@@ -386,8 +386,8 @@ impl UcxTransport {
         }
     }
 
-    /// Whether data that an endpoint sends over `lane`, the name of one of its transports, is sent over this transport.
-    /// Some names in `UCX_TLS` are aliases for several transports.
+    /// Whether `lane`, the name of a transport that an endpoint uses, belongs to this transport. Some names in
+    /// `UCX_TLS` are aliases for several transports.
     pub fn serves(self, lane: &str) -> bool {
         match self {
             Self::Sm => matches!(lane, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
@@ -399,14 +399,15 @@ impl UcxTransport {
     }
 }
 
-/// Whether any of `lanes`, recorded as `transport/device`, transfers data through the memory of a host.
+/// Whether any of `lanes`, recorded as `transport/device`, transfers data through host memory.
 pub fn uses_memory_lane(lanes: &[String]) -> bool {
     let mut names = lanes.iter().filter_map(|lane| lane.split('/').next());
     names.any(|name| UcxTransport::Sm.serves(name))
 }
 
-/// The first of `lanes`, the names of the transports of an endpoint, that none of `requested` covers. The alias `rc`
-/// includes ud for the connection setup, so with `rc`, ud lanes are covered if there are also lanes of rc.
+/// Returns the first of `lanes`, the names of an endpoint's transports, that none of `requested` covers. The `rc` alias
+/// includes ud for connection setup. If `rc` is requested, ud lanes are therefore covered as long as there are also rc
+/// lanes.
 pub fn unrequested_lane<'a>(requested: &[UcxTransport], lanes: &[&'a str]) -> Option<&'a str> {
     let with_rc =
         requested.contains(&UcxTransport::Rc) && lanes.iter().any(|lane| UcxTransport::Rc.serves(lane));
@@ -421,25 +422,25 @@ pub fn unrequested_lane<'a>(requested: &[UcxTransport], lanes: &[&'a str]) -> Op
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Nixl {
-    /// Backend plugin that transfers the data. A run fails if another backend serves a request.
+    /// Backend plugin that transfers the data. The run fails if another backend serves a request.
     pub backend: NixlBackend,
-    /// Number of rails, each of which is one agent. Defaults to 1.
+    /// Number of rails. Each rail is one agent. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
-    /// Parameters with which the backend is created, such as `num_workers` or `engine_config`. Other parameters have the
-    /// defaults of the plugin.
+    /// Parameters for creating the backend, such as `num_workers` or `engine_config`. Other parameters have the
+    /// plugin's defaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub parameters: Vec<NixlParameter>,
     /// When transfer requests are created. Defaults to `Prepared`.
     #[serde(default, skip_serializing_if = "NixlRequests::is_default")]
     pub requests: NixlRequests,
-    /// Whether each agent runs a separate progress thread, which competes for a CPU with the thread that polls. Defaults
-    /// to false, as in NIXL's C++ interface.
+    /// Whether each agent runs a separate progress thread, which competes for a CPU with the thread that polls.
+    /// Defaults to false, as in NIXL's C++ interface.
     #[serde(default, skip_serializing_if = "is_false")]
     pub progress_thread: bool,
-    /// Divides each transfer into a list of descriptors. By default, one descriptor covers a transfer.
+    /// How each transfer is divided into descriptors. By default, one descriptor covers the whole transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptors: Option<NixlDescriptors>,
 }
@@ -449,7 +450,7 @@ pub struct Nixl {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NixlDescriptors {
-    /// Maximum number of bytes of a descriptor. A transfer may have at most 131072 descriptors.
+    /// Maximum size of a descriptor. A transfer may have at most 131072 descriptors.
     pub max_bytes: Size,
     /// Whether NIXL may merge adjacent descriptors when it creates a request, as it does by default in applications.
     /// Defaults to false, so that the backend receives every descriptor. Requires `requests: Prepared`, because NIXL
@@ -476,7 +477,7 @@ impl Nixl {
         }
     }
 
-    /// Value of a parameter; `None` if it is not listed.
+    /// Returns the value of a parameter; `None` if it is not listed.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let parameter = self.parameters.iter().find(|parameter| parameter.name == name)?;
         Some(&parameter.value)
@@ -512,7 +513,7 @@ impl NixlBackend {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NixlParameter {
-    /// Name of the parameter. The devices of the rails determine `device_list`.
+    /// Name of the parameter. `device_list` cannot be set, because the rail devices determine it.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 100), regex(pattern = "^[a-z][a-z0-9_]*$"))
@@ -527,10 +528,10 @@ pub struct NixlParameter {
 }
 
 impl NixlParameter {
-    /// Name of the parameter that marks the backend that fabricbench created.
+    /// Name of the parameter that marks the backend as created by fabricbench.
     pub const MARK: &str = "fabricbench_backend";
 
-    /// Whether the devices of the rails, or fabricbench itself, determine the parameter.
+    /// Whether the parameter is determined by the rail devices or by fabricbench itself.
     pub fn is_reserved(&self) -> bool {
         matches!(self.name.as_str(), "device_list" | Self::MARK)
     }
@@ -540,8 +541,8 @@ impl NixlParameter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum NixlRequests {
-    /// A request is prepared once for each place in the memory of both sides (`prepXferDlist` and `makeXferReq`), and
-    /// posted again for each transfer. The preparation is not part of a sample.
+    /// A request is prepared once for each location in the memory of both sides (`prepXferDlist` and
+    /// `makeXferReq`), and posted again for each transfer. The preparation is not part of a sample.
     #[default]
     Prepared,
     /// A request is created for each transfer (`createXferReq`), as part of the sample, and released afterwards.
@@ -549,7 +550,7 @@ pub enum NixlRequests {
 }
 
 impl NixlRequests {
-    /// Name in records.
+    /// Name of the value in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prepared => "prepared",
@@ -562,12 +563,12 @@ impl NixlRequests {
     }
 }
 
-/// ibverbs reliable connections.
+/// ibverbs with reliable connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Verbs {
-    /// Number of rails, each of which has queue pairs on a separate NIC. Defaults to 1.
+    /// Number of rails. Each rail has queue pairs on a separate NIC. Defaults to 1.
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
@@ -586,16 +587,16 @@ impl Verbs {
     }
 }
 
-/// Which work requests generate a completion (IBV_SEND_SIGNALED). Injected posts generate none in either case, except those
-/// that are needed to free the send queue.
+/// Which work requests generate a completion (IBV_SEND_SIGNALED). Injected posts generate none in either case, except
+/// those that are needed to free the send queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum VerbsSignaling {
-    /// Every post.
+    /// Every post generates a completion.
     #[default]
     EveryPost,
-    /// The last post of each doorbell. Its completion completes the whole batch, so the measured latency of every
-    /// transfer extends to the completion of the last transfer in its batch.
+    /// Only the last post of each doorbell generates a completion. It completes the whole batch, so the measured
+    /// latency of every transfer extends to the completion of the last transfer in its batch.
     EveryDoorbell,
 }
 

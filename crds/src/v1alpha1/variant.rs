@@ -1,4 +1,4 @@
-//! Variants. A variant is a tuning, an environment, a transport, a channel, a library, an image, or a combination of these.
+//! Variants, which differ in their tuning, environment, transport, channel, library, image, or a combination of these.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,25 +39,26 @@ pub struct Variant {
     /// rails. A variant with a different transport is measured in a separate process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportSpec>,
-    /// Channel that this variant uses for the calls in scenarios with rpc, and for the tensors in scenarios with
-    /// memoryFootprint. Defaults to Transport.
+    /// Channel for the calls in rpc scenarios and for the tensors in memoryFootprint scenarios. Defaults to Transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<RpcChannel>,
-    /// Arguments that replace the argument `{arguments}` of the server and the client in scenarios with command. They may
-    /// contain the same placeholders.
+    /// Arguments that replace the argument `{arguments}` of the server and the client in command scenarios. They may
+    /// contain the placeholders `{server}`, `{port}`, `{size}` and `{device}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64), inner(length(max = 1000))))]
     pub arguments: Vec<String>,
-    /// Absolute path of a directory whose libraries are loaded instead of those that the loader finds, together with the
-    /// libraries of the directory that they need. Without libraryImage, it is a directory in the worker image.
+    /// Absolute path of a directory. Libraries that are in this directory, including those that other libraries depend
+    /// on, are loaded from it instead of from where the dynamic loader would find them. If libraryImage is unset, the
+    /// directory is in the worker image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 500), regex(pattern = r"^/[^\x00-\x1f\x7f]*$"))
     )]
     pub library: Option<String>,
-    /// Image that contains the directory `library`, which is copied into the worker pods when they start. Variants with
-    /// libraries from different images can therefore share pods and are measured in the same blocks. Requires a cluster.
+    /// Image that contains the `library` directory, which is copied into the worker pods when they start. Variants with
+    /// libraries from different images can therefore share pods and are measured in the same blocks. Requires a
+    /// cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
@@ -78,7 +79,8 @@ pub struct Variant {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inject {
-    /// Largest message that is injected. Messages above the inject limit of the provider are not injected either.
+    /// Size of the largest message that is injected. Messages larger than the provider's inject limit are not injected
+    /// either.
     pub max_bytes: Size,
 }
 
@@ -99,11 +101,11 @@ pub struct Doorbell {
 pub struct Striping {
     /// Striping policy.
     pub policy: StripingPolicy,
-    /// Smallest transfer that is striped. Defaults to the value in spec.striping or, if that is unset, to 128Ki, the
-    /// default of NIXL.
+    /// Smallest transfer that is striped. Defaults to the value in spec.striping or, if that is unset, to 128Ki, NIXL's
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_bytes: Option<Size>,
-    /// Minimum chunk size of the NixlCoalesce policy. Defaults to the value in spec.striping or, if that is unset, to
+    /// Minimum chunk size for the NixlCoalesce policy. Defaults to the value in spec.striping or, if that is unset, to
     /// 16Ki.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_chunk_bytes: Option<Size>,

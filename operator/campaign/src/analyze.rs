@@ -32,7 +32,7 @@ pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
 /// Returns an error under the same conditions as [`analyze`].
 pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Result<(), StatsError> {
     while is_due(stopping, plan, reports) {
-        let ended = ended_now(plan, reports, stopping)?;
+        let ended = comparisons_to_end(plan, reports, stopping)?;
         stopping.add_analysis(plan, ended);
     }
     Ok(())
@@ -46,7 +46,7 @@ pub fn is_due(stopping: &Stopping, plan: &Plan, reports: &Reports) -> bool {
 
 /// Open comparisons that end at the next analysis, each with its reason. Empty if the next analysis is the last, at
 /// which every comparison ends anyway.
-fn ended_now(
+fn comparisons_to_end(
     plan: &Plan,
     reports: &Reports,
     stopping: &Stopping,
@@ -56,7 +56,7 @@ fn ended_now(
     if later.is_empty() {
         return Ok(Vec::new());
     }
-    let before = reports.of_legs(|leg| {
+    let before = reports.filter_legs(|leg| {
         let mut legs = plan.legs.iter().filter(|planned| planned.leg == leg);
         legs.any(|planned| plan.stage_of_leg(planned) <= stage)
     });
@@ -97,17 +97,17 @@ struct AnalysisInputs<'a> {
     later: &'a [u32],
 }
 
-/// Question that the interval of one metric has to answer.
+/// Question that a metric's interval has to answer.
 enum Question {
-    /// The verdict.
+    /// What the verdict is.
     Verdict(BetterDirection),
     /// Whether an expectation is met.
     Expectation(ExpectedChange),
 }
 
 impl AnalysisInputs<'_> {
-    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if
-    /// it continues.
+    /// Returns the reason for ending the comparison `key`, whose verdict depends on the metric `primary`, at this
+    /// analysis; `None` if the comparison continues.
     fn end_reason(
         &self,
         key: ComparisonKey,
@@ -171,9 +171,9 @@ impl AnalysisInputs<'_> {
 
 /// Results that later rounds can contribute to a comparison, judged from the evidence instead of the interval.
 enum Outlook {
-    /// A verdict, and the answers of expectations.
+    /// A verdict and answers to expectations.
     Verdict,
-    /// Only the answers of expectations.
+    /// Only answers to expectations.
     NoVerdict,
     /// Nothing: the evidence of the rounds so far rules out every answer.
     NoAnswer,

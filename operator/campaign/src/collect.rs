@@ -1,6 +1,6 @@
 //! Parses the bytes of record streams into verified records, in order, accepting each block only once. Performs no I/O.
 //!
-//! A stream begins with the hello record of rank 0 as line 0. The input may be a concatenation of streams: streams of
+//! A stream starts with the hello record of rank 0 as line 0. The input may be a concatenation of streams: streams of
 //! different legs, streams of several attempts of a leg, or one stream that was read again after a restart. The longest
 //! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
 //! in which its `block` record is verified and every arm that the plan assigns to the block has a record. In a stage
@@ -29,7 +29,7 @@ pub struct Reports {
     pub streams: Vec<Stream>,
     /// The hello record of each worker.
     pub hellos: Vec<FromStream<HelloRecord>>,
-    /// The endpoints of the arms, as the library returned them.
+    /// The arms' endpoints, as the library returned them.
     pub endpoints: Vec<FromStream<EndpointsRecord>>,
     /// Setup costs of each arm before its first measured operation, by leg, round and worker.
     pub cold: Vec<FromStream<ColdRecord>>,
@@ -57,13 +57,13 @@ pub const MAX_FAULTS: usize = 100;
 /// The verified part of one stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Number of the leg.
+    /// Leg number.
     pub leg: u32,
-    /// Number of the attempt.
+    /// Attempt number.
     pub attempt: u32,
     /// Start time (RFC 3339, UTC).
     pub started_at: String,
-    /// Version of the runner.
+    /// Runner version.
     pub runner_version: String,
     /// Number of verified lines.
     pub lines: u64,
@@ -74,9 +74,9 @@ pub struct Stream {
 /// A record and the stream that contains it.
 #[derive(Clone, Debug)]
 pub struct FromStream<T> {
-    /// Number of the leg.
+    /// Leg number.
     pub leg: u32,
-    /// Number of the attempt.
+    /// Attempt number.
     pub attempt: u32,
     /// The record.
     pub record: T,
@@ -89,7 +89,7 @@ impl Reports {
     }
 
     /// The records of the legs for which `includes` returns true.
-    pub fn of_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
+    pub fn filter_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
         fn filter_streams<T: Clone>(
             all: &[FromStream<T>],
             includes: &impl Fn(u32) -> bool,

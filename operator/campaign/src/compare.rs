@@ -1,16 +1,16 @@
-//! Computes the comparisons of a run: effects, verdicts and outcomes of expectations, from the plan, the records and
-//! their summary. Performs no I/O.
+//! Computes a run's comparisons: effects, verdicts and outcomes of expectations, from the plan, the records and their
+//! summary. Performs no I/O.
 //!
 //! Each variant and each control arm is compared with the baseline in every scenario, at every size, on every metric.
-//! Verdicts are given only for the scenario's primary metric. A verdict is withheld if the comparison cannot answer
+//! Verdicts are given only for the scenario's primary metric. A verdict is withheld if the comparison cannot show
 //! whether the variant changes the metric; [`Withheld`] gives the reason.
 //!
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
-//! run form a separate family: if there is no real difference, the probability that any of them shows a change is at most
-//! `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the margin,
-//! then position or time alone may change the metric, and the verdicts of **all comparisons in that scenario at that
-//! size** are withheld, because they share the baseline.
+//! run form a separate family: if there is no real difference, the probability that any of them shows a change is at
+//! most `1 - confidence`. If a control shows a change, that is, if its whole interval at that level lies beyond the
+//! margin, then position or time alone may change the metric, and the verdicts of **all comparisons in that scenario at
+//! that size** are withheld, because they share the baseline.
 
 mod case_index;
 mod effects;
@@ -39,12 +39,12 @@ use crate::summarize::Summary;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparisons {
-    /// Sorted by scenario, size and arm, in the order of the plan, and by metric, with the primary metric first.
+    /// Sorted by scenario, size and arm in plan order, and by metric, with the primary metric first.
     pub all: Vec<Comparison>,
-    /// Effects of the factors, by scenario and size in the order of the plan. Empty without factors.
+    /// Factor effects, by scenario and size in plan order. Empty if there are no factors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub factor_effects: Vec<FactorEffect>,
-    /// Outcome of each expectation, in the order of the spec.
+    /// Outcome of each expectation, in spec order.
     pub expectations: Vec<ExpectationAnswer>,
     /// Summary of the verdicts in one line.
     pub verdict: String,
@@ -84,13 +84,13 @@ pub struct Comparison {
     pub minimum_detectable_percent: Option<f64>,
     /// Verdict; `None` if it is withheld.
     pub verdict: Option<Verdict>,
-    /// Reason why the verdict is withheld, or why it is `Inconclusive` without an interval.
+    /// Reason for withholding the verdict, or for an `Inconclusive` verdict without an interval.
     pub reason: Option<Withheld>,
     /// Number of rounds that would settle an `Inconclusive` verdict, serialized as a string.
     #[serde(serialize_with = "serialize_rounds_to_settle")]
     pub rounds_to_settle: Option<RoundsToSettle>,
-    /// Effect in each round, as a change in percent of the baseline; empty unless the metric is the primary one. Not
-    /// serialized, because it can be derived from the values of the arms.
+    /// Effect in each round, as a percentage change from the baseline; empty unless the metric is the primary one. Not
+    /// serialized, because it can be derived from the arm values.
     #[serde(skip)]
     pub round_percents: Vec<f64>,
     /// Effect measured by each pair of workers over all rounds. These effects are descriptive only, because pairs are
@@ -104,7 +104,7 @@ pub struct Comparison {
 pub struct Effect {
     /// Natural logarithm of the ratio of arm to baseline.
     pub log_ratio: f64,
-    /// Effect as a change in percent of the baseline.
+    /// Effect as a percentage change from the baseline.
     pub percent: f64,
 }
 
@@ -118,7 +118,7 @@ impl Effect {
     }
 }
 
-/// Reason why the verdict of a comparison is withheld or its interval is missing.
+/// Reason for withholding a comparison's verdict, or for a missing interval.
 #[derive(Clone, Debug, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Withheld {
@@ -131,13 +131,13 @@ pub enum Withheld {
     /// The arm is identical to the baseline at this size.
     #[snafu(display("negative control: {message}"))]
     Identical {
-        /// Reason why it is identical.
+        /// Why the arm is identical to the baseline.
         message: String,
     },
     /// No optimization that the arm requests applies at this size.
     #[snafu(display("not applicable: {message}"))]
     NotApplicable {
-        /// Reason why the optimizations do not apply.
+        /// Why the optimizations do not apply.
         message: String,
     },
     /// The arm has no case at this size yet.
@@ -151,17 +151,16 @@ pub enum Withheld {
     NoValidRound {
         /// Name of the arm.
         arm: String,
-        /// Reason why the cases of the arm are invalid.
+        /// Why the arm's cases are invalid.
         message: String,
     },
     /// The arm and the baseline are never valid in the same round.
     #[snafu(display("there is no round in which both the arm and the baseline are valid"))]
     NoCommonRound,
-    /// The comparison has too few rounds, its first analysis has not taken place yet, or the effect of a round is not
-    /// finite.
+    /// The comparison has too few rounds, its first analysis has not taken place yet, or a round effect is not finite.
     #[snafu(display("{message}"))]
     NoInterval {
-        /// Reason why no interval exists.
+        /// Why no interval exists.
         message: String,
     },
     /// Evidence shows that a case did not use the requested fabric.
@@ -175,7 +174,7 @@ pub enum Withheld {
     NotEngaged {
         /// The optimization.
         optimization: Optimization,
-        /// Reason why it did not take effect.
+        /// Why the optimization did not take effect.
         message: String,
     },
     /// A control at the same size shows a change although it is identical to the baseline.
@@ -186,9 +185,9 @@ pub enum Withheld {
     ControlViolated {
         /// Kind and name of the control.
         control: String,
-        /// Lower end of its interval, in percent.
+        /// Lower end of the control's interval, in percent.
         low: f64,
-        /// Upper end of its interval, in percent.
+        /// Upper end of the control's interval, in percent.
         high: f64,
     },
     /// The legs of the arm and of the baseline ran on different nodes or devices.
@@ -202,7 +201,7 @@ pub enum Withheld {
 }
 
 impl Comparison {
-    /// Lower and upper end of the interval, in percent of the baseline.
+    /// Lower and upper end of the interval, as percentages of the baseline.
     pub fn interval_percent(&self) -> Option<(f64, f64)> {
         self.interval.as_ref().map(Interval::percent)
     }

@@ -6,7 +6,7 @@
 //! computed round by round, so that effects common to both arms cancel out. No verdict is given for the baseline
 //! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from the
 //! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
-//! even if the rounds of one run have a larger spread than the rounds of the other run.
+//! even when the rounds of one run have a larger spread than the rounds of the other run.
 
 mod difference;
 mod differences;
@@ -64,7 +64,7 @@ pub struct RunComparison {
     pub interval_percent: Option<(f64, f64)>,
     /// Verdict; `None` for the baseline, if there is no interval, or if the verdict is withheld.
     pub verdict: Option<Verdict>,
-    /// Reason why there is no verdict.
+    /// Why there is no verdict.
     pub reason: Option<String>,
 }
 
@@ -119,7 +119,7 @@ struct ArmInBothRuns<'a> {
     second: ArmResult<'a>,
 }
 
-/// Arms and sizes that both runs have in scenario `index` of the first run.
+/// Arms and sizes that both runs have in common in scenario `index` of the first run.
 fn shared_arms<'a>(
     first: &FinishedRun<'a>,
     second: &FinishedRun<'a>,
@@ -143,7 +143,7 @@ fn shared_arms<'a>(
             let (Some(in_first), Some(in_second), None) = (in_first, in_second, planned.control) else {
                 continue;
             };
-            // The values of a baseline are not ratios, so an arm that is the baseline in only one run is omitted.
+            // Baseline values are not ratios, so an arm that is the baseline in only one run is omitted.
             if in_first.baseline.is_some() == in_second.baseline.is_some() {
                 found.push(ArmInBothRuns {
                     arm: planned.name.as_str(),
@@ -189,8 +189,8 @@ fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
-/// Reason why the results of `cell`, or the results of the baseline with which it is compared, are not usable within
-/// their own run.
+/// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own
+/// run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
     let contradicted = cell.contradicting_proof().map(|proof| Withheld::Contradicted {
         message: proof.reason.clone(),
@@ -259,7 +259,7 @@ impl ArmInBothRuns<'_> {
         }
     }
 
-    /// Reason why one of the runs has no round to compare.
+    /// Why one of the runs has no round to compare.
     fn no_rounds_reason(&self) -> String {
         let cells = [
             Some(self.first.own),
@@ -274,7 +274,7 @@ impl ArmInBothRuns<'_> {
     }
 }
 
-/// Reason why the baseline has no verdict, given the verdict that its interval would have.
+/// Why the baseline has no verdict, given the verdict that its interval would have.
 fn baseline_reason(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Improved | Verdict::Regressed => {

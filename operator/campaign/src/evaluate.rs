@@ -1,4 +1,4 @@
-//! Evaluates the records of a run. Every executor and every report uses [`evaluate`] to turn measurements into results.
+//! Evaluates a run's records. Every executor and every report uses [`evaluate`] to turn measurements into results.
 //! Performs no I/O.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::stats::StatsError;
 use super::summarize::{Summary, summarize};
 
-/// Evaluation of the records of a run.
+/// Evaluation of a run's records.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evaluation {

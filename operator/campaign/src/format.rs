@@ -1,4 +1,4 @@
-//! Formats numbers with their units for human readers, and shortens texts. Performs no I/O.
+//! Formats numbers with their units for human readers, and shortens text. Performs no I/O.
 
 /// Formats a count with its noun: `1 leg`, `2 legs`, `3 processes`.
 pub fn pluralized(count: u64, noun: &str) -> String {
@@ -34,7 +34,7 @@ pub fn bytes_per_second(rate: f64) -> String {
     scale_to_unit(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
-/// Formats a number of bytes with decimal prefixes: `412 MB`.
+/// Formats a byte count with decimal prefixes: `412 MB`.
 pub fn bytes(bytes: u64) -> String {
     scale_to_unit(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
@@ -56,7 +56,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Formats a change in percent with its sign: `-6.2 %`.
+/// Formats a percentage change with its sign: `-6.2 %`.
 pub fn percent(percent: f64) -> String {
     // Rounding and adding 0.0 turns values that would print as -0.0 into +0.0.
     let rounded = (percent * 10.0).round() / 10.0 + 0.0;
@@ -66,7 +66,7 @@ pub fn percent(percent: f64) -> String {
     }
 }
 
-/// Formats an interval of changes in percent: `[-7.9, -4.4]`.
+/// Formats an interval of percentage changes: `[-7.9, -4.4]`.
 pub fn interval(low: f64, high: f64) -> String {
     let end = |value: f64| percent(value).trim_end_matches(" %").to_owned();
     format!("[{}, {}]", end(low), end(high))

@@ -1,4 +1,4 @@
-//! Determines numbers of operations from the pilot cases of a run. Performs no I/O.
+//! Determines operation counts from the pilot cases of a run. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crds::assignment::{OperationCount, Pass, Workload, memory};
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 
-/// Number of operations for every scenario and size for which the spec gives a number or `reports` contain pilot cases.
-/// Pilot cases yield the largest number that any arm or pair needs, limited so that the slowest arm or pair stays
-/// within its share of the case deadline.
+/// Operation count for every scenario and size for which the spec sets a count or `reports` contain pilot cases. Pilot
+/// cases yield the largest number that any arm or pair needs, limited so that the slowest arm or pair stays within its
+/// share of the case deadline.
 ///
-/// Once a measured case exists, its number of operations applies, so that all rounds of a run use the same number even
-/// if a pilot case is repeated later.
+/// Once a measured case exists, its operation count applies, so that all rounds of a run use the same count even when a
+/// pilot case is repeated later.
 pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
     let scenarios = (0_u32..).zip(&plan.scenarios);
     let given = scenarios.flat_map(|(index, scenario)| {
@@ -72,8 +72,8 @@ fn cases<'a>(
     })
 }
 
-/// Number of operations per thread of a measured case; `None` if its threads completed different numbers, and for commands
-/// and parameter serving.
+/// Number of operations per thread of a measured case; `None` if its threads completed different numbers, and for
+/// commands and parameter serving.
 pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
     if workload.serving().is_some() || workload.command().is_some() {
         return None;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn fastest_case_determines_the_number_for_all() {
+    fn fastest_case_determines_the_count_for_all() {
         let slow = case(Pass::Pilot, 64, 0, 2_000);
         let fast = case(Pass::Pilot, 64, 1, 4_000);
         let other_size = case(Pass::Pilot, 128, 0, 20);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn slowest_case_limits_the_number_to_its_share_of_the_deadline() {
+    fn slowest_case_limits_the_count_to_its_share_of_the_deadline() {
         let fast = case(Pass::Pilot, 64, 1, 4_000_000);
         let slow = case(Pass::Pilot, 64, 0, 2);
         // The slowest case may take at most a quarter of the deadline of 60 s, that is, 15 s. Each thread takes 20 ms
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_cases_keep_their_number_after_a_faster_pilot() {
+    fn measured_cases_keep_their_count_after_a_faster_pilot() {
         let pilot = case(Pass::Pilot, 64, 0, 2_000);
         let measured = case(Pass::Measure, 64, 0, 2_500);
         let repeated = case(Pass::Pilot, 64, 1, 40_000);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_determined_without_a_successful_pilot() {
+    fn no_count_is_determined_without_a_successful_pilot() {
         let integrity = case(Pass::Integrity, 64, 0, 2_000);
         let empty = case(Pass::Pilot, 64, 0, 0);
         assert_eq!(counts(vec![integrity, empty]), []);

@@ -65,20 +65,20 @@ pub struct Plan {
     #[serde(skip_serializing_if = "has_single_analysis")]
     pub analyses: Vec<u32>,
     /// Version of the rules by which analyses end comparisons; `None` if the run has a single analysis. A run can be
-    /// evaluated only by the rules by which it was measured, because they determined its blocks.
+    /// evaluated only with the rules that it was measured with, because they determined its blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopping_rules: Option<u32>,
-    /// The variants in the order of the spec, then the control arms.
+    /// The variants in spec order, then the control arms.
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
     pub baseline: usize,
-    /// Factors whose combinations are the variants; empty if the spec lists the variants. The binary digits of the index
-    /// of a variant select its factors, lowest digit first, so the baseline is variant 0.
+    /// Factors whose combinations are the variants; empty if the spec lists the variants. The binary digits of the
+    /// index of a variant select its factors, lowest digit first, so the baseline is variant 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub factors: Vec<Optimization>,
-    /// The scenarios, in the order of the spec. The rates of a sweep are adjacent, in ascending order.
+    /// The scenarios, in spec order. The rates of a sweep are adjacent, in ascending order.
     pub scenarios: Vec<PlannedScenario>,
-    /// The expectations, in the order of the spec. Each one names a variant and a scenario of this plan.
+    /// The expectations, in spec order. Each one names a variant and a scenario of this plan.
     pub expectations: Vec<Expectation>,
     /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
@@ -103,7 +103,7 @@ pub struct Arm {
     pub control: Option<Separation>,
     /// Separation between the measurements of this arm and those of the baseline.
     pub separation: Separation,
-    /// Image of its pods, if the variant or the run names one.
+    /// Pod image, if the variant or the run specifies one.
     pub image: Option<String>,
     /// Environment variables and library of its instrument process.
     pub process: InstrumentProcess,
@@ -113,10 +113,10 @@ pub struct Arm {
     pub doorbell_max_batch: Option<u32>,
     /// Rule for striping a transfer across rails, with all defaults filled in.
     pub striping: StripingRule,
-    /// Channel of its calls in scenarios with calls.
+    /// Channel for the arm's calls in `rpc` scenarios.
     #[serde(skip_serializing_if = "is_transport")]
     pub channel: RpcChannel,
-    /// Its arguments in scenarios with commands.
+    /// Arguments of the arm in command scenarios.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
 }
@@ -141,7 +141,7 @@ pub enum Separation {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedScenario {
-    /// Description of the scenario in the assignments of the workers.
+    /// Description of the scenario in the worker assignments.
     pub assignment: ScenarioAssignment,
     /// Name of the scenario in the spec, if this scenario was created for one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +149,7 @@ pub struct PlannedScenario {
     /// Name of the scenario in the spec, if this scenario was created for one of the worker counts that it lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several_workers: Option<String>,
-    /// Sizes in bytes, in the order of the spec.
+    /// Sizes in bytes, in spec order.
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
     pub primary: Metric,
@@ -158,7 +158,7 @@ pub struct PlannedScenario {
     pub rate_format: Option<RateFormat>,
     /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
-    /// Number of effects in the family of the factors; 0 without factors.
+    /// Number of effects in the family of the factors; 0 if there are no factors.
     #[serde(skip_serializing_if = "is_zero")]
     pub factor_effects: u32,
     /// Minimum number of rounds for a verdict.
@@ -213,9 +213,9 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leg {
-    /// Number of the leg, from 0.
+    /// Leg number, starting at 0.
     pub leg: u32,
-    /// Image of its pods, if a variant or the run names one.
+    /// Pod image, if a variant or the run specifies one.
     pub image: Option<String>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
@@ -226,7 +226,7 @@ pub struct Leg {
     pub rounds: Vec<RoundAssignment>,
 }
 
-/// Reason why a valid run cannot be planned.
+/// Reason that a valid run cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PlanError {
     /// The records of one block do not fit in the record stream of a leg.
@@ -263,7 +263,7 @@ pub enum PlanError {
     /// No interval exists at the requested confidence.
     #[snafu(display("spec.sampling.confidencePercent: {reason}"))]
     Confidence {
-        /// Reason why the confidence is invalid.
+        /// Why the confidence is invalid.
         reason: String,
     },
 }
@@ -349,7 +349,7 @@ impl Plan {
         arm.transport_or(&self.transport)
     }
 
-    /// Whether the calls of arm `arm` in `scenario` stay on the machine of the initiator, outside the transport.
+    /// Whether the calls of arm `arm` in `scenario` stay on the initiator's machine and do not use the transport.
     pub fn is_off_fabric(&self, scenario: &PlannedScenario, arm: usize) -> bool {
         let workload = &scenario.assignment.workload;
         self.arms
@@ -365,7 +365,7 @@ impl Plan {
             .is_some_and(|arm| workload.moves_payload(arm.channel, size_bytes))
     }
 
-    /// Library and provider of each arm, in the order of the arms.
+    /// Library and provider of each arm, in arm order.
     pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         self.arms.iter().map(|arm| self.transport_of(arm))
     }
@@ -385,8 +385,8 @@ impl Plan {
         }
     }
 
-    /// Family of `comparisons` comparisons of a scenario, or of the controls of the run, at the level of one analysis. An
-    /// empty family has the level of a single comparison, since its intervals are only descriptive.
+    /// Family of `comparisons` comparisons of a scenario, or of the controls of the run, at the level of one analysis.
+    /// An empty family has the level of a single comparison, since its intervals are only descriptive.
     ///
     /// # Errors
     /// Returns an error if the plan's confidence is out of range. `validate` rejects such a spec.
@@ -395,8 +395,8 @@ impl Plan {
         Ok(Family::new(comparisons.max(1), confidence)?.with_analyses(self.analyses.len()))
     }
 
-    /// Index of the stage to which `round` belongs: the stage of the first analysis that includes it. Round 0 belongs to
-    /// the first stage.
+    /// Index of the stage to which `round` belongs: the stage of the first analysis that includes it. Round 0 belongs
+    /// to the first stage.
     pub fn stage(&self, round: u32) -> usize {
         self.analyses.partition_point(|analysis| *analysis < round)
     }

@@ -32,7 +32,7 @@ pub enum Severity {
 pub struct Note {
     /// Severity of the finding.
     pub severity: Severity,
-    /// Description of the finding, with a remedy if one exists.
+    /// Description of the finding, with a fix if there is one.
     pub message: String,
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct PlannedOptimization {
     /// The optimization.
     pub optimization: Optimization,
-    /// Reason why it does not apply; `None` if it applies.
+    /// Why it does not apply; `None` if it applies.
     pub not_applicable: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl Tuning {
     /// The tuning without the optimizations that the library of `transport` cannot perform, which is how the runner
     /// posts.
     pub fn supported_by(self, transport: &TransportSpec) -> Self {
-        let is_possible = |optimization| library_obstacle(optimization, transport).is_none();
+        let is_possible = |optimization| library_blocker(optimization, transport).is_none();
         Self {
             inject_max_bytes: self
                 .inject_max_bytes
@@ -86,9 +86,9 @@ impl Burst {
         self.operation == TransferOperation::Read
     }
 
-    /// Reason why none of the transfers can be injected; `None` if the operation allows injection. The initiator gets
-    /// no completion for an injected post, so the target must get one that confirms the arrival of the data.
-    pub fn injection_obstacle(&self) -> Option<&'static str> {
+    /// Why none of the transfers can be injected; `None` if the operation allows injection. The initiator gets no
+    /// completion for an injected post, so the target must get one that confirms that the data has arrived.
+    pub fn injection_blocker(&self) -> Option<&'static str> {
         match self.operation {
             TransferOperation::Send | TransferOperation::WriteImmediate => None,
             TransferOperation::Write => {
@@ -124,7 +124,7 @@ impl Posting {
             .posts_per_burst(size, rails, burst.transfers, burst.is_read());
         let inject_limit = tuning
             .inject_max_bytes
-            .filter(|_| burst.injection_obstacle().is_none());
+            .filter(|_| burst.injection_blocker().is_none());
         let injects = |chunk| inject_limit.is_some_and(|limit| chunk <= limit);
         let posts_per_doorbell = match tuning.doorbell_max_batch {
             Some(limit) if !burst.is_read() => posts_per_burst.min(u64::from(limit)).max(1),
@@ -169,32 +169,32 @@ pub fn optimizations(
         });
     };
     if let Some(limit) = tuning.inject_max_bytes {
-        let obstacle = library_obstacle(Optimization::Inject, transport);
-        let obstacle = obstacle.map(str::to_owned);
+        let blocker = library_blocker(Optimization::Inject, transport);
+        let blocker = blocker.map(str::to_owned);
         add(
             Optimization::Inject,
-            obstacle.or_else(|| inject_obstacle(posting, burst, limit)),
+            blocker.or_else(|| inject_blocker(posting, burst, limit)),
         );
     }
     if tuning.doorbell_max_batch.is_some() {
-        let obstacle = library_obstacle(Optimization::Doorbell, transport);
-        let obstacle = obstacle.map(str::to_owned);
+        let blocker = library_blocker(Optimization::Doorbell, transport);
+        let blocker = blocker.map(str::to_owned);
         add(
             Optimization::Doorbell,
-            obstacle.or_else(|| doorbell_obstacle(posting, burst)),
+            blocker.or_else(|| doorbell_blocker(posting, burst)),
         );
     }
     if tuning.striping.policy == StripingPolicy::NixlCoalesce {
         add(
             Optimization::Coalesce,
-            coalesce_obstacle(tuning.striping, size, rails),
+            coalesce_blocker(tuning.striping, size, rails),
         );
     }
     planned
 }
 
-/// Reason why the library of `transport` cannot perform `optimization` at all; `None` if it can.
-fn library_obstacle(optimization: Optimization, transport: &TransportSpec) -> Option<&'static str> {
+/// Why the library of `transport` cannot perform `optimization` at all; `None` if it can.
+fn library_blocker(optimization: Optimization, transport: &TransportSpec) -> Option<&'static str> {
     match (transport, optimization) {
         (TransportSpec::Ucx(_), Optimization::Inject) => {
             Some("UCX has no inject call: UCX itself decides which messages to copy")
@@ -212,22 +212,22 @@ fn library_obstacle(optimization: Optimization, transport: &TransportSpec) -> Op
     }
 }
 
-fn inject_obstacle(posting: Posting, burst: Burst, limit: u64) -> Option<String> {
-    if let Some(obstacle) = burst.injection_obstacle() {
-        return Some(obstacle.to_owned());
+fn inject_blocker(posting: Posting, burst: Burst, limit: u64) -> Option<String> {
+    if let Some(blocker) = burst.injection_blocker() {
+        return Some(blocker.to_owned());
     }
     let chunk = posting.stripes.chunk_bytes.min(posting.stripes.last_chunk_bytes);
     (chunk > limit).then(|| format!("chunks exceed maxBytes {}", Size(limit)))
 }
 
-fn doorbell_obstacle(posting: Posting, burst: Burst) -> Option<String> {
+fn doorbell_blocker(posting: Posting, burst: Burst) -> Option<String> {
     if burst.is_read() {
         return Some("a Read carries no FI_MORE".to_owned());
     }
     (posting.posts_per_burst < 2).then(|| "only one post per rail per burst".to_owned())
 }
 
-fn coalesce_obstacle(rule: StripingRule, size: u64, rails: u32) -> Option<String> {
+fn coalesce_blocker(rule: StripingRule, size: u64, rails: u32) -> Option<String> {
     let rails = u64::from(rails);
     let plain = StripingRule {
         policy: StripingPolicy::Nixl,

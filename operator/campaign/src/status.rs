@@ -1,5 +1,5 @@
-//! Builds the status of a run from its evaluation, with bounded lists and strings. Performs no I/O; the caller passes
-//! the current time.
+//! Builds a run's status from its evaluation, with bounded lists and strings. Performs no I/O; the caller passes the
+//! current time.
 
 mod bounded;
 mod conditions;
@@ -22,11 +22,11 @@ pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 pub const MAX_TEXT: usize = 1024;
 /// Maximum number of warnings in a status.
 pub const MAX_WARNINGS: usize = 64;
-/// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are kept.
+/// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are retained.
 pub const MAX_PAIRS: usize = 16;
-/// Maximum number of results of sweeps, as in the schema.
+/// Maximum number of sweep results, as in the schema.
 pub const MAX_SWEEPS: usize = 32;
-/// Maximum number of effects of factors, as in the schema.
+/// Maximum number of factor effects, as in the schema.
 pub const MAX_FACTOR_EFFECTS: usize = 128;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
@@ -39,20 +39,20 @@ pub const MAX_PROTOCOLS: usize = 4;
 /// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Accepted; no worker is running yet.
+    /// The run is accepted, but no worker is running yet.
     Pending {
-        /// Machine-readable reason why the run is pending.
+        /// Machine-readable reason that the run is pending.
         reason: Reason,
         /// Human-readable explanation.
         message: String,
     },
     /// Workers are running.
     Running,
-    /// Suspended by the user.
+    /// The user suspended the run.
     Suspended,
-    /// Finished with every block measured.
+    /// The run is finished, and every block was measured.
     Complete,
-    /// Finished with blocks missing, or with no case measured.
+    /// The run is finished, but blocks are missing or no case was measured.
     Failed {
         /// Machine-readable reason for the failure.
         reason: Reason,
@@ -62,7 +62,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Phase of a run after its last block. A run in which no case was measured has failed.
+    /// Returns a run's phase after its last block. A run in which no case was measured has failed.
     pub fn finished(evaluation: &Evaluation) -> Self {
         match evaluation.summary.nothing_measured() {
             Some(message) => Self::Failed {
@@ -153,7 +153,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     }
 }
 
-/// Builds the status of a run whose spec cannot be planned. `message` identifies the field and states the remedy.
+/// Builds the status of a run whose spec cannot be planned. `message` names the field and says how to fix it.
 pub fn rejected_status(
     message: &str,
     generation: Option<i64>,
@@ -196,8 +196,8 @@ fn progress(summary: &Summary) -> Progress {
 
 fn placement(environment: &Environment) -> Option<PlacementStatus> {
     let last = environment.workers.iter().map(|worker| worker.leg).max()?;
-    let of_leg = environment.workers.iter().filter(|worker| worker.leg == last);
-    let nodes = of_leg.map(|worker| {
+    let leg_workers = environment.workers.iter().filter(|worker| worker.leg == last);
+    let nodes = leg_workers.map(|worker| {
         let host = &worker.hello.environment;
         clipped(
             host.node.as_ref().unwrap_or(&host.hostname),

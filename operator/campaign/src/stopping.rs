@@ -21,7 +21,7 @@ pub use progress::Progress;
 /// Index of the scenario, size in bytes and index of the arm.
 pub type ComparisonKey = (usize, u64, usize);
 
-/// The analyses of a run so far, and the comparisons that they ended.
+/// A run's analyses so far, and the comparisons that they ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stopping {
     analyses: usize,
@@ -36,7 +36,7 @@ pub struct EarlyEnd {
     pub analysis: usize,
     /// Number of rounds that the analysis includes.
     pub rounds: u32,
-    /// Reason why the comparison ended.
+    /// Reason for ending the comparison.
     pub reason: EndReason,
 }
 
@@ -80,8 +80,8 @@ impl Stopping {
         Some(self.early_end(key).map_or(last, |ended| ended.rounds))
     }
 
-    /// Number of rounds at the first analysis, if the run has several analyses and has not completed the first, so that no
-    /// verdict is allowed yet.
+    /// Number of rounds at the first analysis, if the run has several analyses and has not completed the first, so that
+    /// no verdict is allowed yet.
     pub fn awaited_first_analysis(&self, plan: &Plan) -> Option<u32> {
         let first = plan.analyses.first().copied();
         first.filter(|_| plan.analyses.len() > 1 && self.analyses == 0)
@@ -100,11 +100,11 @@ impl Stopping {
         let open: BTreeSet<ComparisonKey> = questions(plan).filter(|key| !ended_before(key)).collect();
         let is_needed = |(scenario, size_bytes, arm): &ComparisonKey| {
             let role = plan.cell(*scenario, *size_bytes, *arm).and_then(|cell| cell.role);
-            let of_size = (*scenario, *size_bytes, 0)..=(*scenario, *size_bytes, usize::MAX);
+            let size_keys = (*scenario, *size_bytes, 0)..=(*scenario, *size_bytes, usize::MAX);
             match role {
                 _ if stage == 0 => true,
                 Some(Role::Variant) => open.contains(&(*scenario, *size_bytes, *arm)),
-                _ => open.range(of_size).next().is_some(),
+                _ => open.range(size_keys).next().is_some(),
             }
         };
         cells(plan).filter(is_needed).collect()

@@ -60,7 +60,7 @@ use super::collect::Reports;
 use super::plan::Plan;
 use super::stopping::Stopping;
 
-/// Summary of the records of a run.
+/// Summary of a run's records.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -70,11 +70,11 @@ pub struct Summary {
     pub blocks_total: u32,
     /// Number of planned blocks that are not needed, because the comparisons that they would measure have ended.
     pub blocks_skipped: u32,
-    /// Share of the planned cases that are not needed, in percent; `None` if the run has a single analysis.
+    /// Percentage of the planned cases that are not needed; `None` if the run has a single analysis.
     pub saved_percent: Option<f64>,
-    /// Results of each arm at each size, by scenario, size and arm in the order of the plan.
+    /// Results of each arm at each size, by scenario, size and arm in plan order.
     pub cells: Vec<CellSummary>,
-    /// Results of each arm in the load sweeps, in the order of the plan.
+    /// Results of each arm in the load sweeps, in plan order.
     pub sweeps: Vec<SweepSummary>,
     /// Setup costs of each arm before its first measured operation.
     pub cold: Vec<SetupCostSummary>,

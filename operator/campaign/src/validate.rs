@@ -1,6 +1,6 @@
 //! Validates what the schema cannot express, applies defaults, and verifies that the variants differ. Performs no I/O.
 //!
-//! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
+//! The schema rules are assumed to hold: the API server or the manifest reader has checked them.
 
 mod command;
 mod devices;
@@ -51,13 +51,13 @@ pub struct ValidatedRun {
     pub sampling: Sampling,
     /// Seed of the random order.
     pub seed: u64,
-    /// The variants, in the order of the spec.
+    /// The variants, in spec order.
     pub variants: Vec<ValidatedVariant>,
     /// Index of the baseline in `variants`.
     pub baseline: usize,
     /// Factors whose combinations are the variants; empty if the spec lists the variants.
     pub factors: Vec<Optimization>,
-    /// The scenarios, in the order of the spec. A scenario with a sweep is replaced by one scenario for each rate.
+    /// The scenarios, in spec order. A scenario with a sweep is replaced by one scenario for each rate.
     pub scenarios: Vec<ValidatedScenario>,
     /// The expectations. Each names an existing variant and scenario, and selects at least one size.
     pub expectations: Vec<Expectation>,
@@ -70,17 +70,17 @@ pub struct ValidatedRun {
 /// A variant with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedVariant {
-    /// Name.
+    /// Name of the variant.
     pub name: String,
-    /// Image of its pods, if the variant or the run names one.
+    /// Pod image, if the variant or the run specifies one.
     pub image: Option<String>,
     /// Environment and library of its instrument process.
     pub process: InstrumentProcess,
     /// Settings that determine how the variant posts messages.
     pub tuning: Tuning,
-    /// Channel of its calls in scenarios with calls.
+    /// Channel for the variant's calls in `rpc` scenarios.
     pub channel: RpcChannel,
-    /// Its arguments in scenarios with commands.
+    /// Arguments of the variant in command scenarios.
     pub arguments: Vec<String>,
 }
 
@@ -101,9 +101,9 @@ pub struct ValidatedScenario {
     /// Name of the scenario in the spec, if it lists several worker counts. The name in `assignment` then also contains
     /// the worker count.
     pub several_workers: Option<String>,
-    /// Description of the scenario in the assignments of the workers.
+    /// Description of the scenario in the worker assignments.
     pub assignment: ScenarioAssignment,
-    /// Sizes in bytes, in the order of the spec; unique and above 0.
+    /// Sizes in bytes, in spec order; unique and above 0.
     pub sizes: Vec<u64>,
     /// The primary metric, which determines verdicts.
     pub primary: Metric,
@@ -126,7 +126,7 @@ impl ValidatedScenario {
 /// Validates a run.
 ///
 /// # Errors
-/// Returns all problems, each with the path of its field and a remedy.
+/// Returns all problems, each with its field path and a fix.
 pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &*factors::expand(&run.spec, &mut report);
@@ -203,8 +203,8 @@ pub fn check_name(name: &str) -> Result<(), ProblemKind> {
 
 /// Maximum length of an invalid name in a message, in characters.
 const MAX_SHOWN_NAME: usize = 80;
-/// Maximum length of the name of a run: pods, Services and result directories are named after the run, with suffixes,
-/// and their names must remain DNS labels.
+/// Maximum length of a run name: pods, Services and result directories are named after the run, with suffixes, and
+/// their names must remain DNS labels.
 const MAX_NAME: usize = 52;
 
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).
@@ -219,8 +219,8 @@ pub fn is_label(name: &str, max_length: usize) -> bool {
         && !name.ends_with('-')
 }
 
-/// The scenarios, with only one scenario for each sweep, because the scenarios of a sweep differ only in the rate.
-fn once_each(scenarios: &[ValidatedScenario]) -> impl Iterator<Item = &ValidatedScenario> {
+/// The scenarios, with only one scenario for each sweep, because a sweep's scenarios differ only in the rate.
+fn one_per_sweep(scenarios: &[ValidatedScenario]) -> impl Iterator<Item = &ValidatedScenario> {
     let mut last = None;
     scenarios
         .iter()

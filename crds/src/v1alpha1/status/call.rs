@@ -1,4 +1,4 @@
-//! Results of calls between processes, and of memory that is shared with them.
+//! Results for calls between processes, and for the memory of processes that receive the same tensor.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct CallResult {
     pub payload: RpcPayload,
     /// Section of the report that contains the calls.
     pub section: CallSection,
-    /// Cause of the first failure, or reason why the calls were skipped. Unset for successful calls.
+    /// Cause of the first failure, or reason that the calls were skipped. Unset for successful calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<CallCause>,
     /// Number of calls in a sample.
@@ -27,20 +27,21 @@ pub struct CallResult {
     /// Mean divided by the number of calls in a sample, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop_nanos: Option<u64>,
-    /// Largest increase of the proportional set size of host and extension during a case, in bytes. Unset if it was not
-    /// measured.
+    /// Largest increase in the proportional set size (Pss) of the host and the extension during a case, in bytes. Unset
+    /// if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_growth_bytes: Option<u64>,
 }
 
-/// Memory of a host and its consumers, in bytes: medians over all rounds. Values are unset without a valid case.
+/// Memory use of a host and its consumers, in bytes. Each value is the median over all rounds, and is unset if there is
+/// no valid case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FootprintResult {
     /// Section of the report that contains the arm.
     pub section: CallSection,
-    /// Cause of the first failure, or reason why the cases were skipped. Unset for a successful arm.
+    /// Cause of the first failure, or reason that the cases were skipped. Unset for a successful arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<CallCause>,
     /// Number of consumers.
@@ -63,15 +64,15 @@ pub struct FootprintResult {
     /// Memory saved compared with separate copies of the tensor in the host and in each consumer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_bytes: Option<u64>,
-    /// savedBytes divided by the total size of these copies, in parts per million.
+    /// savedBytes divided by the total size of separate copies in the host and in each consumer, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_ppm: Option<u64>,
-    /// Change of the Pss of host and consumers from one distribution to the next.
+    /// Change in the Pss of the host and its consumers from one distribution to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_bytes: Option<i64>,
 }
 
-/// Section of a report of calls.
+/// Section of a call report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum CallSection {
@@ -83,7 +84,7 @@ pub enum CallSection {
     Skipped,
 }
 
-/// Reason why calls failed or were skipped.
+/// Reason that calls failed or were skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum CallCause {

@@ -18,7 +18,7 @@ pub enum Verdict {
     Inconclusive,
 }
 
-/// Reason why the verdict on a variant is withheld.
+/// Reason for withholding the verdict on a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
@@ -71,7 +71,7 @@ pub struct ComparisonResult {
     /// Verdict of the comparison. Unset if the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Reason why the verdict is withheld.
+    /// Reason for withholding the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldReason>,
     /// Explanation of a withheld or qualified verdict.
@@ -80,23 +80,23 @@ pub struct ComparisonResult {
     /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
-    /// Details of the early end of the comparison. Unset if the comparison did not end before the last round.
+    /// How the comparison ended before the last round. Unset if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<ComparisonEnd>,
 }
 
-/// Details of the early end of a comparison, at an analysis before the last round.
+/// How a comparison ended at an analysis before the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonEnd {
     /// Number of rounds included in the analysis that ended the comparison.
     pub rounds: u32,
-    /// Reason why the comparison ended.
+    /// Reason for ending the comparison.
     pub reason: EndReason,
 }
 
-/// Reason why a comparison ended before the last round.
+/// Reason for ending a comparison before the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum EndReason {

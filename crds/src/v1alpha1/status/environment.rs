@@ -13,7 +13,7 @@ pub struct EnvironmentSummary {
     pub cpu_models: Vec<String>,
     /// Loaded libraries, with version and path.
     pub libraries: Vec<String>,
-    /// Methods by which the workers waited for completions.
+    /// How the workers waited for completions.
     pub polling: Vec<String>,
     /// Instance types of the workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +37,7 @@ pub struct FabricSummary {
     /// Bytes that the network interfaces sent during the valid cases. Unset if no interface has byte counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_bytes: Option<u64>,
-    /// Payload bytes that the network interfaces had to send in these cases.
+    /// Payload bytes that the network interfaces had to send during the valid cases.
     pub payload_bytes: u64,
 }
 
@@ -67,8 +67,8 @@ pub struct PairResult {
     pub initiator: String,
     /// Node of the target.
     pub target: String,
-    /// Difference between the median of the pair and the median of all pairs, in parts per million. Positive if the
-    /// median of the pair is higher.
+    /// Difference between the pair's median and the median of all pairs, in parts per million. Positive if the pair's
+    /// median is higher.
     pub deviation_ppm: i64,
 }
 

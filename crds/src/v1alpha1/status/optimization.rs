@@ -15,7 +15,7 @@ pub enum Optimization {
 }
 
 impl Optimization {
-    /// Name in the spec, in the names of variants and in reports.
+    /// Name in the spec, in variant names and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",

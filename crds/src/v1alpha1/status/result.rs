@@ -31,13 +31,13 @@ pub struct ArmResult {
     pub arm: String,
     /// Number of rounds with a valid case.
     pub valid_rounds: u32,
-    /// Number of measured operations per thread in each valid case. Unset if the number differs between cases, as in a
-    /// scenario with a duration, or if the value was omitted (see omittedValues).
+    /// Number of measured operations per thread in each valid case. Unset if the number differs between cases, for
+    /// example because the scenario has a duration, or if the value was omitted (see omittedValues).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
     /// Whether the arm has at least one valid result.
     pub validity: CaseValidity,
-    /// Reason why cases are invalid.
+    /// Reason that cases are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Median latency, in nanoseconds: one-way for ping-pong, from call to reply for calls, from post to completion for
@@ -69,47 +69,49 @@ pub struct ArmResult {
     /// Median CPU time of both workers per GiB of payload over all rounds, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
-    /// Median CPU usage of both workers in the measured window over all rounds, in percent of one CPU.
+    /// Median CPU usage of both workers in the measured window over all rounds, as a percentage of one CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u32>,
-    /// Mean round-trip time of a ping-pong, in nanoseconds: the median over all rounds. Unset for other workloads.
+    /// Mean round-trip time of a ping-pong, in nanoseconds. The value is the median over all rounds. Unset for other
+    /// workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_round_trip_nanos: Option<u64>,
     /// Throughput of each direction. Unset unless both workers send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directions: Option<DirectionsResult>,
-    /// Durations of the flushes that follow the messages of largeArray. Unset for other workloads, and if the library
-    /// has no flush.
+    /// Durations of the flushes that follow largeArray messages. Unset for other workloads, and if the library has no
+    /// flush operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<FlushResult>,
-    /// Round-trip times of the pings of streamingDuplex. Unset for other workloads.
+    /// Round-trip times of the streamingDuplex pings. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping: Option<PingResult>,
-    /// Values that exist only for calls (rpc). Unset for other workloads.
+    /// Values specific to calls (rpc). Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallResult>,
-    /// Memory of the host and the consumers of memoryFootprint. Unset for other workloads.
+    /// Memory use of the memoryFootprint host and consumers. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<FootprintResult>,
-    /// Latency that a command reports, median over all rounds, in nanoseconds. Unset for other workloads, and if its tool
-    /// reports none.
+    /// Latency that a command reports, in nanoseconds. The value is the median over all rounds. Unset for other
+    /// workloads, and if the tool reports no latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_latency_nanos: Option<u64>,
-    /// Bandwidth that a command reports, median over all rounds. Unset for other workloads, and if its tool reports none.
+    /// Bandwidth that a command reports, in bytes per second. The value is the median over all rounds. Unset for other
+    /// workloads, and if the tool reports no bandwidth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_bytes_per_second: Option<u64>,
-    /// Rates of the flows of the pattern ManyToMany while all of them are active. Unset for other patterns.
+    /// Flow rates of the ManyToMany pattern while all flows are active. Unset for other patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowsResult>,
-    /// Latency of the reads of segmentTransfer with workload Mix. The percentiles above include both reads and writes.
-    /// Unset for other workloads.
+    /// Latency of the reads of segmentTransfer if its workload is Mix. The latency percentiles of the arm include both
+    /// reads and writes. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBackResult>,
-    /// Median, over all rounds, of the duration of the first batch of a case, in nanoseconds. Set only for
+    /// Duration of the first batch of a case, in nanoseconds. The value is the median over all rounds. Set only for
     /// segmentTransfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_batch_nanos: Option<u64>,
-    /// Staleness of the parameters of parameterServing. Unset for other workloads.
+    /// Staleness of parameterServing parameters. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<ServingResult>,
     /// Engagement of each optimization that the arm requests.
@@ -119,16 +121,16 @@ pub struct ArmResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
     /// Whether the provider emulated RMA operations with messages, or copied GPU memory through host memory. Unset if
-    /// neither is possible: for other operations on host memory, or with a transport without a device.
+    /// neither is possible: for other operations on host memory, and for transports without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<Answer>,
-    /// The protocols, at most four, that the library used for the operation at this size in round 0. Empty if the library
-    /// does not report them.
+    /// Up to four protocols that the library used for the operation at this size in round 0. Empty if the library does
+    /// not report protocols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolResult>,
 }
 
-/// Protocol that the library used for the operation of a scenario.
+/// Protocol that the library used for a scenario's operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -138,16 +140,16 @@ pub struct ProtocolResult {
     /// Transports and devices of the protocol, such as "tcp/lo".
     pub lanes: String,
     /// Number of times the protocol was started for this operation, summed over the workers. Protocols that split a
-    /// message are counted once for each fragment, and some calls for small messages are not counted.
+    /// message are counted once per fragment, and some calls for small messages are not counted.
     pub count: u64,
-    /// Times of the steps of the transfers, which are evidence and not results. Unset for libraries with one call for each
-    /// transfer.
+    /// Time spent in each step of the transfers. These times are evidence, not results. Unset for libraries with one
+    /// call per transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepTimes>,
 }
 
-/// Rates of the flows of the pattern ManyToMany while all of them are active, in payload bytes per second. The rate of a
-/// flow or receiver is its median over all rounds. The total rate of all flows is bytesPerSecond of the result.
+/// Flow rates of the ManyToMany pattern while all flows are active, in payload bytes per second. The rate of a flow or
+/// receiver is its median over all rounds. The total rate of all flows is the bytesPerSecond field of the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -158,12 +160,13 @@ pub struct FlowsResult {
     pub median_bytes_per_second: u64,
     /// Rate of the fastest flow.
     pub fastest_bytes_per_second: u64,
-    /// Rate of the slowest receiver: the sum over its flows.
+    /// Rate of the slowest receiver, which is the sum over its flows.
     pub slowest_receiver_bytes_per_second: u64,
     /// Rate of the fastest receiver.
     pub fastest_receiver_bytes_per_second: u64,
-    /// Fairness of the flows, which is Jain's index, in parts per million: the median over all rounds. It is 1,000,000 if all
-    /// flows have the same rate, and 1,000,000 divided by the number of flows if one flow has all of it.
+    /// Fairness of the flows (Jain's index), in parts per million. The value is the median over all rounds. It is
+    /// 1,000,000 if all flows have the same rate, and 1,000,000 divided by the number of flows if a single flow
+    /// accounts for the entire rate.
     pub fairness_ppm: u64,
 }
 
@@ -176,8 +179,8 @@ pub struct DirectionsResult {
     pub initiator_bytes_per_second: u64,
     /// Median payload bytes per second from the target to the initiator over all rounds.
     pub target_bytes_per_second: u64,
-    /// Throughput from the initiator divided by the throughput from the target, in parts per million: the median over
-    /// all rounds. It is 1,000,000 if both directions are equally fast.
+    /// Throughput from the initiator divided by the throughput from the target, in parts per million. The value is the
+    /// median over all rounds. It is 1,000,000 if both directions are equally fast.
     pub rate_ratio_ppm: u64,
 }
 
@@ -186,13 +189,13 @@ pub struct DirectionsResult {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FlushResult {
-    /// Median, in nanoseconds.
+    /// Median duration, in nanoseconds.
     pub p50_nanos: u64,
-    /// Maximum, in nanoseconds.
+    /// Maximum duration, in nanoseconds.
     pub max_nanos: u64,
 }
 
-/// Round-trip times of pings of 8 bytes. A percentile is unset if there are too few samples.
+/// Round-trip times of 8-byte pings. A percentile is unset if there are too few samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -200,7 +203,7 @@ pub struct PingResult {
     /// 99th percentile while the fabric is idle, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_p99_nanos: Option<u64>,
-    /// 99th percentile during the messages in both directions, in nanoseconds.
+    /// 99th percentile while messages are in flight in both directions, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_p99_nanos: Option<u64>,
     /// Head-of-line blocking: loadedP99Nanos divided by idleP99Nanos, in parts per million.
@@ -248,21 +251,23 @@ pub struct ServingResult {
     /// Number of versions that the trainer published, over all rounds.
     #[serde(default)]
     pub published: u64,
-    /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced them or
-    /// the case ended. The push times exclude them. Unset for mode Pull.
+    /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced
+    /// them or the case ended. The push times exclude them. Unset for mode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_not_delivered_to_all: Option<u64>,
-    /// Median time from the publication of a version until the trainer has delivered it to all workers, in nanoseconds, of
-    /// the versions that were delivered to all workers. Unset for mode Pull.
+    /// Median time from the publication of a version to its delivery to all workers, in nanoseconds. Versions that were
+    /// not delivered to all workers are excluded. Unset for mode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_p50_nanos: Option<u64>,
-    /// Maximum time from the publication of a version until the trainer has delivered it, in nanoseconds.
+    /// Maximum time from the publication of a version to its delivery to all workers, in nanoseconds. Unset for mode
+    /// Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_max_nanos: Option<u64>,
-    /// Bytes delivered divided by the median delivery time, per second. In mode Push, the copies for all workers count.
+    /// Bytes delivered divided by the median delivery time, per second. In mode Push, the copies for all workers are
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_bytes_per_second: Option<u64>,
-    /// Median duration of a fetch that returned a newer version, in nanoseconds. Unset except for modes Filesystem and
+    /// Median duration of a fetch that returned a newer version, in nanoseconds. Set only for modes Filesystem and
     /// Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_p50_nanos: Option<u64>,
@@ -279,9 +284,9 @@ pub struct ServingResult {
     pub cold_steps: u64,
     /// Longest time until a worker received its first version, in nanoseconds.
     pub cold_nanos: u64,
-    /// Number of torn versions, whose bytes belonged to several versions. They were detected and not used.
+    /// Number of torn versions, which contain bytes of several versions. They were detected and not used.
     pub torn: u64,
-    /// Number of datagrams sent to each worker, summed over the workers. Unset except for mode Multicast.
+    /// Number of datagrams sent to each worker, summed over the workers. Set only for mode Multicast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_sent: Option<u64>,
     /// Number of datagrams that did not arrive.
@@ -291,14 +296,14 @@ pub struct ServingResult {
     pub clock_bound_nanos: u64,
 }
 
-/// Latency of reads of memory that was written before, from post to completion.
+/// Latency of reads of previously written memory, from post to completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReadBackResult {
-    /// Median, in nanoseconds.
+    /// Median latency, in nanoseconds.
     pub p50_nanos: u64,
-    /// 99th percentile, in nanoseconds. Unset if there are too few samples.
+    /// 99th percentile of latency, in nanoseconds. Unset if there are too few samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_nanos: Option<u64>,
 }

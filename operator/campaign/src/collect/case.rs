@@ -13,11 +13,11 @@ use crate::stats::Distribution;
 pub struct Case {
     /// Number of the leg in which the case was measured.
     pub leg: u32,
-    /// Number of the attempt.
+    /// Attempt number.
     pub attempt: u32,
-    /// Number of the block.
+    /// Block number.
     pub block: u32,
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
     /// Purpose of the block.
     pub pass: Pass,
@@ -34,7 +34,7 @@ pub struct Case {
     /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
     /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
-    /// nanoseconds according to the coordinator; `None` for other patterns than many-to-many.
+    /// nanoseconds on the coordinator's clock; `None` for patterns other than many-to-many.
     pub span_nanos: Option<u64>,
     /// Outcome of the case.
     pub outcome: CaseOutcome,
@@ -45,7 +45,7 @@ pub struct Case {
 pub enum CaseOutcome {
     /// The case was measured.
     Measured(Box<Measured>),
-    /// The bytes of the case were verified.
+    /// The case's bytes were verified.
     Checked(IntegrityReport),
     /// The case failed.
     Failed(CaseFailure),
@@ -61,8 +61,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The sides whose posts are measured: the initiator, and also the target if both sides post concurrently. The echo
-    /// of a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the workers,
+    /// The sides whose posts are measured: the initiator, plus the target if both sides post concurrently. The echo of
+    /// a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the workers,
     /// which are on the target side, measure when they use each version.
     pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
         let serves = workload.serving().is_some();
@@ -92,7 +92,7 @@ pub struct Side {
     pub serving: Option<Box<ServingTimes>>,
 }
 
-/// Staleness in a case of parameter serving. The fields have the same meaning as in [`crds::record::ServingReport`].
+/// Staleness in a parameter serving case. The fields have the same meaning as in [`crds::record::ServingReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
 pub struct ServingTimes {
@@ -136,9 +136,9 @@ pub struct PingTimes {
 }
 
 impl SidePosts {
-    /// Completed operations, their payload bytes, and the time in which they completed, in nanoseconds, from which rates
-    /// are computed. For a flow of the many-to-many pattern or a direction of a bidirectional closed loop, they refer to the
-    /// window in which all flows or both directions are active.
+    /// Number of completed operations, their payload bytes, and the time in which they completed, in nanoseconds, for
+    /// computing rates. For a flow of the many-to-many pattern or a direction of a bidirectional closed loop, the
+    /// values cover the window in which all flows or both directions are active.
     pub fn timed(&self) -> (u64, u64, u64) {
         match &self.simultaneous {
             Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
@@ -146,7 +146,7 @@ impl SidePosts {
         }
     }
 
-    /// Payload bytes per second; `None` unless it is above 0.
+    /// Payload bytes per second, if above 0.
     pub fn payload_rate(&self) -> Option<f64> {
         let (_, payload_bytes, elapsed_nanos) = self.timed();
         let rate = payload_bytes as f64 / (elapsed_nanos as f64 / 1e9);

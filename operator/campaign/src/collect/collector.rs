@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after another. Memory use is bounded by the number of blocks in the plan, since
-/// each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after another. Memory use is bounded by the number of blocks in the plan,
+/// since each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
@@ -28,7 +28,7 @@ pub struct Collector {
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
-    /// Leg, round, rank and arm of each stored record of protocols.
+    /// Leg, round, rank and arm of each stored protocols record.
     protocols: BTreeSet<(u32, u32, u32, String)>,
     reports: Reports,
 }
@@ -173,7 +173,9 @@ impl Collector {
     fn process_first_line(&mut self, text: &str) {
         let mut chain = Chain::default();
         match chain.read(text) {
-            Ok(Record::Hello(hello)) if hello.rank == 0 => self.begin(*hello, chain, text.len() as u64 + 1),
+            Ok(Record::Hello(hello)) if hello.rank == 0 => {
+                self.start_stream(*hello, chain, text.len() as u64 + 1)
+            }
             Ok(_) => self.abort_stream(FaultKind::Misplaced {
                 reason: "a stream must start with the hello record of rank 0".into(),
             }),
@@ -181,7 +183,7 @@ impl Collector {
         }
     }
 
-    fn begin(&mut self, hello: HelloRecord, chain: Chain, bytes: u64) {
+    fn start_stream(&mut self, hello: HelloRecord, chain: Chain, bytes: u64) {
         if let Err(why) = self.admit(&hello, &chain) {
             return self.abort_stream(FaultKind::Refused { why });
         }
@@ -270,8 +272,8 @@ impl Collector {
             });
         }
         match record {
-            Record::Case(case) => self.case(&mut open, *case),
-            Record::Block(block) => self.block(&mut open, &block),
+            Record::Case(case) => self.process_case(&mut open, *case),
+            Record::Block(block) => self.process_block(&mut open, &block),
             Record::Hello(hello) if hello.identity != open.hello.identity => {
                 self.state = StreamState::Inside(open);
                 return self.abort_stream(FaultKind::Misplaced {
@@ -287,7 +289,7 @@ impl Collector {
                     stream.end = Some(end);
                 }
             }
-            other if !already_read => self.store((leg, attempt), other),
+            other if !already_read => self.store_record((leg, attempt), other),
             _ => {}
         }
         if let Some(stream) = self.reports.streams.get_mut(open.index) {
@@ -296,7 +298,7 @@ impl Collector {
         self.state = StreamState::Inside(open);
     }
 
-    fn case(&mut self, open: &mut OpenStream, record: CaseRecord) {
+    fn process_case(&mut self, open: &mut OpenStream, record: CaseRecord) {
         let leg = open.hello.identity.leg;
         let is_complete =
             self.reports.is_done(leg, record.block) && !self.expected.is_partial(leg, record.block);
@@ -309,7 +311,7 @@ impl Collector {
         }
     }
 
-    fn block(&mut self, open: &mut OpenStream, record: &BlockRecord) {
+    fn process_block(&mut self, open: &mut OpenStream, record: &BlockRecord) {
         let (leg, _) = open.key();
         let cases = std::mem::take(&mut open.pending);
         let block_fault = open.block_fault.take();
@@ -338,13 +340,14 @@ impl Collector {
                     block: record.block,
                     why,
                 };
-                self.fault(kind, Some(open.key()));
+                self.record_fault(kind, Some(open.key()));
             }
         }
     }
 
     /// Whether `cases` contain all arms that are already measured in this block of a later stage, and more. Such a
-    /// block is measured again if an earlier analysis was repeated with other records and left more comparisons open.
+    /// block is measured again if an earlier analysis was repeated with different records and left more comparisons
+    /// open.
     fn replaces(&self, leg: u32, block: u32, cases: &[Case]) -> bool {
         if !self.expected.is_partial(leg, block) {
             return false;
@@ -357,7 +360,7 @@ impl Collector {
     }
 
     /// Stores a record that does not belong to a block.
-    fn store(&mut self, (leg, attempt): (u32, u32), record: Record) {
+    fn store_record(&mut self, (leg, attempt): (u32, u32), record: Record) {
         let reports = &mut self.reports;
         match record {
             Record::Hello(hello) => reports.hellos.push(FromStream {
@@ -401,10 +404,10 @@ impl Collector {
             StreamState::Outside | StreamState::Broken => None,
         };
         self.state = StreamState::Broken;
-        self.fault(kind, stream);
+        self.record_fault(kind, stream);
     }
 
-    fn fault(&mut self, kind: FaultKind, stream: Option<(u32, u32)>) {
+    fn record_fault(&mut self, kind: FaultKind, stream: Option<(u32, u32)>) {
         if self.reports.faults.len() == MAX_FAULTS {
             self.reports.faults_dropped += 1;
             return;

@@ -9,7 +9,7 @@ use super::case::Case;
 use super::fault::BlockFault;
 use crate::plan::Plan;
 
-/// The blocks of a plan, by leg and number.
+/// A plan's blocks, by leg and number.
 #[derive(Debug, Clone)]
 pub(super) struct ExpectedBlocks {
     blocks: BTreeMap<(u32, u32), Block>,
@@ -159,7 +159,7 @@ impl ExpectedBlocks {
                 return Err(BlockFault::Contradiction { reason });
             }
         }
-        // A value of the many-to-many pattern combines all flows.
+        // In the many-to-many pattern, one value combines all flows.
         if let Some(pattern) = self.many_to_many {
             let incomplete = shape.arms.iter().find_map(|arm| {
                 let flows = cases.iter().filter(|case| case.arm == *arm).count() as u64;

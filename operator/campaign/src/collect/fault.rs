@@ -63,13 +63,13 @@ pub enum FaultKind {
     /// The record is not allowed at this position.
     #[snafu(display("{reason}"))]
     Misplaced {
-        /// Description of the record, and the reason why it is not allowed.
+        /// Description of the record and of why it is not allowed.
         reason: String,
     },
     /// The block is rejected.
     #[snafu(display("block {block} is rejected: {why}"))]
     Block {
-        /// Number of the block.
+        /// Block number.
         block: u32,
         /// Reason for the rejection.
         why: BlockFault,
@@ -77,8 +77,8 @@ pub enum FaultKind {
 }
 
 impl From<LineError> for FaultKind {
-    /// Omits the line number of the error, which counts from the start of the stream, because the fault reports the
-    /// line number in the input.
+    /// Omits the error's line number, which is counted from the start of the stream, because the fault reports the line
+    /// number in the input.
     fn from(error: LineError) -> Self {
         let reason = match error {
             LineError::TooLong { length, .. } => {
@@ -97,7 +97,7 @@ impl From<LineError> for FaultKind {
     }
 }
 
-/// Reason why a whole stream is rejected.
+/// Reason for rejecting a whole stream.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum RefusedStream {
     /// The stream has a record version that this binary does not support.
@@ -125,29 +125,29 @@ pub enum RefusedStream {
     /// The stream belongs to a leg that the plan does not contain.
     #[snafu(display("the stream belongs to leg {leg}, which the plan does not contain"))]
     UnknownLeg {
-        /// Number of the leg in the stream.
+        /// Leg number in the stream.
         leg: u32,
     },
     /// An earlier stream of the same attempt has different content.
     #[snafu(display("an earlier stream of leg {leg}, attempt {attempt} has different lines"))]
     ConflictingAttempt {
-        /// Number of the leg.
+        /// Leg number.
         leg: u32,
-        /// Number of the attempt.
+        /// Attempt number.
         attempt: u32,
     },
 }
 
-/// Reason why a block is rejected.
+/// Reason for rejecting a block.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum BlockFault {
     /// The plan assigns the block to another leg or does not contain it.
     #[snafu(display("the plan does not contain this block in this leg"))]
     Unknown,
     /// The number of case records differs from the number in the `block` record.
-    #[snafu(display("its block record states {claimed} cases, but there are {found}"))]
+    #[snafu(display("its block record claims {claimed} cases, but there are {found}"))]
     Count {
-        /// Number of cases that the `block` record states.
+        /// Number of cases that the `block` record claims.
         claimed: u32,
         /// Number of case records.
         found: usize,

@@ -8,8 +8,8 @@ use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 use crate::summarize::Summary;
 
-/// Key of the cases that share one value: scenario, size, arm, round, and the ranks of a pair, which are the same for all
-/// flows of the many-to-many pattern.
+/// Key of the cases that share one value: scenario, size, arm, round, and the ranks of a pair, which are the same for
+/// all flows of the many-to-many pattern.
 pub(super) type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
 /// Valid measured cases that share one value: one case, or all flows of the many-to-many pattern.

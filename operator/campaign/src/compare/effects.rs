@@ -21,7 +21,7 @@ pub struct PairEffect {
     pub initiator: u32,
     /// Rank of the target.
     pub target: u32,
-    /// Hodges-Lehmann estimate over the rounds of the pair, as a change in percent of the baseline.
+    /// Hodges-Lehmann estimate over the pair's rounds, as a percentage change from the baseline.
     pub percent: f64,
 }
 

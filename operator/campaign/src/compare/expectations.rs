@@ -41,7 +41,7 @@ pub struct SizeOutcome {
     pub size_bytes: u64,
     /// Outcome at this size.
     pub outcome: ExpectationOutcome,
-    /// Interval of the observed change in the expected direction, or the reason why no interval exists.
+    /// Interval of the observed change in the expected direction, or why no interval exists.
     pub reason: String,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     plan.expectations.iter().enumerate().map(evaluate_one).collect()
 }
 
-/// The change that `expectation` states.
+/// Returns the change that `expectation` specifies.
 ///
 /// # Errors
 /// Returns an error if a percentage is out of range. `validate` rejects such a spec.
@@ -98,7 +98,7 @@ pub(crate) fn expected_change(
         (None, Some(change)) => {
             stats::ExpectedChange::increase(percent(change.min), change.max.map(percent), margin)
         }
-        // `validate` rejects an expectation that states neither a decrease nor an increase. As a fallback, any
+        // `validate` rejects an expectation that specifies neither a decrease nor an increase. As a fallback, any
         // improvement meets such an expectation.
         (None, None) if expectation.metric.higher_is_better() => {
             stats::ExpectedChange::increase(0.0, None, margin)
@@ -164,7 +164,7 @@ fn evaluate_at_size(
 
 fn reason(outcome: ExpectationOutcome, sizes: &[SizeOutcome]) -> String {
     if sizes.is_empty() {
-        return "no size of the scenario is in the range of the expectation".to_owned();
+        return "the scenario has no size in the expectation's range".to_owned();
     }
     let deciding = sizes.iter().filter(|size| size.outcome == outcome);
     let reasons = deciding.map(|size| format!("{}: {}", format::size(size.size_bytes), size.reason));

@@ -1,8 +1,8 @@
 //! Estimates the effects of a run's factors and of their interactions. Performs no I/O.
 //!
-//! The statistical unit is the round, as in comparisons of arms. The effect of a round is the median, over its pairs,
-//! of the contrast of all combinations. The interval is the exact interval computed from the effects of the rounds. All
-//! effects of a scenario form a separate family.
+//! The statistical unit is the round, as in comparisons of arms. A round effect is the median, over the round's pairs,
+//! of the contrast of all combinations. The interval is the exact interval computed from the round effects. All effects
+//! of a scenario form a separate family.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ pub struct FactorEffect {
     pub scenario: usize,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
-    /// Kind of the effect.
+    /// Kind of effect.
     pub kind: FactorEffectKind,
-    /// The factors of the effect, in the order of the plan.
+    /// Factors that the effect involves, in plan order.
     pub factors: Vec<Optimization>,
     /// Number of rounds in which all combinations are valid.
     pub rounds: usize,
@@ -40,9 +40,10 @@ pub struct FactorEffect {
     pub interval: Option<Interval>,
     /// Verdict; `None` if it is withheld.
     pub verdict: Option<Verdict>,
-    /// Reason why the verdict is withheld, or why there is no interval.
+    /// Reason for withholding the verdict, or for the missing interval.
     pub reason: Option<Withheld>,
-    /// For an interaction of two factors, the change in percent caused by the first factor without and with the second.
+    /// For an interaction of two factors, the percentage change caused by the first factor, without and with the
+    /// second.
     pub conditional_percent: Option<[f64; 2]>,
 }
 
@@ -67,7 +68,7 @@ struct Question {
 
 impl Question {
     /// The effects of `count` factors: the effect of each factor, the interactions, and, for more than two factors, the
-    /// combination of all factors. With two factors, the combination is their interaction.
+    /// combination of all factors. For two factors, the combination is their interaction.
     fn all(count: usize) -> Vec<Self> {
         let every = (1_usize << count) - 1;
         let mut questions: Vec<Self> = (1..=every)
@@ -99,8 +100,8 @@ impl Question {
     }
 }
 
-/// Estimates the effects at every size of every scenario, given all comparisons of the arms with the baseline. Empty
-/// without factors.
+/// Estimates the effects at every size of every scenario, given all comparisons of the arms with the baseline. Empty if
+/// there are no factors.
 pub(super) fn estimate(
     plan: &Plan,
     index: &CaseIndex<'_>,
@@ -125,7 +126,7 @@ pub(super) fn estimate(
             let applicable = cell.applicability(comparisons);
             let withheld = cell.withheld(comparisons);
             for question in cell.questions(&applicable) {
-                let contrasts: Vec<f64> = of_rounds(&rounds, |values| question.contrast(values));
+                let contrasts: Vec<f64> = round_medians(&rounds, |values| question.contrast(values));
                 let mut result = compare_paired(&contrasts, &family, margin, direction);
                 if let Some(first) = stopping.awaited_first_analysis(plan) {
                     result.await_analysis(first);
@@ -164,31 +165,31 @@ pub(super) fn estimate(
 /// Logarithms of the primary metric of all combinations, by round and pair.
 type Rounds = BTreeMap<u32, Vec<Vec<f64>>>;
 
-/// One value for each round: the median over its pairs.
-fn of_rounds(rounds: &Rounds, value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-    let of_round = |pairs: &Vec<Vec<f64>>| {
+/// Returns one value per round: the median over its pairs.
+fn round_medians(rounds: &Rounds, value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let round_median = |pairs: &Vec<Vec<f64>>| {
         let mut values: Vec<f64> = pairs.iter().map(|combinations| value(combinations)).collect();
         median_of(&mut values)
     };
-    rounds.values().filter_map(of_round).collect()
+    rounds.values().filter_map(round_median).collect()
 }
 
-/// Change caused by the first factor of an interaction of two, without and with the second: Hodges-Lehmann estimates over
-/// the rounds, in percent.
+/// Change caused by the first factor of an interaction of two, without and with the second: Hodges-Lehmann estimates
+/// over the rounds, in percent.
 fn conditional(question: Question, rounds: &Rounds) -> Option<[f64; 2]> {
     if question.kind != FactorEffectKind::Interaction || question.factors.count_ones() != 2 {
         return None;
     }
     let first = 1 << question.factors.trailing_zeros();
     let second = question.factors & !first;
-    let of_state = |state: usize| {
-        let values = of_rounds(rounds, |values| {
+    let effect_in_state = |state: usize| {
+        let values = round_medians(rounds, |values| {
             let [without, with] = contrast::conditional(values, first, second);
             if state == 0 { without } else { with }
         });
         signed_rank::estimate(&values).map(percent_change)
     };
-    Some([of_state(0)?, of_state(1)?])
+    Some([effect_in_state(0)?, effect_in_state(1)?])
 }
 
 /// One size of one scenario.
@@ -262,7 +263,7 @@ impl Cell<'_> {
     /// Whether each factor applies at this size, with the reason if it does not.
     fn applicability(self, comparisons: &[Comparison]) -> Vec<Result<(), String>> {
         let factors = 0..self.plan.factors.len();
-        let of_factor = |factor: usize| {
+        let factor_applicability = |factor: usize| {
             let single = self.comparison(comparisons, 1 << factor);
             match single.and_then(|one| one.reason.as_ref()) {
                 Some(Withheld::Identical { message } | Withheld::NotApplicable { message }) => {
@@ -271,7 +272,7 @@ impl Cell<'_> {
                 _ => Ok(()),
             }
         };
-        factors.map(of_factor).collect()
+        factors.map(factor_applicability).collect()
     }
 
     /// The effects to estimate. The combination includes the factors that apply at this size.
@@ -280,7 +281,7 @@ impl Cell<'_> {
         let applying = applicable.iter().enumerate().filter(|(_, one)| one.is_ok());
         let applying = applying.fold(0, |set, (factor, _)| set | 1 << factor);
         for question in &mut questions {
-            // A combination needs at least two applicable factors. Otherwise, the reason states why the other factors do
+            // A combination needs at least two applicable factors. Otherwise, the reason says why the other factors do
             // not apply.
             if question.kind == FactorEffectKind::Combination && usize::count_ones(applying) >= 2 {
                 question.factors = applying;
@@ -299,7 +300,7 @@ impl Cell<'_> {
         })
     }
 
-    /// Reason why no effect at this size can be trusted: the reason of the first combination that is untrusted or
+    /// Why no effect at this size can be trusted: the reason given by the first combination that is untrusted or
     /// suspect, or whose optimizations did not engage.
     fn withheld(self, comparisons: &[Comparison]) -> Option<Withheld> {
         let mut arms = 1..self.combinations();

@@ -1,4 +1,4 @@
-//! Summarizes the verdicts of a run in one line. Performs no I/O.
+//! Summarizes a run's verdicts in one line. Performs no I/O.
 
 use crds::v1alpha1::Verdict;
 
@@ -7,7 +7,7 @@ use crate::plan::{Plan, Role};
 use crate::summarize::Summary;
 
 /// Summarizes each variant's verdicts on the primary metrics by counting the sizes with each verdict. Sizes at which a
-/// variant posts exactly what the baseline posts are not counted. The verdicts of an incomplete run are marked as
+/// variant posts exactly what the baseline posts are not counted. An incomplete run's verdicts are marked as
 /// incomplete, because its intervals are valid only if the decision to stop the run did not depend on them.
 pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
     if let Some(reason) = summary.nothing_measured() {

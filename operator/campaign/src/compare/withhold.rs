@@ -119,9 +119,9 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     })
 }
 
-/// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
-/// this size, according to the evidence. The planner cannot always predict this, because it does not know the
-/// provider's inject limit, and therefore not whether every post is injected.
+/// Why a variant that differs from the baseline only in optimizations has no verdict: according to the evidence, none
+/// of the optimizations applies at this size. The planner cannot always predict this, because it does not know the
+/// provider's inject limit, and therefore cannot know whether every post is injected.
 fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
     let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));
@@ -137,7 +137,7 @@ fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) 
     (only_optimizations && none_applies).then(|| first.reason.clone())
 }
 
-/// Reason why the arm posts exactly what the baseline posts.
+/// Why the arm posts exactly what the baseline posts.
 fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
     let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
@@ -150,8 +150,8 @@ fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> S
 }
 
 /// Arms with different images are measured in separate legs, which are comparable only on the same nodes and devices.
-/// Only the rounds of the comparison count. A round measures every pair of workers, so a rank need not be on the same
-/// node in the legs of both arms.
+/// Only the comparison's rounds count. A round measures every pair of workers, so a rank need not be on the same node
+/// in the legs of both arms.
 fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
     if plan.arms.get(comparison.arm)?.separation != Separation::Image {
         return None;

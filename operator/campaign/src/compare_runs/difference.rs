@@ -14,7 +14,7 @@ pub struct Difference {
     pub second: String,
 }
 
-/// Joins values, separated by commas.
+/// Joins values with commas.
 pub(super) fn join(values: impl Iterator<Item = String>) -> String {
     values.collect::<Vec<_>>().join(", ")
 }

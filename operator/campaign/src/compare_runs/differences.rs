@@ -233,12 +233,12 @@ fn rail(rail: &RailFacts) -> String {
     )
 }
 
-/// The start of a hash in hexadecimal, which is enough to distinguish configurations.
+/// First digits of a hexadecimal hash, which are enough to distinguish configurations.
 fn shorten_hash(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
 
-/// Joins the distinct values in ascending order, separated by commas.
+/// Joins the distinct values with commas, in ascending order.
 fn list(values: impl Iterator<Item = String>) -> String {
     let distinct: BTreeSet<String> = values.collect();
     join(distinct.into_iter())

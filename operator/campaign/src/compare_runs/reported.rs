@@ -21,7 +21,7 @@ enum HostProperty {
 type Property = (&'static str, fn(&HostEnvironment) -> HostProperty);
 
 const PROPERTIES: [Property; 2] = [
-    ("maximum clocks of the GPUs", |host| {
+    ("maximum GPU clocks", |host| {
         let clocks = host.hardware.max_gpu_clocks().join("; ");
         if host.hardware.gpus.is_empty() {
             HostProperty::NotApplicable

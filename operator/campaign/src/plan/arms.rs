@@ -8,7 +8,7 @@ use crds::v1alpha1::TransportSpec;
 use super::{Arm, Separation};
 use crate::validate::{ValidatedRun, ValidatedVariant};
 
-/// Plans all arms of `run`: the variants in the order of the spec, then the control arms.
+/// Plans all arms of `run`: the variants in spec order, then the control arms.
 pub(super) fn plan(run: &ValidatedRun) -> Vec<Arm> {
     let Some(baseline) = run.variants.get(run.baseline) else {
         return Vec::new();

@@ -20,7 +20,7 @@ pub struct AssignmentInputs<'a> {
     pub bindings: Vec<RankBinding>,
     /// Numbers of the blocks that earlier attempts finished.
     pub finished_blocks: &'a BTreeSet<u32>,
-    /// Numbers of operations from the spec, or from the records of earlier legs and attempts.
+    /// Operation counts from the spec, or from the records of earlier legs and attempts.
     pub operation_counts: Vec<OperationCount>,
 }
 

@@ -26,15 +26,15 @@ pub(super) fn plan(
             let posting = posting_of(arm, *size);
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let role = reference.map(|reference| {
-                let of_baseline = posting_of(reference, *size);
+                let baseline_posting = posting_of(reference, *size);
                 if is_command {
-                    // The tuning of an arm has no effect on a command.
+                    // An arm's tuning has no effect on a command.
                     let differs = arm.arguments != reference.arguments;
-                    return Role::new((arm, of_baseline), (reference, of_baseline), differs);
+                    return Role::new((arm, baseline_posting), (reference, baseline_posting), differs);
                 }
                 let channels_differ =
                     uses_channels && arm.channel.for_payload(*size) != reference.channel.for_payload(*size);
-                Role::new((arm, posting), (reference, of_baseline), channels_differ)
+                Role::new((arm, posting), (reference, baseline_posting), channels_differ)
             });
             Cell {
                 size_bytes: *size,

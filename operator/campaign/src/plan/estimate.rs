@@ -42,7 +42,7 @@ const INTEGRITY_OPERATIONS: u32 = 16;
 const LEG_SECONDS: f64 = 5.0;
 /// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
 const PROCESS_SECONDS: f64 = 0.5;
-/// Time of one execution of a benchmark command: a few seconds, as with the defaults of most tools.
+/// Time of one run of a benchmark command: a few seconds, which matches the defaults of most tools.
 const COMMAND_SECONDS: f64 = 2.0;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
@@ -153,7 +153,7 @@ impl Estimate {
     }
 }
 
-/// Size in bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
+/// Size in bytes of the records of a leg with `arms` arms. Excludes the records of its rounds.
 pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     let endpoints = ENDPOINTS_BYTES + plan.rails() * ENDPOINTS_RAIL_BYTES;
     // The runner shortens a longer record to the maximum length of a line.
@@ -161,7 +161,7 @@ pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints)
 }
 
-/// Size in bytes of the records of a round with `arms` arms, excluding the records of its blocks.
+/// Size in bytes of the records of a round with `arms` arms. Excludes the records of its blocks.
 pub(super) fn round_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * arms * COLD_BYTES
 }
@@ -291,7 +291,7 @@ impl CaseEstimate {
     }
 }
 
-/// Time at which a case is stopped, in seconds; `None` if only the deadline of all cases limits it.
+/// Time at which a case is stopped, in seconds; `None` if only the case deadline limits it.
 fn limit_seconds(workload: &Workload) -> Option<f64> {
     match workload {
         Workload::Rpc(rpc) => Some(f64::from(rpc.timeout_seconds)),
@@ -309,7 +309,7 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let rails = f64::from(plan.transport.rails());
     let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails);
     let latency = assumed.latency_nanos as f64 * 1e-9;
-    // A window of messages in flight hides latency, but not transmission time. The flows of a worker share its rails, but
+    // A window of messages in flight hides latency, but not transmission time. A worker's flows share its rails, but
     // threads on different GPUs do not.
     let threads = memory::threads(workload).saturating_mul(plan.flows_of_a_worker());
     let sharing = threads.div_ceil(plan.devices.groups());
@@ -346,8 +346,9 @@ fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, oper
             // A large number of operations per thread makes the error from rounding to whole nanoseconds negligible.
             const OPERATIONS: u64 = 1_000_000;
             let nanos = (operation * 1e9 * OPERATIONS as f64).max(1.0) as u64;
-            let of_worker = OPERATIONS * u64::from(memory::threads(workload));
-            let count = PilotCount::from_worker(workload, plan.case_deadline_seconds, of_worker, nanos);
+            let worker_operations = OPERATIONS * u64::from(memory::threads(workload));
+            let count =
+                PilotCount::from_worker(workload, plan.case_deadline_seconds, worker_operations, nanos);
             count.map_or(0, |count| count.iterations(workload))
         }
     };

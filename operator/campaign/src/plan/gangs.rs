@@ -9,7 +9,7 @@ use super::{Arm, Separation};
 pub(super) struct Gang {
     /// Unique name, used to draw the order of the gangs.
     pub name: String,
-    /// Image of its pods.
+    /// Pod image.
     pub image: Option<String>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
@@ -17,8 +17,8 @@ pub(super) struct Gang {
     pub arms: Vec<(usize, u32)>,
 }
 
-/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The gang of the baseline
-/// comes first.
+/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The baseline's gang comes
+/// first.
 pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
     let mut gangs: Vec<Gang> = Vec::new();
     let first = arms.get(baseline).map(|arm| (baseline, arm));

@@ -15,15 +15,15 @@ const MAX_LEGS: usize = 1037;
 /// Bytes reserved in an assignment for everything except its rounds: at most 16 variants with 32 environment variables
 /// of 1 KiB each.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
-/// Maximum length in bytes of a block in the JSON of an assignment, excluding the arms in its order.
+/// Maximum length in bytes of a block in the assignment JSON, excluding the arms in its order.
 const BLOCK_BYTES: usize = 100;
-/// Maximum length in bytes of an arm in the order of a block, in the JSON of an assignment.
+/// Maximum length in bytes of an arm in the order of a block, in the assignment JSON.
 const ORDER_BYTES: usize = 4;
 
-/// Plans the legs of `plan`, in the order in which they run. With several gangs, every gang has one leg in each round,
-/// in random order. The pilot of all gangs precedes round 1, because all of them use the number of operations that it
-/// determines. A single gang has one leg for each stage, because what a stage measures depends on the analysis before
-/// it. Legs that would be too long are split further.
+/// Plans the legs of `plan`, in the order in which they run. If there are several gangs, every gang has one leg in each
+/// round, in random order. The pilot of all gangs precedes round 1, because all of them use the number of operations
+/// that it determines. A single gang has one leg for each stage, because what a stage measures depends on the analysis
+/// before it. Legs that would be too long are split further.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
     let draw = Draw::new(plan.seed);
@@ -112,8 +112,8 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
     }
 }
 
-/// Appends the rounds to `legs` as one leg, or as several if the record stream or the assignment of a single leg would
-/// be too long. A round may be split between two blocks, but never within a block.
+/// Appends the rounds to `legs` as one leg, or as several if the record stream or a single leg's assignment would be
+/// too long. A round may be split between two blocks, but never within a block.
 fn split(
     plan: &Plan,
     gang: &Gang,

@@ -23,9 +23,9 @@ pub enum Role {
 }
 
 impl Role {
-    /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in
-    /// `reference`. `others_differ` is true if the arms make the calls of the scenario over different channels, or execute
-    /// its command with different arguments.
+    /// Role of the comparison between `arm`, whose posts `posting` describes, and `baseline`, whose posts `reference`
+    /// describes. `others_differ` is true if the arms make the scenario's calls over different channels, or run its
+    /// command with different arguments.
     pub(super) fn new(
         (arm, posting): (&Arm, Posting),
         (baseline, reference): (&Arm, Posting),

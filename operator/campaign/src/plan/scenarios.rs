@@ -6,7 +6,7 @@ use super::{Arm, Cell, PlanError, PlannedScenario, Role, cells};
 use crate::stats::{Family, MAX_ROUNDS, analysis_rounds, contrast};
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
-/// The scenarios of a run and the values derived from their comparisons.
+/// A run's scenarios and the values derived from their comparisons.
 pub(super) struct PlannedScenarios {
     /// The scenarios with the cells of all arms.
     pub scenarios: Vec<PlannedScenario>,

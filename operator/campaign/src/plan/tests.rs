@@ -67,8 +67,8 @@ fn arms_with_the_same_environment_share_a_process() {
         panic!("expected a single leg");
     };
     assert_eq!(leg.processes.len(), 3);
-    // `a`, `b` and `control` share a process. `c` and `control-environment` each have their own; that of
-    // `control-environment` has the environment of `a`.
+    // `a`, `b` and `control` share a process. `c` and `control-environment` each have a separate process. The process
+    // of `control-environment` has the environment of `a`.
     assert_eq!(leg.arms, [(0, 0), (1, 0), (2, 1), (3, 0), (4, 2)]);
     assert_eq!(leg.processes[2], leg.processes[0]);
 }

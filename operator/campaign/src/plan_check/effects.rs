@@ -76,8 +76,8 @@ fn uses_provider(plan: &Plan, provider: LibfabricProvider) -> bool {
 /// Reports optimizations that the library does not offer.
 fn check_library(plan: &Plan, notes: &mut Notes) {
     for (library, name, instead) in [
-        ("ucx", "UCX", "settings or presets of UCX"),
-        ("nixl", "NIXL", "parameters of its backend"),
+        ("ucx", "UCX", "UCX settings or presets"),
+        ("nixl", "NIXL", "backend parameters"),
     ] {
         let arms = variants_where(plan, |arm| {
             let requests = arm.inject_max_bytes.is_some() || arm.doorbell_max_batch.is_some();

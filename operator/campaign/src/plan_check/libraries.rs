@@ -12,7 +12,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Describes each scenario and arm whose samples end at a different event than the samples of the baseline, so that a
+/// Describes each scenario and arm whose samples end at a different event than the baseline's samples, so that a
 /// verdict also compares the events.
 pub(crate) fn differences(plan: &Plan) -> Vec<String> {
     let Some(baseline) = plan.arms.get(plan.baseline) else {
@@ -26,15 +26,15 @@ pub(crate) fn differences(plan: &Plan) -> Vec<String> {
         };
         for arm in plan.arms.iter().filter(|arm| arm.control.is_none()) {
             let transport = plan.transport_of(arm);
-            let (own, of_baseline) = (
+            let (own, baseline_end) = (
                 end_of_sample(transport, transfer),
                 end_of_sample(reference, transfer),
             );
-            if let (Some(own), Some(of_baseline)) = (own, of_baseline)
-                && own != of_baseline
+            if let (Some(own), Some(baseline_end)) = (own, baseline_end)
+                && own != baseline_end
             {
                 found.push(format!(
-                    "scenario {}: a sample of {} ends {own}, and a sample of the baseline ends {of_baseline}",
+                    "scenario {}: a sample of {} ends {own}, and a sample of the baseline ends {baseline_end}",
                     scenario.assignment.name, arm.name
                 ));
             }
@@ -43,8 +43,8 @@ pub(crate) fn differences(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// Event that ends a sample, if it differs between libraries. A `Send` or `WriteImmediate` ends with the credit of the
-/// target, and a `Read` when its data has arrived, with every library. A flush follows only with UCX.
+/// Event that ends a sample, if it differs between libraries. With every library, a `Send` or `WriteImmediate` ends
+/// with the target's credit, and a `Read` ends when its data has arrived. Only UCX adds a flush.
 fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Option<&'static str> {
     if transfer.flush {
         return Some(match transport {
@@ -62,8 +62,8 @@ fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Opti
         }
         TransportSpec::Loopback(_) => Some("when the target's process has copied the data"),
         TransportSpec::Nixl(_) => {
-            Some("when the request is complete, for which the backend of NIXL flushes the write")
+            Some("when the request is complete, which includes a flush of the write by NIXL's backend")
         }
-        TransportSpec::Verbs(_) => Some("when the NIC of the target has acknowledged the write"),
+        TransportSpec::Verbs(_) => Some("when the target's NIC has acknowledged the write"),
     }
 }

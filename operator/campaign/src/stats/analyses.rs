@@ -8,7 +8,7 @@ use super::{Family, Interval};
 /// so a comparison that an analysis does not decide is analyzed again only after considerably more rounds.
 const GROWTH: f64 = 1.6;
 
-/// Result of an analysis for one question about the interval of a comparison.
+/// Result of an analysis for one question about a comparison's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuestionState {
     /// The interval decides the question.
@@ -51,17 +51,17 @@ impl InterimAnalysis {
     }
 }
 
-/// Numbers of rounds, in ascending order, after which a run of `rounds` rounds (at least 1) is analyzed. The last is
+/// Round counts, in ascending order, after which a run of `rounds` rounds (at least 1) is analyzed. The last is
 /// `rounds`. The first is the recommended number for `largest`, the family with the most comparisons, at the level of
-/// one analysis. Each subsequent number is about [`GROWTH`] times its predecessor.
+/// one analysis. Each subsequent count is about [`GROWTH`] times its predecessor.
 pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
     // A larger number of analyses makes the level of each one stricter, so the first one needs more rounds, which
     // leaves room for fewer analyses. The loop finds the smallest number of analyses that satisfies both constraints.
     let mut count = 1;
-    while analysis_count(first(largest, count), rounds) > count {
+    while analysis_count(first_analysis(largest, count), rounds) > count {
         count += 1;
     }
-    let first = f64::from(first(largest, count).min(rounds));
+    let first = f64::from(first_analysis(largest, count).min(rounds));
     let growth = f64::from(rounds) / first;
     let number = |index: usize| {
         let exponent = index as f64 / (count - 1).max(1) as f64;
@@ -71,7 +71,7 @@ pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
 }
 
 /// Recommended number of rounds for the first of `count` analyses.
-fn first(largest: &Family, count: usize) -> u32 {
+fn first_analysis(largest: &Family, count: usize) -> u32 {
     largest.with_analyses(count).recommended_rounds()
 }
 

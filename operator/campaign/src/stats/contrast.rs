@@ -3,10 +3,10 @@
 //!
 //! The values are natural logarithms, so an effect is a factor by which the metric changes, and the effects of factors
 //! that do not interact multiply. Source: Box, Hunter and Hunter, *Statistics for Experimenters*, 2nd edition, 2005,
-//! chapter 5; here, an interaction is the change of an effect, without the factor of one half in that book.
+//! chapter 5; here, an interaction is the change in an effect, without the factor of one half in that book.
 
 /// Number of effects of `factors` factors: the effects of the factors, of their interactions and, for more than two
-/// factors, of their combination. With two factors, the combination is their interaction.
+/// factors, of their combination. For two factors, the combination is their interaction.
 pub fn effect_count(factors: usize) -> usize {
     (1 << factors) - 1 + usize::from(factors > 2)
 }
@@ -15,8 +15,8 @@ pub fn effect_count(factors: usize) -> usize {
 /// factors. `values` holds the value of each combination at the index whose digits select its factors, so its length is
 /// a power of two.
 ///
-/// With one factor, the effect is the change caused by this factor. With two, it is the change in the effect of one
-/// caused by the other; with three, the change in the interaction of two caused by the third.
+/// For one factor, the effect is the change caused by this factor. For two factors, it is the change in the effect of
+/// one caused by the other; for three, the change in the interaction of two caused by the third.
 pub fn effect(values: &[f64], effect: usize) -> f64 {
     let signed = values.iter().enumerate().map(|(combination, value)| {
         let missing = (effect & !combination).count_ones();
@@ -38,8 +38,8 @@ pub fn departure(values: &[f64], factors: usize) -> f64 {
     change(factors) - single.map(change).sum::<f64>()
 }
 
-/// Effect of the factor `factor` (one binary digit) in the combinations in which the factor `condition` is absent, and in
-/// those in which it is present. `values` has the same meaning as in [`effect`].
+/// Effect of the factor `factor` (one binary digit) in the combinations in which the factor `condition` is absent, and
+/// in those in which it is present. `values` has the same meaning as in [`effect`].
 pub fn conditional(values: &[f64], factor: usize, condition: usize) -> [f64; 2] {
     [0, condition].map(|state| {
         let kept = values.iter().enumerate();
@@ -47,7 +47,7 @@ pub fn conditional(values: &[f64], factor: usize, condition: usize) -> [f64; 2] 
             .filter(|(combination, _)| combination & condition == state)
             .map(|(_, value)| *value)
             .collect();
-        // Without the digit of the condition, the digits above it move down by one place.
+        // Without the digit of the condition, the digits above it move down by one position.
         let factor = if factor > condition { factor >> 1 } else { factor };
         effect(&kept, factor)
     })

@@ -51,7 +51,7 @@ impl Distribution {
     }
 
     /// Latency in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, as computed by
-    /// [`Histogram::quantile`]; `None` without samples.
+    /// [`Histogram::quantile`]; `None` if there are no samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -103,10 +103,15 @@ mod tests {
 
     #[test]
     fn tail_quantile_needs_a_sample_beyond_it() {
-        let of =
+        let p99_of_samples =
             |count: u64| Distribution::from(&histogram(&(1..=count).collect::<Vec<_>>())).tail_quantile(0.99);
         assert_eq!(
-            (of(0), of(99), of(100), of(200)),
+            (
+                p99_of_samples(0),
+                p99_of_samples(99),
+                p99_of_samples(100),
+                p99_of_samples(200)
+            ),
             (None, None, Some(99), Some(198))
         );
     }

@@ -1,4 +1,4 @@
-//! Compares an interval with the change that an expectation states. Performs no I/O.
+//! Compares an interval with the change that an expectation specifies. Performs no I/O.
 
 use crds::v1alpha1::ExpectationOutcome;
 use snafu::ensure;
@@ -152,8 +152,8 @@ impl ExpectedDirection {
     }
 }
 
-/// Combines the outcomes of an expectation at several sizes: the expectation must be met at every size. `None` if there
-/// are no outcomes.
+/// Combines an expectation's outcomes at several sizes: the expectation must be met at every size. `None` if there are
+/// no outcomes.
 pub fn combine_outcomes(outcomes: impl IntoIterator<Item = ChangeOutcome>) -> Option<ChangeOutcome> {
     outcomes.into_iter().reduce(|all, one| match (all, one) {
         (ChangeOutcome::NotMet, _) | (_, ChangeOutcome::NotMet) => ChangeOutcome::NotMet,
@@ -275,8 +275,8 @@ mod tests {
             let (lower, upper) = (ends.0.min(ends.1), ends.0.max(ends.1));
             let interval = Interval { estimate: lower, lower, upper, level: 0.05 };
             let decrease = ExpectedChange::decrease(min, None, margin()).unwrap();
-            let of_inverse = 100.0 * min / (100.0 - min);
-            let increase = ExpectedChange::increase(of_inverse, None, margin()).unwrap();
+            let inverse_min = 100.0 * min / (100.0 - min);
+            let increase = ExpectedChange::increase(inverse_min, None, margin()).unwrap();
             // The two minima agree only up to rounding, so bounds that lie on the minimum are excluded.
             prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);

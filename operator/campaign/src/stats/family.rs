@@ -16,10 +16,10 @@ pub const SPARE_ROUNDS: u32 = 4;
 ///
 /// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
 /// analyses of the run, where `alpha` is `1 - confidence`. Among the usual corrections, Bonferroni was chosen because
-/// it yields simultaneous intervals, from which verdicts are derived. With several analyses, the intervals are repeated
-/// confidence intervals: by the union bound, they hold at all analyses simultaneously, and therefore at whichever
-/// analysis a comparison ends, for whatever reason. Source: Jennison and Turnbull, *Group Sequential Methods with
-/// Applications to Clinical Trials*, 2000, chapter 9.
+/// it yields simultaneous intervals, from which verdicts are derived. If there are several analyses, the intervals are
+/// repeated confidence intervals: by the union bound, they hold at all analyses simultaneously, and therefore at
+/// whichever analysis a comparison ends, for whatever reason. Source: Jennison and Turnbull, *Group Sequential Methods
+/// with Applications to Clinical Trials*, 2000, chapter 9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     comparisons: NonZeroU32,
@@ -75,7 +75,7 @@ impl Family {
         (2.0 / self.level()).log2().ceil() as u32
     }
 
-    /// Recommended number of rounds, with which a single outlier cannot decide the verdict: [`SPARE_ROUNDS`] more than
+    /// Recommended number of rounds, at which a single outlier cannot decide the verdict: [`SPARE_ROUNDS`] more than
     /// the minimum.
     pub fn recommended_rounds(&self) -> u32 {
         self.minimum_rounds() + SPARE_ROUNDS

@@ -24,7 +24,7 @@ impl Interval {
         (self.upper - self.lower) / 2.0
     }
 
-    /// Lower and upper bound, as changes in percent of the baseline.
+    /// Lower and upper bound, as percentage changes from the baseline.
     pub fn percent(&self) -> (f64, f64) {
         (percent_change(self.lower), percent_change(self.upper))
     }

@@ -11,25 +11,26 @@ use super::{BetterDirection, Family, Interval, Margin, decide_verdict, signed_ra
 pub struct PairedResult {
     /// Number of rounds used.
     pub rounds: usize,
-    /// Hodges-Lehmann estimate; `None` without rounds.
+    /// Hodges-Lehmann estimate; `None` if there are no rounds.
     pub estimate: Option<f64>,
-    /// The estimate with its interval at the family's level, or the reason why no interval exists.
+    /// The estimate with its interval at the family's level, or the reason that no interval exists.
     pub interval: Result<Interval, NoInterval>,
-    /// Verdict; `Inconclusive` without an interval.
+    /// Verdict; `Inconclusive` if there is no interval.
     pub verdict: Verdict,
     /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
     /// Minimum detectable effect: the smallest absolute effect that the comparison detects with a power of 80 percent,
-    /// given the number and spread of its rounds. `None` without an interval.
+    /// given the number and spread of its rounds. `None` if there is no interval.
     pub minimum_detectable_effect: Option<f64>,
-    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
+    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts, and if there is no
+    /// estimate.
     pub rounds_to_settle: Option<RoundsToSettle>,
 }
 
-/// Reason why a comparison has no interval.
+/// Reason that a comparison has no interval.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum NoInterval {
-    /// With so few rounds, no exact interval exists at the family's level.
+    /// There are so few rounds that no exact interval exists at the family's level.
     #[snafu(display(
         "too few rounds ({rounds}) for a verdict: at least {minimum} are needed, and {recommended} are recommended"
     ))]
@@ -40,7 +41,7 @@ pub enum NoInterval {
         comparisons: u32,
         /// Minimum number of rounds for an interval.
         minimum: u32,
-        /// Recommended number of rounds, with which a single outlier cannot decide the verdict.
+        /// Recommended number of rounds, at which a single outlier cannot decide the verdict.
         recommended: u32,
     },
     /// The run has several analyses, and the first one has not taken place yet.
@@ -49,7 +50,7 @@ pub enum NoInterval {
         /// Number of rounds at the first analysis.
         rounds: u32,
     },
-    /// The effect of a round is not finite.
+    /// A round effect is not finite.
     #[snafu(display("round {round} has no finite effect: exclude it as invalid"))]
     NotFinite {
         /// Index of the round in the input.

@@ -81,8 +81,8 @@ pub(super) fn minimum_detectable_effect(
     Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
-/// Smallest total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds the
-/// number of rounds measured so far and is at least the family's minimum. If no spread is available, returns the
+/// Smallest total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds
+/// the number of rounds measured so far and is at least the family's minimum. If no spread is available, returns the
 /// family's recommendation.
 pub(super) fn rounds_to_settle(
     rounds: &[f64],
@@ -111,7 +111,7 @@ pub(super) fn rounds_to_settle(
 
 thread_local! {
     /// Level of the family that was used last, and the results of [`UnitReach::new`] for this family by the number of
-    /// rounds. The comparisons of a family need the same results, which take longer to compute than the comparisons
+    /// rounds. All comparisons in a family need the same results, which take longer to compute than the comparisons
     /// themselves.
     static LATEST_FAMILY: RefCell<(f64, BTreeMap<u32, Option<UnitReach>>)> = const { RefCell::new((0.0, BTreeMap::new())) };
 }

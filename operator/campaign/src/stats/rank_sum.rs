@@ -67,12 +67,12 @@ fn distribution(first: usize, second: usize) -> Vec<f64> {
     for values in 1..=first + second {
         let most = values.min(first);
         let mut next: Vec<Vec<f64>> = vec![vec![0.0; first * second + 1]; most + 1];
-        for (of_first, counts) in drawn.iter().enumerate() {
-            let of_second = values - 1 - of_first;
-            if of_second > second {
+        for (from_first, counts) in drawn.iter().enumerate() {
+            let from_second = values - 1 - from_first;
+            if from_second > second {
                 continue;
             }
-            let left = (first - of_first, second - of_second);
+            let left = (first - from_first, second - from_second);
             let fraction = left.0 as f64 / (left.0 + left.1) as f64;
             for (count, probability) in counts
                 .iter()
@@ -80,14 +80,14 @@ fn distribution(first: usize, second: usize) -> Vec<f64> {
                 .filter(|(_, probability)| **probability > 0.0)
             {
                 if let Some(entry) = next
-                    .get_mut(of_first + 1)
+                    .get_mut(from_first + 1)
                     .and_then(|counts| counts.get_mut(count))
                 {
                     *entry += probability * fraction;
                 }
                 if let Some(entry) = next
-                    .get_mut(of_first)
-                    .and_then(|counts| counts.get_mut(count + of_first))
+                    .get_mut(from_first)
+                    .and_then(|counts| counts.get_mut(count + from_first))
                 {
                     *entry += probability * (1.0 - fraction);
                 }

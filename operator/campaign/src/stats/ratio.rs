@@ -1,6 +1,6 @@
 //! Conversions between percentages and logarithms of ratios.
 
-/// Converts `log_ratio` (natural logarithm of the ratio of arm to baseline) into a change in percent of the baseline:
+/// Converts `log_ratio` (natural logarithm of the ratio of arm to baseline) into a percentage change from the baseline:
 /// `ln 2` is 100, `ln 0.5` is -50.
 pub fn percent_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0

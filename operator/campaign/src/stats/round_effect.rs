@@ -17,8 +17,8 @@ pub struct Pair {
 
 /// The effect of a round: the median over its pairs of `ln(arm / baseline)`.
 ///
-/// The pairs of a round share the conditions of that round, so they are not independent repetitions: the statistical
-/// unit is the round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
+/// The pairs in a round share its conditions, so they are not independent repetitions: the statistical unit is the
+/// round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
 ///
 /// # Errors
 /// Returns [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.

@@ -51,7 +51,7 @@ impl Cutoff {
     }
 }
 
-/// The Hodges-Lehmann estimate of `values` (all finite); `None` without values.
+/// The Hodges-Lehmann estimate of `values` (all finite); `None` if there are no values.
 ///
 /// Time and memory grow with the square of the number of values.
 pub fn estimate(values: &[f64]) -> Option<f64> {

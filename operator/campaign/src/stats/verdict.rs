@@ -7,9 +7,9 @@ use super::{Interval, Margin};
 /// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BetterDirection {
-    /// Lower values are better, as for latency.
+    /// Lower values are better, for example for latency.
     LowerIsBetter,
-    /// Higher values are better, as for throughput.
+    /// Higher values are better, for example for throughput.
     HigherIsBetter,
 }
 

@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Lower and upper bounds of the mean of `second` minus the mean of `first` (all values finite) at the two-sided
 /// `level`. `None` if a sample has fewer than two values.
 pub(super) fn bounds(first: &[f64], second: &[f64], level: f64) -> Option<(f64, f64)> {
-    let (first, second) = (Mean::new(first)?, Mean::new(second)?);
+    let (first, second) = (SampleMean::new(first)?, SampleMean::new(second)?);
     let difference = second.mean - first.mean;
     let variance = first.variance + second.variance;
     if variance == 0.0 {
@@ -25,13 +25,13 @@ pub(super) fn bounds(first: &[f64], second: &[f64], level: f64) -> Option<(f64, 
 }
 
 /// Mean of a sample, and the variance of the mean.
-struct Mean {
+struct SampleMean {
     count: f64,
     mean: f64,
     variance: f64,
 }
 
-impl Mean {
+impl SampleMean {
     fn new(values: &[f64]) -> Option<Self> {
         if values.len() < 2 {
             return None;

@@ -6,13 +6,13 @@
 //!
 //! 1. Most messages are truncated to [`SHORT_TEXT`] characters, and the lists of warnings and of the environment to 16
 //!    entries.
-//! 2. The reasons of optimizations are omitted.
+//! 2. Optimization reasons are omitted.
 //! 3. Comparisons lose their minimum detectable effect and the number of rounds that would settle them.
-//! 4. Results lose their numbers of operations.
+//! 4. Results lose their operation counts.
 //! 5. Results lose all values except p50, p99 and throughput.
 //! 6. Pairs and nodes are omitted.
 //! 7. Sweeps lose their points.
-//! 8. Effects of factors lose their reasons.
+//! 8. Factor effects lose their reasons.
 //! 9. Results are omitted, starting with the last.
 //! 10. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!     verdict, then the others. Each group starts with its last comparison.
@@ -47,18 +47,18 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
     let steps: [(Step, &str); 8] = [
         (shorten_messages, "long messages are truncated"),
-        (drop_reasons, "reasons of optimizations are omitted"),
+        (drop_reasons, "optimization reasons are omitted"),
         (
             thin_comparisons,
             "minimum detectable effects and rounds to settle are omitted",
         ),
-        (drop_iterations, "numbers of operations are omitted"),
+        (drop_iterations, "operation counts are omitted"),
         (
             thin_results,
-            "all values of results except p50, p99 and throughput are omitted",
+            "all result values except p50, p99 and throughput are omitted",
         ),
         (drop_pairs, "deviating pairs and nodes are omitted"),
-        (drop_points, "the points of sweeps are omitted"),
+        (drop_points, "sweep points are omitted"),
         (drop_factor_reasons, "reasons of factor effects are omitted"),
     ];
     let mut omissions = Vec::new();
@@ -150,7 +150,7 @@ fn count_footprint_values(footprint: &FootprintResult) -> usize {
     numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
 }
 
-/// Number of measured values of parameter serving. The number of workers is not measured.
+/// Number of measured parameter serving values. The number of workers is not a measured value.
 fn count_serving_values(serving: &ServingResult) -> usize {
     let ServingResult {
         workers: _,
@@ -200,7 +200,7 @@ fn count_serving_values(serving: &ServingResult) -> usize {
         datagrams_lost,
     ];
     // The workers without a version, the published versions, the steps and the time before the first version, the torn
-    // versions, and the bound of the clocks.
+    // versions, and the clock error bound.
     6 + optional.into_iter().flatten().count()
 }
 
@@ -421,7 +421,7 @@ fn drop_comparisons(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     });
 }
 
-/// Priority of a comparison: comparisons with a higher priority are kept longer.
+/// Priority of a comparison: comparisons with a higher priority are omitted later.
 fn priority(comparison: &ComparisonResult) -> u8 {
     match comparison.verdict {
         _ if comparison.negative_control => 0,

@@ -1,5 +1,5 @@
-//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not indicate
-//! whether its results can be trusted.
+//! Run conditions: whether the run is accepted, suspended, running, complete or failed. They do not indicate whether
+//! its results can be trusted.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
@@ -67,7 +67,7 @@ fn suspended_condition(phase: &Phase) -> ConditionState {
             ConditionType::Suspended,
             true,
             Reason::SuspendedByUser,
-            "measured blocks are kept; set spec.suspend to false to resume".to_owned(),
+            "measured blocks are retained; set spec.suspend to false to resume".to_owned(),
         ),
         _ => (
             ConditionType::Suspended,

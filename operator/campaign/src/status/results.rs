@@ -20,9 +20,9 @@ use crate::summarize::{
     PairDeviation, RatePoint, Serving, Summary, SweepSummary,
 };
 
-/// Parts per million in one.
+/// Number of parts per million in 1.
 const PPM: f64 = 1e6;
-/// Parts per million in one percent.
+/// Number of parts per million in 1 percent.
 const PPM_PER_PERCENT: f64 = 1e4;
 /// Maximum length of a node name, in characters: the Kubernetes limit for object names.
 pub(super) const MAX_NODE_NAME: usize = 253;
@@ -72,7 +72,7 @@ impl<T> BoundedList<T> {
     }
 }
 
-/// Percent as parts per million.
+/// Converts a percentage to parts per million.
 fn ppm(percent: f64) -> i64 {
     (percent * PPM_PER_PERCENT).round() as i64
 }
@@ -261,7 +261,7 @@ fn read_back(found: &Observations) -> Option<ReadBackResult> {
     })
 }
 
-/// Effects of the factors: at most [`MAX_FACTOR_EFFECTS`].
+/// Factor effects, at most [`MAX_FACTOR_EFFECTS`].
 pub(super) fn factor_effects(plan: &Plan, comparisons: &Comparisons) -> Vec<FactorEffectResult> {
     let (scenarios, _) = names(plan);
     let result = |one: &FactorEffect| {
@@ -359,7 +359,7 @@ pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> 
     comparisons.expectations.iter().map(result).collect()
 }
 
-/// The first [`MAX_SWEEPS`] results of arms in sweeps. Rates without a valid case have no point.
+/// The first [`MAX_SWEEPS`] sweep results of arms. Rates without a valid case have no point.
 pub(super) fn sweeps(plan: &Plan, sweeps: &[SweepSummary]) -> Vec<SweepResult> {
     let (_, arms) = names(plan);
     let whole = |value: f64| value.round() as u64;

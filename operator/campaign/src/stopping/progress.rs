@@ -15,7 +15,7 @@ pub struct Progress {
     pub total: u32,
     /// Number of planned blocks that are not needed.
     pub skipped: u32,
-    /// Share of the planned cases that are not needed, in percent.
+    /// Percentage of the planned cases that are not needed.
     pub saved_percent: f64,
 }
 

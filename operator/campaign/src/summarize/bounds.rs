@@ -28,18 +28,18 @@ pub struct UpperBound {
 /// Resource that limits the throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum BoundingResource {
-    /// The links of the NICs that the baseline uses.
+    /// The network links of the baseline's NICs.
     LineRate,
-    /// The PCI links of the NICs that the baseline uses.
+    /// The PCI links of the baseline's NICs.
     PciLink,
     /// The CPUs, if no rail has a PCI device: a thread on each side copies each byte at least once.
     Copy,
 }
 
-/// Factor that converts the bound of one pair to the bound of one value of `plan`. With pairs, the factor is 1. All
-/// flows of the many-to-many pattern share one value, which the links of the smaller side limit. `None` if the bound
-/// does not apply, because the threads of flows share CPUs.
-fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
+/// Factor that converts the bound of one pair to the bound of one value of `plan`. If pairs of workers exchange data,
+/// the factor is 1. All flows of the many-to-many pattern share one value, which the links of the smaller side limit.
+/// `None` if the bound does not apply, because the threads of flows share CPUs.
+fn pair_bound_factor(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     let Some(pattern) = plan.many_to_many else {
         return Some(1.0);
     };
@@ -51,8 +51,8 @@ fn links_at_bound(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     }
 }
 
-/// Computes the bounds of every scenario with transfers, from the facts that the workers reported about the baseline and
-/// about their hosts.
+/// Computes the bounds of every scenario with transfers, from the facts that the workers reported about the baseline
+/// and about their hosts.
 pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
     let name = plan.arms.get(plan.baseline).map(|arm| &arm.name);
     let arm = environment.arms.iter().find(|arm| Some(&arm.arm) == name);
@@ -88,7 +88,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         let known = known.map(|(resource, rate)| {
             (
                 resource,
-                rate.zip(links_at_bound(plan, resource))
+                rate.zip(pair_bound_factor(plan, resource))
                     .map(|(rate, links)| rate * links),
             )
         });

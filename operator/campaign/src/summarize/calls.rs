@@ -1,5 +1,5 @@
-//! Calls of one arm with one payload: the section of the report that contains them, mean and deviation of all samples, and
-//! warnings. Performs no I/O.
+//! Calls of one arm with one payload: their report section, the mean and deviation of all samples, and warnings.
+//! Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::record::{CallReport, FailureReason};
@@ -19,7 +19,7 @@ const MAX_DEVIATION_RATIO: f64 = 0.5;
 const MAX_SCALING_RATIO: f64 = 1.5;
 /// Size in bytes of the smallest payload whose time is expected to grow with its size.
 const MIN_SCALING_BYTES: u64 = 64 * 1024;
-/// Memory growth of host and extension during a case, in bytes, above which a warning is reported.
+/// Memory growth of the host and the extension during a case, in bytes, above which a warning is reported.
 const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 
 /// Calls of one arm with one payload, over all rounds and pairs.
@@ -30,16 +30,16 @@ pub struct CallSummary {
     pub payload: RpcPayload,
     /// Section of the report that contains the calls.
     pub section: CallSection,
-    /// Cause of the first failure, or reason why the calls were skipped; `None` for successful calls.
+    /// Cause of the first failure, or reason that the calls were skipped; `None` for successful calls.
     pub cause: Option<CallCause>,
     /// Message of the first failure or of the first skipped case; `None` for successful calls.
     pub message: Option<String>,
     /// Number of calls in a sample.
     pub hops: u32,
-    /// Mean and deviation of the samples of all valid cases; `None` without a valid case.
+    /// Mean and deviation of the samples of all valid cases; `None` if there is no valid case.
     pub moments: Option<Moments>,
-    /// Largest increase of the proportional set size of host and extension during a case, in bytes; `None` if it was not
-    /// measured.
+    /// Largest increase in the proportional set size of the host and the extension during a case, in bytes; `None` if
+    /// it was not measured.
     pub memory_growth_bytes: Option<u64>,
 }
 
@@ -62,7 +62,8 @@ impl CallSummary {
     }
 }
 
-/// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was recorded.
+/// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was
+/// recorded.
 pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)]) -> Option<CallSummary> {
     let Workload::Rpc(rpc) = &scenario.assignment.workload else {
         return None;
@@ -99,7 +100,7 @@ fn growth(report: &CallReport) -> Option<u64> {
     )
 }
 
-/// Section of the report that contains an arm, and its problem: the first failure or, if no case ran, the first skipped
+/// Report section that contains an arm, and the arm's problem: the first failure or, if no case ran, the first skipped
 /// case.
 pub(super) struct SectionOutcome {
     /// The section.
@@ -138,7 +139,7 @@ impl SectionOutcome {
     }
 }
 
-/// The section of the report that contains a case that is invalid for `reason`, and its cause.
+/// The report section that contains a case that is invalid for `reason`, and the cause.
 fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
     let (Invalid::Failed { failure, .. }
     | Invalid::Integrity {
@@ -213,7 +214,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
                 format::bytes(growth)
             ));
         }
-        if let Some((smaller, ratio)) = superlinear(cell, cells) {
+        if let Some((smaller, ratio)) = superlinear_growth(cell, cells) {
             warnings.push(format!(
                 "{prefix}: the time per byte is {ratio:.1} times that of {}",
                 smaller.name()
@@ -234,7 +235,7 @@ fn prefix(plan: &Plan, cell: &CellSummary) -> Option<String> {
 }
 
 /// The next smaller payload of the same arm and scenario, and the ratio of the times per byte, if it is too large.
-fn superlinear(cell: &CellSummary, cells: &[CellSummary]) -> Option<(RpcPayload, f64)> {
+fn superlinear_growth(cell: &CellSummary, cells: &[CellSummary]) -> Option<(RpcPayload, f64)> {
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
         (other.scenario, other.arm) == (cell.scenario, cell.arm)
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn failures_and_skipped_cases_determine_the_section() {
-        let of = |failure, memory| {
+        let classify_failure = |failure, memory| {
             let reason = Invalid::Failed {
                 failure,
                 message: String::new(),
@@ -283,23 +284,26 @@ mod tests {
         let heap = MemoryKind::Heap;
         let failed = |cause| (CallSection::Failed, cause);
         assert_eq!(
-            of(FailureReason::OutOfMemory, heap),
+            classify_failure(FailureReason::OutOfMemory, heap),
             failed(CallCause::OutOfMemory)
         );
         assert_eq!(
-            of(FailureReason::DeadlineExceeded, heap),
+            classify_failure(FailureReason::DeadlineExceeded, heap),
             failed(CallCause::Timeout)
         );
-        assert_eq!(of(FailureReason::PeerLost, heap), failed(CallCause::Died));
         assert_eq!(
-            of(FailureReason::MemoryUnavailable, heap),
+            classify_failure(FailureReason::PeerLost, heap),
+            failed(CallCause::Died)
+        );
+        assert_eq!(
+            classify_failure(FailureReason::MemoryUnavailable, heap),
             failed(CallCause::Error)
         );
         assert_eq!(
             classify(&Invalid::NothingMeasured, heap),
             failed(CallCause::Invalid)
         );
-        // The cause of a failed integrity pass is known; wrong bytes have none.
+        // The cause of a failed integrity pass is known, but wrong bytes have no cause.
         let integrity = |failure| {
             let message = String::new();
             classify(&Invalid::Integrity { failure, message }, heap)
@@ -315,11 +319,11 @@ mod tests {
         );
         let skipped = |cause| (CallSection::Skipped, cause);
         assert_eq!(
-            of(FailureReason::NotEnoughMemory, heap),
+            classify_failure(FailureReason::NotEnoughMemory, heap),
             skipped(CallCause::NotEnoughMemory)
         );
         assert_eq!(
-            of(FailureReason::MemoryUnavailable, MemoryKind::Cuda),
+            classify_failure(FailureReason::MemoryUnavailable, MemoryKind::Cuda),
             skipped(CallCause::NoGpu)
         );
     }
@@ -352,13 +356,13 @@ mod tests {
             ]
         };
         let linear = cells(5000.0);
-        assert_eq!(superlinear(&linear[2], &linear), None);
+        assert_eq!(superlinear_growth(&linear[2], &linear), None);
         let steep = cells(8000.0);
         assert_eq!(
-            superlinear(&steep[2], &steep),
+            superlinear_growth(&steep[2], &steep),
             Some((RpcPayload::MediumTensor, 2.0))
         );
         // The time of small payloads does not depend on their size.
-        assert_eq!(superlinear(&steep[1], &steep), None);
+        assert_eq!(superlinear_growth(&steep[1], &steep), None);
     }
 }

@@ -7,7 +7,7 @@ use snafu::Snafu;
 
 use super::limits::MIN_SPAN_SHARE;
 
-/// Reason why a case is invalid.
+/// Reason that a case is invalid.
 #[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "reason")]
 pub enum Invalid {
@@ -28,7 +28,7 @@ pub enum Invalid {
         /// Evidence that contradicts the requested fabric.
         message: String,
     },
-    /// The rate, which is measured or reported by the tool of a command, exceeds the line rate.
+    /// The rate, which is measured or reported by a command's tool, exceeds the line rate.
     #[snafu(display(
         "the payload rate of {measured_bits_per_second} bit/s exceeds the line rate of {line_bits_per_second} bit/s"
     ))]
@@ -94,17 +94,17 @@ pub enum Invalid {
         /// Reason why the pass failed; `None` if it found wrong bytes.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<FailureReason>,
-        /// The mismatch, or the reason why the bytes could not be verified.
+        /// The mismatch, or why the bytes could not be verified.
         message: String,
     },
-    /// The window of a flow covers too little of the span in which the windows of all flows were open.
+    /// A flow's window covers too little of the span in which the windows of all flows were open.
     #[snafu(display(
         "the window of {window_nanos} ns covers less than {} percent of the {span_nanos} ns in which the windows of all \
          flows were open: use a longer duration",
         MIN_SPAN_SHARE * 100.0
     ))]
     NotSimultaneous {
-        /// Length of the window of the flow, in nanoseconds.
+        /// Length of the flow's window, in nanoseconds.
         window_nanos: u64,
         /// Time from the command that opens the windows of all flows to the last report that a window has closed, in
         /// nanoseconds.
@@ -115,9 +115,9 @@ pub enum Invalid {
         "the flow from rank {sender} to rank {receiver}, which ran at the same time, is invalid"
     ))]
     FlowInvalid {
-        /// Rank of the sender of the invalid flow.
+        /// Sender rank of the invalid flow.
         sender: u32,
-        /// Rank of the receiver of the invalid flow.
+        /// Receiver rank of the invalid flow.
         receiver: u32,
     },
     /// The library, provider, fabric, number of rails or configuration is not the same as in the first round.
@@ -130,7 +130,7 @@ pub enum Invalid {
         /// Facts in the first round.
         first: String,
     },
-    /// The two workers of the case have different configurations of the library.
+    /// The two workers of the case have different library configurations.
     #[snafu(display(
         "the library is configured differently on the two workers: {initiator} on rank {initiator_rank}, and {target} on rank \
          {target_rank}"
@@ -160,7 +160,7 @@ pub struct CaseProof {
 /// Validity of a case, and the proof that its bytes used the fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseCheck {
-    /// All reasons for the case being invalid; empty for a valid case.
+    /// All reasons that the case is invalid; empty for a valid case.
     pub invalid: Vec<Invalid>,
     /// Proof that the bytes used the fabric; `None` if the case was not measured.
     pub proof: Option<CaseProof>,

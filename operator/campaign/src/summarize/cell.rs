@@ -34,7 +34,7 @@ pub struct CellSummary {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Number of recorded cases. With the many-to-many pattern, there is one for each flow.
+    /// Number of recorded cases. For the many-to-many pattern, there is one case per flow.
     pub cases: u32,
     /// Number of valid cases.
     pub valid_cases: u32,
@@ -55,22 +55,22 @@ pub struct CellSummary {
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
-    /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value of
-    /// a round is the median over its pairs. `None` for other workloads.
+    /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value
+    /// of a round is the median over its pairs. `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_share: Option<f64>,
-    /// Total CPU use of both workers, in percent of one CPU: the median over the rounds, where the value of a round is
-    /// the median over its pairs.
+    /// Total CPU use of both workers, as a percentage of one CPU: the median over the rounds, where the value of a
+    /// round is the median over its pairs.
     pub cpu_percent: Option<f64>,
     /// Additional observations, such as the mean round trip, directions, flushes and pings.
     pub observations: Observations,
-    /// Values that exist only for calls; `None` for other workloads.
+    /// Values specific to calls; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallSummary>,
-    /// Memory of host and consumers; `None` for other workloads.
+    /// Memory use of the host and the consumers; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint: Option<FootprintSummary>,
-    /// Rates of the flows of the many-to-many pattern; `None` for other patterns.
+    /// Flow rates of the many-to-many pattern; `None` for other patterns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowsSummary>,
     /// Evidence for each optimization that the arm requests.
@@ -80,7 +80,7 @@ pub struct CellSummary {
     /// Whether the provider executed the operations in software; `None` if the question does not apply to these
     /// operations.
     pub emulated: Option<Answer>,
-    /// Protocols that the library used for the operations of the scenario at this size. Empty if it does not report them.
+    /// Protocols that the library used for the scenario's operations at this size. Empty if it does not report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolUse>,
     /// Evidence about the UCX settings in which the arm differs from the baseline; `None` if there are no such
@@ -105,16 +105,16 @@ pub struct InvalidCases {
 
 /// Medians, over rounds and pairs, of percentiles computed from raw samples by exclusive interpolation.
 ///
-/// They are reported in addition to the percentiles of the histograms, for comparison with scripts that use this
-/// interpolation. Percentiles cannot be merged as histograms can, hence the medians.
+/// They are reported in addition to the histogram percentiles, for comparison with scripts that use this interpolation.
+/// Unlike histograms, percentiles cannot be merged, so their medians are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusiveMedians {
-    /// Median.
+    /// Median, in nanoseconds.
     pub p50_nanos: f64,
-    /// 95th percentile.
+    /// 95th percentile, in nanoseconds.
     pub p95_nanos: f64,
-    /// 99th percentile.
+    /// 99th percentile, in nanoseconds.
     pub p99_nanos: f64,
 }
 
@@ -147,7 +147,7 @@ impl CellSummary {
 /// A case and its validity.
 type CheckedCase<'a> = (&'a Case, &'a CaseCheck);
 
-/// Summarizes every cell of the plan, in the order of the plan.
+/// Summarizes every cell of the plan, in plan order.
 pub(super) fn cells(
     plan: &Plan,
     reports: &Reports,
@@ -235,7 +235,7 @@ fn cell(
         cell.valid_cases += 1;
         rounds.add(case.round, measured);
         cell.latency.merge(&latency(workload, measured));
-        // The posts of a command have no latencies.
+        // A command's posts have no latencies.
         let posters = measured
             .posters(workload)
             .filter(|_| workload.command().is_none());
@@ -282,7 +282,7 @@ fn cell(
     cell.call = calls::summary(scenario, cases);
     cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
-    // The flows of a trainer deliver the same versions, so their rates are not results.
+    // A trainer's flows deliver the same versions, so their rates are not results.
     let have_rates = plan.many_to_many.is_some() && workload.serving().is_none();
     cell.flows = have_rates.then(|| flows(valid_measurements(cases))).flatten();
     cell.valid_rounds = rounds.numbers().collect();

@@ -43,7 +43,7 @@ pub const SETUP_STEPS: [SetupStep; 7] = [
 ];
 
 impl SetupStep {
-    /// Name for reports.
+    /// Name of the step in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -83,7 +83,7 @@ pub struct SetupCostSummary {
 
 /// Summarizes the setup costs of every arm that has cold records.
 pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<SetupCostSummary> {
-    let of_arm = |(arm, name): (usize, &str)| {
+    let summarize_arm = |(arm, name): (usize, &str)| {
         let records = || {
             reports
                 .cold
@@ -109,5 +109,5 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<SetupCostSummary> {
         })
     };
     let arms = plan.arms.iter().map(|arm| arm.name.as_str()).enumerate();
-    arms.filter_map(of_arm).collect()
+    arms.filter_map(summarize_arm).collect()
 }

@@ -95,7 +95,7 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
 /// NICs that are not near their memory, each with a description of the problem.
 fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
     const REMOTE: &str = "is on another NUMA node, which limits the throughput";
-    let of_rails = facts.rails.iter().filter_map(|rail| {
+    let rail_problems = facts.rails.iter().filter_map(|rail| {
         let problem = match (rail.locality, &rail.gpu) {
             (Some(Locality::Remote), _) => REMOTE,
             (Some(Locality::Unknown), Some(_)) => "may be far away: the kernel does not report its position",
@@ -110,7 +110,7 @@ fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
         .iter()
         .filter_map(|memory| memory.numa_node)
         .collect();
-    let of_host_memory = facts
+    let host_memory_problems = facts
         .rails
         .iter()
         .filter(|rail| rail.gpu.is_some())
@@ -119,7 +119,7 @@ fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
             let other = other.filter(|node| rail.numa_node.is_some_and(|own| own != *node));
             other.map(|node| (format!("{} {REMOTE}", host_memory(node)), nic(rail)))
         });
-    of_rails.chain(of_host_memory)
+    rail_problems.chain(host_memory_problems)
 }
 
 /// Formats the ranks, such as `rank 1` or `ranks 0, 1`.
@@ -128,7 +128,7 @@ fn rank_list(ranks: &BTreeSet<u32>) -> String {
     format!("{noun} {}", join_shortened(ranks.iter().map(u32::to_string)))
 }
 
-/// Joins the first [`MAX_LISTED`] items and appends the number of the remaining ones.
+/// Joins the first [`MAX_LISTED`] items and appends the number of remaining items.
 fn join_shortened<T: Into<String>>(items: impl Iterator<Item = T>) -> String {
     let mut items: Vec<String> = items.map(Into::into).collect();
     if let more @ 1.. = items.len().saturating_sub(MAX_LISTED) {

@@ -1,4 +1,4 @@
-//! Reports of the library about the endpoints: facts by arm, worker and round, and the protocols of each arm.
+//! What the library reports about the endpoints: facts by arm, worker and round, and the protocols of each arm.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::collect::{Case, Reports};
 use crate::format;
 use crate::plan::Plan;
 
-/// Maximum length of the value of a setting in a reason, in characters.
+/// Maximum length of a setting's value in a reason, in characters.
 const MAX_VALUE_CHARS: usize = 100;
 
 /// Endpoint facts by leg, attempt, rank and arm, and the protocols of each arm.
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
     facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
-    /// Protocols by arm, with the sums of the counts of all workers and legs.
+    /// Protocols by arm, with the counts summed over all workers and legs.
     protocols: BTreeMap<usize, ReportedProtocols>,
 }
 
@@ -26,7 +26,7 @@ type EndpointKey = (u32, u32, u32, usize);
 type RoundFacts<'a> = (u32, &'a FabricFacts);
 
 /// Describes the facts that must not change between rounds.
-pub(super) fn identity(facts: &FabricFacts) -> String {
+pub(super) fn describe_identity(facts: &FabricFacts) -> String {
     let library = facts.library.as_ref().map_or_else(String::new, |library| {
         let build = library.build_id.as_deref().unwrap_or("unknown");
         format!("{} {} (build {build}), ", library.name, library.version)
@@ -41,8 +41,8 @@ pub(super) fn identity(facts: &FabricFacts) -> String {
     )
 }
 
-/// Describes the effective configuration of the library, with the hash that identifies it. `None` if the library does not
-/// report it.
+/// Describes the effective configuration of the library, with the hash that identifies it. `None` if the library does
+/// not report it.
 pub(super) fn configuration(facts: &FabricFacts) -> Option<String> {
     let hash = facts.configuration_sha256.as_ref()?;
     let files = match facts.configuration_files.as_slice() {
@@ -59,7 +59,7 @@ pub(super) fn first_difference(one: &FabricFacts, other: &FabricFacts) -> Option
         return None;
     }
     // The workers name their devices differently, which the hash ignores.
-    let of = |facts: &FabricFacts| -> BTreeMap<String, String> {
+    let ucx_settings = |facts: &FabricFacts| -> BTreeMap<String, String> {
         let applied = facts.settings.iter().filter(|(name, _)| *name != "NET_DEVICES");
         let applied = applied.map(|(name, value)| (format!("UCX_{name}"), value.clone()));
         let variables = facts
@@ -69,7 +69,7 @@ pub(super) fn first_difference(one: &FabricFacts, other: &FabricFacts) -> Option
         let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
         applied.chain(variables).collect()
     };
-    let (one, other) = (of(one), of(other));
+    let (one, other) = (ucx_settings(one), ucx_settings(other));
     let differs = |name: &&String| one.get(*name) != other.get(*name);
     let name = one.keys().chain(other.keys()).filter(differs).min()?;
     let text = |settings: &BTreeMap<String, String>| {
@@ -99,22 +99,25 @@ impl<'a> EndpointIndex<'a> {
             let Some(arm) = arm_named(&from.record.arm) else {
                 continue;
             };
-            let of_arm = protocols.entry(arm).or_default();
+            let arm_protocols = protocols.entry(arm).or_default();
             for protocol in &from.record.protocols {
-                protocol.clone().add_to(&mut of_arm.uses);
+                protocol.clone().add_to(&mut arm_protocols.uses);
             }
-            of_arm.omitted += from.record.omitted;
+            arm_protocols.omitted += from.record.omitted;
         }
         Self { facts, protocols }
     }
 
-    /// Index with the facts of arm 0 in the first attempt of leg 0, given with the rank and the round, in ascending order of
-    /// the rounds.
+    /// Index with the facts of arm 0 in the first attempt of leg 0, given with the rank and the round, in ascending
+    /// order of the rounds.
     #[cfg(test)]
-    pub(super) fn of_arm_0(reported: impl IntoIterator<Item = (u32, u32, &'a FabricFacts)>) -> Self {
+    pub(super) fn for_arm_0(reported: impl IntoIterator<Item = (u32, u32, &'a FabricFacts)>) -> Self {
         let mut facts: BTreeMap<EndpointKey, Vec<RoundFacts<'_>>> = BTreeMap::new();
-        for (rank, round, of_round) in reported {
-            facts.entry((0, 1, rank, 0)).or_default().push((round, of_round));
+        for (rank, round, round_facts) in reported {
+            facts
+                .entry((0, 1, rank, 0))
+                .or_default()
+                .push((round, round_facts));
         }
         Self {
             facts,
@@ -136,9 +139,9 @@ impl<'a> EndpointIndex<'a> {
 
     /// Facts for `arm` at `rank` in the first round that has them.
     pub fn first(&self, rank: u32, arm: usize) -> Option<&'a FabricFacts> {
-        let of_arm = self.facts.iter().filter(|(key, _)| (key.2, key.3) == (rank, arm));
+        let arm_facts = self.facts.iter().filter(|(key, _)| (key.2, key.3) == (rank, arm));
         let firsts =
-            of_arm.filter_map(|(key, rounds)| rounds.first().map(|(round, facts)| (round, key.1, facts)));
+            arm_facts.filter_map(|(key, rounds)| rounds.first().map(|(round, facts)| (round, key.1, facts)));
         firsts
             .min_by_key(|(round, attempt, _)| (**round, *attempt))
             .map(|(_, _, facts)| *facts)

@@ -1,4 +1,4 @@
-//! Collects the environment of the workers from their hello and endpoint records.
+//! Collects the workers' environment from their hello and endpoint records.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +20,22 @@ pub struct Environment {
     /// Sum, over all streams, of the time from the start of the stream to the end of its last verified case, in
     /// nanoseconds.
     pub duration_nanos: u64,
-    /// Versions of the runners.
+    /// Runner versions.
     pub runner_versions: Vec<String>,
     /// Every worker of every leg, as described in the last attempt of the leg.
     pub workers: Vec<Worker>,
     /// The most recent facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmFacts>,
-    /// Memory and NICs of the rails of the baseline, with the rank unless they are the same at all ranks. Empty if no
-    /// rail uses a PCI device.
+    /// Memory and NICs of the baseline rails, with the rank unless they are the same at all ranks. Empty if no rail
+    /// uses a PCI device.
     pub device_pairs: Vec<String>,
 }
 
-/// One worker.
+/// A worker in one leg.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Worker {
-    /// Number of the leg.
+    /// Leg number.
     pub leg: u32,
     /// Hello record of the worker.
     pub hello: HelloRecord,

@@ -25,8 +25,7 @@ pub struct Evidence {
 
 /// Assesses every optimization that the cell `planned` requests, based on the cell's `valid` cases and their combined
 /// `counters`. `rails` is the number of rails of each GPU, and `inline_bytes` is the size of the largest message that
-/// fits into a work request of the device, if known.
-/// `over_verbs` is true for an arm that calls ibverbs directly.
+/// fits into a work request of the device, if known. `over_verbs` is true for an arm that calls ibverbs directly.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(
@@ -46,7 +45,7 @@ pub(super) fn cell_evidence(
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match requested.optimization {
                 Optimization::Inject => {
-                    let method = inject::Method::new(planned.chunk_bytes, inline_bytes);
+                    let method = inject::InjectMethod::new(planned.chunk_bytes, inline_bytes);
                     inject::assess(counters, method, over_verbs)
                 }
                 Optimization::Doorbell => doorbell::assess(counters, over_verbs),

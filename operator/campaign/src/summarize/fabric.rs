@@ -1,7 +1,7 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
 //! Every interface must have sent at least the bytes that its rails posted, and received at least the bytes sent to its
-//! rails. A reading that is smaller than the payload of its own case contradicts the fabric.
+//! rails. A reading that is smaller than its own case's payload contradicts the fabric.
 //!
 //! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
 //! so their readings are evaluated jointly: at least one of them must cover the payloads of all pairs. If the windows
@@ -58,14 +58,14 @@ pub(super) struct Proofs {
 #[derive(Debug)]
 struct InterfaceReading {
     interface: String,
-    /// Description of the counts, for the reason of the proof.
+    /// Description of the counts, for the reason given for the proof.
     counters: String,
     end_nanos: u64,
     /// Bytes of each case, by its index.
     cases: BTreeMap<usize, TrafficBytes>,
 }
 
-/// Bytes that an interface was expected to carry, and the largest numbers of bytes that a reading counted.
+/// Bytes that an interface was expected to carry, and the largest byte counts of a reading.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrafficBytes {
     expected_sent: u64,
@@ -153,7 +153,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
-            if let Some(looped) = software::looped_back(measured, &hosts(reports, case)) {
+            if let Some(looped) = software::loopback_proof(measured, &hosts(reports, case)) {
                 return looped;
             }
             let workload = plan.scenarios.get(case.scenario);
@@ -284,7 +284,7 @@ fn proof(
             "mode {mode} does not send the parameters over the fabric"
         ));
     }
-    // In mode Pull of parameter serving, only the target posts.
+    // In parameter serving with mode Pull, only the target posts.
     let posted = measured.initiator.posted.as_ref();
     let posted = posted.or_else(|| serving.and(measured.target.posted.as_ref()));
     let Some(posted) = posted else {

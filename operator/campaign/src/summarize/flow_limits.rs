@@ -1,4 +1,4 @@
-//! Limit on the combined rate of the flows of one worker. The flows of the many-to-many pattern that leave a worker, or
+//! Limit on the combined rate of one worker's flows. The flows of the many-to-many pattern that leave a worker, or
 //! arrive at it, share its links. The sum of their rates therefore cannot exceed the line rate of these links, even if
 //! no single flow exceeds it.
 
@@ -64,9 +64,9 @@ impl Flow<'_> {
 fn exceeded_limit(rank: u32, facts: &FabricFacts, flows: &[&Flow<'_>]) -> Option<Invalid> {
     let mut bytes_per_rail = Vec::new();
     for flow in flows {
-        let of_flow = &flow.posted.counters.bytes_per_rail;
-        bytes_per_rail.resize(bytes_per_rail.len().max(of_flow.len()), 0_u64);
-        for (sum, bytes) in bytes_per_rail.iter_mut().zip(of_flow) {
+        let flow_bytes = &flow.posted.counters.bytes_per_rail;
+        bytes_per_rail.resize(bytes_per_rail.len().max(flow_bytes.len()), 0_u64);
+        for (sum, bytes) in bytes_per_rail.iter_mut().zip(flow_bytes) {
             *sum = sum.saturating_add(*bytes);
         }
     }
@@ -128,7 +128,7 @@ mod tests {
         };
         let facts = links.map(link);
         let ranks = facts.iter().enumerate();
-        let endpoints = EndpointIndex::of_arm_0(ranks.map(|(rank, facts)| (rank as u32, 1, facts)));
+        let endpoints = EndpointIndex::for_arm_0(ranks.map(|(rank, facts)| (rank as u32, 1, facts)));
         let mut checks = vec![CaseCheck::default(); reports.cases.len()];
         check(&reports, &endpoints, &mut checks);
         let rank = |invalid: &Invalid| match invalid {
@@ -144,7 +144,7 @@ mod tests {
         let flows = |gbit: u64| vec![case(1, (0, 3), gbit * GBIT), case(1, (1, 3), 5 * GBIT)];
         assert_eq!(violated_limits(flows(5), [100, 100, 100, 10]), NONE);
         assert_eq!(violated_limits(flows(6), [100, 100, 100, 10]), [vec![3], vec![3]]);
-        // The rate of the receiver is unknown.
+        // The receiver's rate is unknown.
         assert_eq!(violated_limits(flows(6), [100, 100, 100, 0]), NONE);
         // Other blocks ran at another time.
         let blocks = vec![case(1, (0, 3), 6 * GBIT), case(2, (1, 3), 5 * GBIT)];
@@ -159,8 +159,8 @@ mod tests {
             case(1, (1, 2), GBIT),
             case(1, (1, 3), GBIT),
         ];
-        let of_sender = violated_limits(flows, [10, 10, 100, 100]);
-        assert_eq!(of_sender, [vec![0], vec![0], vec![], vec![]]);
+        let sender_limits = violated_limits(flows, [10, 10, 100, 100]);
+        assert_eq!(sender_limits, [vec![0], vec![0], vec![], vec![]]);
     }
 
     #[test]

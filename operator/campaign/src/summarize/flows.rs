@@ -1,4 +1,4 @@
-//! Rates of the flows of the many-to-many pattern, while all of them are active.
+//! Flow rates of the many-to-many pattern, while all flows are active.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 use crate::collect::{Case, Measured};
 use crate::stats::median_of;
 
-/// Rates of the flows of one arm at one size. All values are medians over the valid rounds. Rates are in payload bytes per
-/// second.
+/// Rates of the flows of one arm at one size. All values are medians over the valid rounds. Rates are in payload bytes
+/// per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowsSummary {
-    /// Rate of each flow, in the order of senders and receivers.
+    /// Rate of each flow, by sender and then by receiver.
     pub flows: Vec<FlowRate>,
-    /// Rate of each receiver, which is the sum over its flows, in the order of the receivers.
+    /// Rate of each receiver, which is the sum over its flows, in receiver order.
     pub receivers: Vec<ReceiverRate>,
-    /// Fairness: Jain's index over the flows of a round (Jain, Chiu and Hawe, 1984), from 1/n if one of n flows has all
-    /// of the rate to 1 if all flows have the same rate.
+    /// Fairness: Jain's index over the flows of a round (Jain, Chiu and Hawe, 1984), from 1/n if one of n flows
+    /// accounts for the entire rate to 1 if all flows have the same rate.
     pub fairness: f64,
 }
 
@@ -25,9 +25,9 @@ pub struct FlowsSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowRate {
-    /// Rank of the sender.
+    /// Sender rank.
     pub sender: u32,
-    /// Rank of the receiver.
+    /// Receiver rank.
     pub receiver: u32,
     /// Payload bytes per second.
     pub bytes_per_second: f64,
@@ -37,7 +37,7 @@ pub struct FlowRate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverRate {
-    /// Rank of the receiver.
+    /// Receiver rank.
     pub receiver: u32,
     /// Payload bytes per second.
     pub bytes_per_second: f64,
@@ -64,8 +64,8 @@ pub(super) fn flows<'a>(valid: impl Iterator<Item = (&'a Case, &'a Measured)>) -
     for (case, measured) in valid {
         // The transfers are unidirectional, so only the initiator posts.
         let rate = measured.initiator.posted.as_ref()?.payload_rate()?;
-        let of_round = rounds.entry(case.round).or_default();
-        of_round.insert((case.initiator, case.target), rate);
+        let round_rates = rounds.entry(case.round).or_default();
+        round_rates.insert((case.initiator, case.target), rate);
     }
     let mut by_flow: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     let mut by_receiver: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -101,8 +101,8 @@ pub(super) fn flows<'a>(valid: impl Iterator<Item = (&'a Case, &'a Measured)>) -
     })
 }
 
-/// Jain's fairness index of `rates`, which are above 0: the square of their sum, divided by their number and by the sum of
-/// their squares (R. Jain, D. Chiu and W. Hawe: A Quantitative Measure of Fairness and Discrimination for Resource
+/// Jain's fairness index of `rates`, which are above 0: the square of their sum, divided by their number and by the sum
+/// of their squares (R. Jain, D. Chiu and W. Hawe: A Quantitative Measure of Fairness and Discrimination for Resource
 /// Allocation in Shared Computer Systems, DEC Research Report TR-301, 1984).
 fn fairness_index(rates: impl Iterator<Item = f64> + Clone) -> f64 {
     let sum: f64 = rates.clone().sum();
@@ -146,7 +146,7 @@ pub(super) mod tests {
 
     fn case(round: u32, ranks: (u32, u32), payload_bytes: u64) -> Case {
         let posted = SidePosts {
-            // The transfers before and after the window do not count.
+            // The transfers before and after the window are not counted.
             payload_bytes: 100 * payload_bytes,
             elapsed_nanos: 2_000_000_000,
             simultaneous: Some(Simultaneous {

@@ -1,4 +1,5 @@
-//! Memory of a host and its consumers: medians over the rounds, memory saved by sharing, and warnings. Performs no I/O.
+//! Memory use of a host and its consumers: medians over the rounds, memory saved by sharing, and warnings. Performs no
+//! I/O.
 
 use crds::assignment::Workload;
 use crds::record::FootprintReport;
@@ -12,23 +13,23 @@ use crate::collect::{Case, Measured};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
-/// Memory growth of host and consumers from one distribution to the next, in bytes per process, above which a warning
-/// is reported.
+/// Memory growth of the host and its consumers from one distribution to the next, in bytes per process, above which a
+/// warning is reported.
 const MAX_SLOPE_BYTES: f64 = 16.0 * 1024.0;
 
-/// Memory of a host and its consumers, over all rounds and pairs.
+/// Memory use of a host and its consumers, over all rounds and pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FootprintSummary {
     /// Section of the report that contains the arm.
     pub section: CallSection,
-    /// Cause of the first failure, or reason why the cases were skipped; `None` for a successful arm.
+    /// Cause of the first failure, or reason that the cases were skipped; `None` for a successful arm.
     pub cause: Option<CallCause>,
     /// Message of the first failure or of the first skipped case; `None` for a successful arm.
     pub message: Option<String>,
     /// Number of consumers.
     pub consumers: u32,
-    /// Medians over the rounds; `None` without a valid case.
+    /// Medians over the rounds; `None` if there is no valid case.
     pub memory: Option<FootprintMedians>,
 }
 
@@ -48,7 +49,7 @@ pub struct FootprintMedians {
     pub tensor: f64,
     /// Memory that separate copies of the tensor in the host and in each consumer need.
     pub copies: f64,
-    /// Change of the Pss of host and consumers from one distribution to the next.
+    /// Change in the Pss of the host and its consumers from one distribution to the next.
     pub slope: f64,
 }
 
@@ -64,8 +65,8 @@ impl FootprintMedians {
     }
 }
 
-/// Summarizes the cases of an arm at one size; `None` if the scenario has no consumers or no case was recorded. `rounds`
-/// contains the valid cases.
+/// Summarizes the cases of an arm at one size; `None` if the scenario has no consumers or no case was recorded.
+/// `rounds` contains the valid cases.
 pub(super) fn summary(
     scenario: &PlannedScenario,
     cases: &[(&Case, &CaseCheck)],

@@ -16,7 +16,7 @@ pub const LINE_RATE_TOLERANCE: f64 = 0.01;
 /// hundred nanoseconds. A virtual interface is reached through system calls on both sides. No half round trip below 500
 /// ns has been published for any NIC.
 pub const FLOOR_INTERFACE_NANOS: u64 = 200;
-/// Minimum one-way latency through memory. The transfer of a cache line between two cores takes longer.
+/// Minimum one-way latency through memory. Transferring a cache line between two cores takes longer.
 pub const FLOOR_MEMORY_NANOS: u64 = 5;
 
 /// Fraction by which the sum of the latencies may exceed its limit, because histograms round latencies up.
@@ -27,13 +27,13 @@ const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
-/// The window of each flow must cover at least this share of the span in which the windows of all flows were open. Every
-/// window then contains the middle half of the span.
+/// The window of each flow must cover at least this share of the span in which the windows of all flows were open.
+/// Every window then contains the middle half of the span.
 pub const MIN_SPAN_SHARE: f64 = 0.75;
 
 /// Line rate in bits per second of the links of the rails that carried bytes; `None` unless it is known for every such
-/// rail. The rate that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as
-/// unknown.
+/// rail. The rate that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is
+/// treated as unknown.
 pub(super) fn line_rate(facts: &FabricFacts, bytes_per_rail: &[u64]) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
     for (rail, bytes) in bytes_per_rail.iter().enumerate() {
@@ -66,8 +66,8 @@ pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -
     })
 }
 
-/// Detects a side that posted more payload than its links can carry. Half of the payload uses each direction of the links
-/// if written memory is read back.
+/// Detects a side that posted more payload than its links can carry. Half of the payload uses each direction of the
+/// links if written memory is read back.
 pub(super) fn check_line_rate(
     workload: &Workload,
     case: &Case,
@@ -153,7 +153,7 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
         Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
         // The latencies of parameter serving include the time until a worker fetches a version.
         Workload::ParameterServing(_) => f64::INFINITY,
-        // The runner does not time the operations of a command.
+        // The runner does not time a command's operations.
         Workload::Command(_) => return None,
         Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
     };

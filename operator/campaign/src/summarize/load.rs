@@ -1,4 +1,4 @@
-//! Completed share of open loops, and warnings about arms that fall behind the schedule of an open loop.
+//! Completed share of open loops, and warnings about arms that fall behind an open loop's schedule.
 
 use std::collections::BTreeMap;
 

@@ -13,8 +13,8 @@ use crate::stats::Distribution;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
-    /// Mean round-trip time of a ping-pong, in nanoseconds: the median over the rounds, where the value of a round is the
-    /// median over its pairs. `None` for transfers.
+    /// Mean round-trip time of a ping-pong, in nanoseconds: the median over the rounds, where the value of a round is
+    /// the median over its pairs. `None` for transfers.
     pub mean_round_trip_nanos: Option<f64>,
     /// The two directions of a bidirectional transfer; `None` for other workloads.
     pub directions: Option<Directions>,
@@ -54,8 +54,8 @@ impl Observations {
         self.flushes.quantile(1.0)
     }
 
-    /// Ratio of the 99th percentiles of pings during transfers and on the idle fabric, which shows head-of-line blocking;
-    /// `None` if one of them has too few samples.
+    /// Ratio of the 99th percentiles of pings during transfers and on the idle fabric, which shows head-of-line
+    /// blocking; `None` if one of them has too few samples.
     pub fn blocking_ratio(&self) -> Option<f64> {
         let loaded = self.loaded_pings.tail_quantile(0.99)?;
         let idle = self.idle_pings.tail_quantile(0.99).filter(|nanos| *nanos > 0)?;
@@ -155,7 +155,7 @@ mod tests {
         ];
         let found = directions(&rounds(&cases)).unwrap();
         assert_eq!((found.from_initiator, found.from_target), (2e9, 1e9));
-        // The ratios of the rounds are 3, 0.5 and 2.
+        // The round ratios are 3, 0.5 and 2.
         assert_eq!(found.rate_ratio, 2.0);
     }
 

@@ -8,8 +8,8 @@ use super::endpoints::EndpointIndex;
 use crate::plan::{Cell, Plan, PlannedScenario};
 use crate::posting::Burst;
 
-/// Returns one warning for each arm and kind of work that is or may be executed in software. An answer that the library
-/// does not provide is reported as unknown.
+/// Returns one warning for each arm and kind of work that is or may be executed in software. Answers that the library
+/// does not provide are reported as unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let mut warnings: Vec<_> = (0..)
         .zip(&plan.arms)
@@ -17,8 +17,8 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
             let omitted = endpoints.protocols(index)?.omitted;
             (omitted > 0).then(|| {
                 format!(
-                    "arm \"{}\": the records omit {omitted} protocols of the library, so that it is unknown whether other \
-                     protocols than the reported ones served its operations",
+                    "arm \"{}\": the records omit {omitted} library protocols, so it is unknown whether protocols \
+                     other than the reported ones served its operations",
                     arm.name
                 )
             })
@@ -27,8 +27,13 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     for (arm, _, facts) in endpoints.all() {
         let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
         let cells = plan.scenarios.iter().flat_map(|scenario| {
-            let of_arm = scenario.cells.iter().filter(move |cell| cell.arm == arm);
-            of_arm.map(move |cell| (Uses::new(scenario), protocols_of(plan, scenario, cell, endpoints)))
+            let arm_cells = scenario.cells.iter().filter(move |cell| cell.arm == arm);
+            arm_cells.map(move |cell| {
+                (
+                    ScenarioWork::new(scenario),
+                    protocols_of(plan, scenario, cell, endpoints),
+                )
+            })
         });
         let answers = cells.flat_map(|(uses, protocols)| uses.answers(&facts.offload, &protocols));
         for (what, answer) in answers {
@@ -65,15 +70,15 @@ pub(super) struct OperationProtocols {
 impl OperationProtocols {
     /// The protocols of all operations.
     pub(super) fn uses(&self) -> impl Iterator<Item = &ProtocolUse> {
-        self.of_operations().flat_map(|found| &found.protocols)
+        self.operation_protocols().flat_map(|found| &found.protocols)
     }
 
     /// Whether there is a protocol for every chunk of every operation.
     pub(super) fn covers_all_chunks(&self) -> bool {
-        self.of_operations().all(|found| found.covers_all_chunks)
+        self.operation_protocols().all(|found| found.covers_all_chunks)
     }
 
-    fn of_operations(&self) -> impl Iterator<Item = &ServingProtocols> {
+    fn operation_protocols(&self) -> impl Iterator<Item = &ServingProtocols> {
         std::iter::once(&self.operation).chain(&self.read_backs)
     }
 }
@@ -100,11 +105,13 @@ pub(super) fn protocols_of(
     let transport = plan.transport_of(arm);
     let workload = &scenario.assignment.workload;
     let chunks = [cell.chunk_bytes, cell.last_chunk_bytes];
-    let of =
+    let serving_protocols =
         |operation| protocols::serving(reported, transport, operation, scenario.assignment.memory, chunks);
     OperationProtocols {
-        operation: of(Burst::from(workload).operation),
-        read_backs: workload.reads_back().then(|| of(TransferOperation::Read)),
+        operation: serving_protocols(Burst::from(workload).operation),
+        read_backs: workload
+            .reads_back()
+            .then(|| serving_protocols(TransferOperation::Read)),
     }
 }
 
@@ -116,21 +123,21 @@ pub(super) fn emulation_answer(
     arm: usize,
     protocols: &OperationProtocols,
 ) -> Option<Answer> {
-    let uses = Uses::new(scenario);
-    let of_arm = endpoints.all().filter(|(of, _, _)| *of == arm);
-    let answers = of_arm.flat_map(|(_, _, facts)| uses.answers(&facts.offload, protocols));
+    let uses = ScenarioWork::new(scenario);
+    let arm_facts = endpoints.all().filter(|(fact_arm, _, _)| *fact_arm == arm);
+    let answers = arm_facts.flat_map(|(_, _, facts)| uses.answers(&facts.offload, protocols));
     answers.map(|(_, answer)| answer).reduce(Answer::or)
 }
 
 /// Work that a scenario causes and that a provider may execute in software.
 #[derive(Clone, Copy)]
-struct Uses {
+struct ScenarioWork {
     reads: bool,
     writes: bool,
     gpu_memory: bool,
 }
 
-impl Uses {
+impl ScenarioWork {
     fn new(scenario: &PlannedScenario) -> Self {
         let operation = Burst::from(&scenario.assignment.workload).operation;
         Self {
@@ -150,10 +157,10 @@ impl Uses {
         offload: &OffloadFacts,
         protocols: &OperationProtocols,
     ) -> impl Iterator<Item = (&'static str, Answer)> + use<> {
-        let of_reads = protocols.read_backs.as_ref().unwrap_or(&protocols.operation);
+        let read_protocols = protocols.read_backs.as_ref().unwrap_or(&protocols.operation);
         let settled =
             |answer: Option<Answer>, found| answer.map(|answer| protocols::refine_emulation(answer, found));
-        let reads = settled(offload.emulated_reads.filter(|_| self.reads), of_reads);
+        let reads = settled(offload.emulated_reads.filter(|_| self.reads), read_protocols);
         let writes = settled(
             offload.emulated_writes.filter(|_| self.writes),
             &protocols.operation,
@@ -184,7 +191,7 @@ mod tests {
             inline_bytes: None,
         };
         let answers = |rma, gpu_memory| -> Vec<(&str, Answer)> {
-            let uses = Uses {
+            let uses = ScenarioWork {
                 reads: rma,
                 writes: rma,
                 gpu_memory,
@@ -229,7 +236,7 @@ mod tests {
             emulated_writes: Some(Answer::Unknown),
             ..OffloadFacts::default()
         };
-        let uses = Uses {
+        let uses = ScenarioWork {
             reads: true,
             writes: true,
             gpu_memory: false,

@@ -70,8 +70,8 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
             &[measured],
             planned.primary,
         );
-        let of_cell = values.entry((case.scenario, case.size_bytes)).or_default();
-        of_cell.entry(pair).or_default().extend(value);
+        let cell_values = values.entry((case.scenario, case.size_bytes)).or_default();
+        cell_values.entry(pair).or_default().extend(value);
     }
     let mut all: Vec<PairDeviation> = values.into_iter().flat_map(deviations).collect();
     all.sort_by(|one, other| other.log_ratio.abs().total_cmp(&one.log_ratio.abs()));
@@ -97,13 +97,13 @@ pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Ve
             values.entry(node).or_default().push(worse);
         }
     }
-    let of_node = |(node, mut values): (&str, Vec<f64>)| {
+    let node_deviation = |(node, mut values): (&str, Vec<f64>)| {
         Some(NodeDeviation {
             node: node.to_owned(),
             worse_log_ratio: median_of(&mut values)?,
         })
     };
-    let mut all: Vec<NodeDeviation> = values.into_iter().filter_map(of_node).collect();
+    let mut all: Vec<NodeDeviation> = values.into_iter().filter_map(node_deviation).collect();
     all.sort_by(|one, other| other.worse_log_ratio.total_cmp(&one.worse_log_ratio));
     all
 }
@@ -121,8 +121,8 @@ fn nodes(reports: &Reports) -> BTreeMap<(u32, u32, u32), &str> {
 fn deviations(
     ((scenario, size_bytes), pairs): ((usize, u64), BTreeMap<Pair<'_>, Vec<f64>>),
 ) -> Vec<PairDeviation> {
-    let of_pair = |(pair, mut values): (_, Vec<f64>)| Some((pair, median_of(&mut values)?));
-    let medians: Vec<(Pair<'_>, f64)> = pairs.into_iter().filter_map(of_pair).collect();
+    let pair_median = |(pair, mut values): (_, Vec<f64>)| Some((pair, median_of(&mut values)?));
+    let medians: Vec<(Pair<'_>, f64)> = pairs.into_iter().filter_map(pair_median).collect();
     let mut values: Vec<f64> = medians.iter().map(|(_, median)| *median).collect();
     let Some(typical) = median_of(&mut values).filter(|_| medians.len() >= MIN_PAIRS) else {
         return Vec::new();

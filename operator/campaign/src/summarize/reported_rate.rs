@@ -1,6 +1,6 @@
-//! Checks that the bandwidth that the tool of a command reports does not exceed the line rate of a worker.
+//! Checks that the bandwidth that a command's tool reports does not exceed the line rate of a worker.
 //!
-//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all of them. The
+//! The runner does not know which rails the tool uses, so the limit is the sum of the line rates of all rails. The
 //! limit is unknown in three cases: a worker has RDMA devices that are not rails, which the tool may use; the tool is
 //! `Regex`, whose bandwidth may include several directions or workers; or the tool is nccl-tests, whose bus bandwidth
 //! includes the links between the GPUs of a node.
@@ -106,20 +106,23 @@ mod tests {
 
     #[test]
     fn perftest_adds_up_both_directions_if_requested() {
-        let of = |client: &[&str], arguments: &[&str]| {
+        let perftest_directions = |client: &[&str], arguments: &[&str]| {
             let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
             directions(&command(CommandTool::Perftest, client), &arguments)
         };
-        assert_eq!(of(&["ib_write_bw", "--bind_source_ip", "1"], &[]), Some(1.0));
+        assert_eq!(
+            perftest_directions(&["ib_write_bw", "--bind_source_ip", "1"], &[]),
+            Some(1.0)
+        );
         for client in [
             &["ib_write_bw", "-b"][..],
             &["ib_write_bw", "--bidirectional"],
             &["ib_write_bw", "-ab"],
             &["sh", "-c", "ib_write_bw -b host"],
         ] {
-            assert_eq!(of(client, &[]), Some(2.0), "{client:?}");
+            assert_eq!(perftest_directions(client, &[]), Some(2.0), "{client:?}");
         }
-        assert_eq!(of(&["ib_write_bw"], &["-b"]), Some(2.0));
+        assert_eq!(perftest_directions(&["ib_write_bw"], &["-b"]), Some(2.0));
         assert_eq!(directions(&command(CommandTool::Regex, &["x"]), &[]), None);
         assert_eq!(directions(&command(CommandTool::NcclTests, &["x"]), &[]), None);
         assert_eq!(

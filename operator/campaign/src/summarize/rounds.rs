@@ -10,12 +10,12 @@ use crate::stats::median_of;
 pub(super) struct Rounds<'a> {
     /// The cases of each round: one for each pair or, with the many-to-many pattern, one for each flow.
     cases: BTreeMap<u32, Vec<&'a Measured>>,
-    /// Whether the cases of a round are flows that share one value. Otherwise, each case has a value.
+    /// Whether the cases in a round are flows that share one value. Otherwise, each case has a value.
     are_flows: bool,
 }
 
 impl<'a> Rounds<'a> {
-    /// Creates an empty collection. `are_flows` determines whether the cases of a round share one value.
+    /// Creates an empty collection. `are_flows` determines whether the cases in a round share one value.
     pub(super) fn new(are_flows: bool) -> Self {
         Self {
             cases: BTreeMap::new(),
@@ -38,20 +38,20 @@ impl<'a> Rounds<'a> {
         self.cases.values().flatten().copied()
     }
 
-    /// For every round with a value, the median of `value` over its pairs, or `value` of all its flows. `value` is called
-    /// with the cases that share one value.
+    /// For every round with a value, the median of `value` over its pairs, or `value` of all its flows. `value` is
+    /// called with the cases that share one value.
     pub(super) fn medians(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Vec<(u32, f64)> {
-        let of_round = |(round, cases): (&u32, &Vec<&Measured>)| {
-            let of_round = match self.are_flows {
+        let round_median = |(round, cases): (&u32, &Vec<&Measured>)| {
+            let median = match self.are_flows {
                 true => value(cases),
                 false => {
                     let values = cases.iter().filter_map(|case| value(&[*case]));
                     median_of(&mut values.collect::<Vec<_>>())
                 }
             };
-            of_round.map(|of_round| (*round, of_round))
+            median.map(|median| (*round, median))
         };
-        self.cases.iter().filter_map(of_round).collect()
+        self.cases.iter().filter_map(round_median).collect()
     }
 
     /// Median of [`Rounds::medians`] over the rounds; `None` if no round has a value.
@@ -60,8 +60,8 @@ impl<'a> Rounds<'a> {
         median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
     }
 
-    /// Median over the rounds of the median of `value` over the pairs, for workloads that flows cannot have; `None` if no
-    /// round has a value.
+    /// Median over the rounds of the median of `value` over the pairs, for workloads that flows cannot have; `None` if
+    /// no round has a value.
     pub(super) fn median_of_pairs(&self, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
         self.median(|cases| match cases {
             [case] => value(case),

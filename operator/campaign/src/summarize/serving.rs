@@ -1,4 +1,4 @@
-//! Staleness of the parameters that the workers of parameter serving used, over all rounds and pairs.
+//! Staleness of the parameters that parameter serving workers used, over all rounds and pairs.
 
 use crds::assignment::{Delivery, ManyToMany, ServingWorkload};
 use crds::record::{DatagramReport, WorkerReport};
@@ -37,8 +37,8 @@ pub struct Serving {
     pub post_lag: Option<f64>,
     /// Mean over all posts of the staleness that the original benchmark computes, in versions.
     pub original_staleness: Option<f64>,
-    /// Each worker of a trainer, by number, over all rounds and trainers. With the many-to-many pattern, the workers of the
-    /// first receiver come first.
+    /// Each worker of a trainer, by number, over all rounds and trainers. For the many-to-many pattern, the workers of
+    /// the first receiver come first.
     pub workers: Vec<ServingWorker>,
     /// Number of steps that workers ran before they received their first version.
     pub cold_steps: u64,
@@ -46,7 +46,7 @@ pub struct Serving {
     pub cold_nanos: u64,
     /// Number of torn versions.
     pub torn: u64,
-    /// Sums of the counts of datagrams over all workers; `None` except in mode Multicast.
+    /// Datagram counts, summed over all workers; `None` except in mode Multicast.
     pub datagrams: Option<DatagramReport>,
     /// Largest error bound of times measured across the two clocks, in nanoseconds; 0 if both sides use the same clock.
     pub clock_bound_nanos: u64,
@@ -56,9 +56,9 @@ pub struct Serving {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingWorker {
-    /// Number of its valid cases in which it had no version at any step.
+    /// Number of valid cases in which the worker had no version at any step.
     pub cases_without_version: u32,
-    /// Number of versions that it used.
+    /// Number of versions that the worker used.
     pub versions: u64,
     /// Number of steps with a version.
     pub steps: u64,
@@ -66,7 +66,7 @@ pub struct ServingWorker {
     pub cold_steps: u64,
     /// Sum of the version lags at all steps.
     pub version_lag_sum: u64,
-    /// Lags; `None` if it had no version in any case.
+    /// Lags; `None` if the worker had no version in any case.
     pub lags: Option<WorkerLags>,
     /// Number of torn versions.
     pub torn: u64,
@@ -220,7 +220,7 @@ pub(super) fn serving(
     Some(serving)
 }
 
-/// The mean of all posts, from the number and the mean of the posts of each worker; `None` without posts.
+/// Returns the mean over all posts, given the number and the mean of each worker's posts; `None` if there are no posts.
 fn pooled(means: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
     let (posts, sum) = means.fold((0, 0.0), |(posts, sum), (count, mean)| {
         (posts + count, sum + count as f64 * mean)
@@ -256,7 +256,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
             .filter(|missing| *missing > serving.pushes.count())
         {
             warnings.push(format!(
-                "{prefix}: the push time is that of only {} of {} published versions; {missing} were not delivered to all \
+                "{prefix}: the push time covers only {} of {} published versions; {missing} were not delivered to all \
                  workers",
                 serving.pushes.count(),
                 serving.published

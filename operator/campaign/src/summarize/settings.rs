@@ -1,6 +1,6 @@
 //! Evidence that the UCX settings of an arm changed how the library transfers its messages: the protocols that it
-//! counted in round 0, and the lanes of its endpoints, compared with the protocols and lanes of the baseline. Performs
-//! no I/O.
+//! counted in round 0, and the lanes of its endpoints, compared with the baseline's protocols and lanes. Performs no
+//! I/O.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::plan::{Cell, Plan, PlannedScenario};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingsEvidence {
-    /// The settings, as `NAME=VALUE`. The value is empty if the arm uses the default of the library.
+    /// The settings, as `NAME=VALUE`. The value is empty if the arm uses the library's default.
     pub settings: Vec<String>,
     /// Whether the settings changed the protocols or the lanes.
     pub engagement: Engagement,
@@ -27,12 +27,12 @@ pub struct SettingsEvidence {
 
 /// Observations about one arm.
 #[derive(Clone, Copy, Debug)]
-struct Observed<'a> {
+struct ArmObservations<'a> {
     protocols: &'a OperationProtocols,
     facts: Option<&'a FabricFacts>,
 }
 
-impl Observed<'_> {
+impl ArmObservations<'_> {
     fn version(&self) -> Option<&str> {
         Some(self.facts?.library.as_ref()?.version.as_str())
     }
@@ -50,7 +50,7 @@ impl Observed<'_> {
     }
 }
 
-/// Assesses the settings of the arm of `cell`, which belongs to `scenario`. `None` unless the arm is a variant that
+/// Assesses the settings of the arm in `cell`, which belongs to `scenario`. `None` unless the arm is a variant that
 /// uses the same transport as the baseline, but different settings that concern protocols.
 pub(super) fn assess(
     plan: &Plan,
@@ -69,21 +69,21 @@ pub(super) fn assess(
     if settings.is_empty() {
         return None;
     }
-    let of_baseline = scenario
+    let baseline_cell = scenario
         .cells
         .iter()
         .find(|one| (one.size_bytes, one.arm) == (cell.size_bytes, plan.baseline))?;
     let (own, reference) = (
         offload::protocols_of(plan, scenario, cell, endpoints),
-        offload::protocols_of(plan, scenario, of_baseline, endpoints),
+        offload::protocols_of(plan, scenario, baseline_cell, endpoints),
     );
-    // Rank 0 represents all workers, as for the other optimizations.
+    // Rank 0 represents all workers, as it does for the other optimizations.
     let (engagement, reason) = decide(
-        Observed {
+        ArmObservations {
             protocols: &own,
             facts: endpoints.first(0, cell.arm),
         },
-        Observed {
+        ArmObservations {
             protocols: &reference,
             facts: endpoints.first(0, plan.baseline),
         },
@@ -95,7 +95,7 @@ pub(super) fn assess(
     })
 }
 
-/// Returns a warning for every arm and size at which the settings of the arm changed nothing.
+/// Returns a warning for every arm and size at which the arm's settings changed nothing.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for scenario in &plan.scenarios {
@@ -156,8 +156,8 @@ fn concerns_protocols(name: &str) -> bool {
         || name.starts_with("PROTO_")
 }
 
-/// Whether the settings of an arm took effect, and the reason.
-fn decide(own: Observed<'_>, baseline: Observed<'_>) -> (Engagement, String) {
+/// Whether an arm's settings took effect, and the reason.
+fn decide(own: ArmObservations<'_>, baseline: ArmObservations<'_>) -> (Engagement, String) {
     let requested_only = |reason: &str| (Engagement::RequestedOnly, reason.to_owned());
     if own.version().is_none() || own.version() != baseline.version() {
         return requested_only(
@@ -241,12 +241,12 @@ mod tests {
 
     type Arm<'a> = (&'a OperationProtocols, &'a FabricFacts);
 
-    fn decided((own, facts): Arm<'_>, (reference, of_reference): Arm<'_>) -> (Engagement, String) {
-        let observed = |protocols, facts| Observed {
+    fn decide_between((own, facts): Arm<'_>, (reference, reference_facts): Arm<'_>) -> (Engagement, String) {
+        let observed = |protocols, facts| ArmObservations {
             protocols,
             facts: Some(facts),
         };
-        decide(observed(own, facts), observed(reference, of_reference))
+        decide(observed(own, facts), observed(reference, reference_facts))
     }
 
     #[test]
@@ -255,15 +255,21 @@ mod tests {
         let rendezvous = protocols(true, &[("rendezvous", "tcp/lo")]);
         let partial = protocols(false, &[("rendezvous", "tcp/lo")]);
         let one = facts("1.22.0", &["tcp/lo"]);
-        let (engagement, reason) = decided((&rendezvous, &one), (&eager, &one));
+        let (engagement, reason) = decide_between((&rendezvous, &one), (&eager, &one));
         assert_eq!(engagement, Engagement::Confirmed);
         assert_eq!(
             reason,
             "UCX used \"rendezvous\" over tcp/lo instead of \"eager zero-copy\" over tcp/lo"
         );
-        assert_eq!(decided((&eager, &one), (&eager, &one)).0, Engagement::NotEngaged);
+        assert_eq!(
+            decide_between((&eager, &one), (&eager, &one)).0,
+            Engagement::NotEngaged
+        );
         let two = facts("1.22.0", &["tcp/lo", "tcp/eth0"]);
-        assert_eq!(decided((&eager, &two), (&eager, &one)).0, Engagement::Confirmed);
+        assert_eq!(
+            decide_between((&eager, &two), (&eager, &one)).0,
+            Engagement::Confirmed
+        );
         for (own, reference) in [
             // Unreported protocols are not evidence.
             ((&partial, &one), (&eager, &one)),
@@ -271,7 +277,7 @@ mod tests {
             // Another release may have other protocols without the settings.
             ((&rendezvous, &facts("1.21.0", &["tcp/lo"])), (&eager, &one)),
         ] {
-            assert_eq!(decided(own, reference).0, Engagement::RequestedOnly);
+            assert_eq!(decide_between(own, reference).0, Engagement::RequestedOnly);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Summarizes the values of a metric, one per round.
+//! Summarizes a metric's values, one per round.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct Spread {
     /// Lower end of the signed-rank interval at [`POINT_LEVEL`], computed from the logarithms of the values; `None` if
     /// there are too few rounds.
     pub lower: Option<f64>,
-    /// Upper end of this interval.
+    /// Upper end of the signed-rank interval.
     pub upper: Option<f64>,
     /// Round and value, ascending by round.
     pub values: Vec<(u32, f64)>,

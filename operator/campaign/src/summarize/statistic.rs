@@ -36,19 +36,19 @@ fn merged_latency(workload: &Workload, cases: &[&Measured]) -> Distribution {
     all
 }
 
-/// Total CPU use of the workers in `cases`, in percent of one CPU: the sum over the sides of the CPU time divided by
-/// the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
+/// Total CPU use of the workers in `cases`, as a percentage of one CPU: the sum over the sides of the CPU time divided
+/// by the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
 /// because the CPU time of the runner does not include theirs.
 pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
     if workload.command().is_some() || !has_window_of_operations(workload) {
         return None;
     }
     let sides = cases.iter().flat_map(|case| [&case.initiator, &case.target]);
-    let of_side = |side: &Side| {
+    let side_percent = |side: &Side| {
         let window = Some(side.window_nanos).filter(|nanos| *nanos > 0)?;
         Some(100.0 * side.cpu_nanos as f64 / window as f64)
     };
-    sides.map(of_side).sum()
+    sides.map(side_percent).sum()
 }
 
 /// The value of `metric` in `cases`, above zero: nanoseconds, payload bytes per second, operations per second, CPU
@@ -109,8 +109,8 @@ pub fn statistic(
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// Whether the measured window contains only operations. The window of a memory footprint also contains the release of the
-/// tensor and the readings of the page tables, and its CPU time does not include the consumers.
+/// Whether the measured window contains only operations. The window of a memory footprint also includes releasing the
+/// tensor and reading the page tables, and its CPU time does not include the consumers.
 fn has_window_of_operations(workload: &Workload) -> bool {
     !matches!(workload, Workload::MemoryFootprint(_))
 }
@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    fn existing(workload: &Workload, channel: RpcChannel, size_bytes: u64) -> Vec<Metric> {
+    fn available_metrics(workload: &Workload, channel: RpcChannel, size_bytes: u64) -> Vec<Metric> {
         let measured = measured();
         let moves_payload = workload.moves_payload(channel, size_bytes);
         let has_value = |metric: &Metric| statistic(workload, moves_payload, &[&measured], *metric).is_some();
@@ -236,7 +236,7 @@ mod tests {
     fn calls_by_reference_have_no_values_per_byte() {
         let per_byte = [Metric::Throughput, Metric::CpuSecondsPerGib];
         let has_values = |channel, size_bytes| {
-            let found = existing(&rpc(), channel, size_bytes);
+            let found = available_metrics(&rpc(), channel, size_bytes);
             assert!(found.contains(&Metric::CompletionRate) && found.contains(&Metric::LatencyP50));
             per_byte.map(|metric| found.contains(&metric))
         };
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_footprint_has_latencies_and_memory_but_no_rate_and_no_cpu_time() {
         for channel in [RpcChannel::UnixSocket, RpcChannel::SharedMemory] {
-            let found = existing(&footprint(), channel, 8_000_000);
+            let found = available_metrics(&footprint(), channel, 8_000_000);
             assert_eq!(
                 found,
                 [

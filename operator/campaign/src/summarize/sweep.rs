@@ -1,6 +1,6 @@
 //! The highest rate that each arm of a load sweep sustains: the usable capacity in the sense of Jain, "The Art of
-//! Computer Systems Performance Analysis", section 3.3, that is, the highest rate at which the response time stays below
-//! a limit.
+//! Computer Systems Performance Analysis", section 3.3, that is, the highest rate at which the response time stays
+//! below a limit.
 
 use crds::assignment::Extent;
 use crds::v1alpha1::Metric;
@@ -31,9 +31,9 @@ pub struct SweepSummary {
     pub points: Vec<RatePoint>,
     /// Highest sustained rate; `None` if the measurements needed to determine it are missing.
     pub knee: Option<Knee>,
-    /// Capacity: completed transfers per second per thread at the saturated rate at which their median is highest; `None`
-    /// if no rate is saturated. A rate is saturated if transfers complete at less than [`super::MIN_COMPLETED_SHARE`] of
-    /// it.
+    /// Capacity: completed transfers per second per thread at the saturated rate at which their median is highest;
+    /// `None` if no rate is saturated. A rate is saturated if transfers complete at less than
+    /// [`super::MIN_COMPLETED_SHARE`] of it.
     pub capacity: Option<Spread>,
 }
 
@@ -81,7 +81,7 @@ impl SweepSummary {
         self.points.iter().filter(|point| point.p50_nanos.is_some())
     }
 
-    /// Describes the knee, with the range of the sweep if the knee is outside.
+    /// Describes the knee, with the range of the sweep if the knee is outside it.
     pub fn describe(&self) -> String {
         let (first, last) = (self.points.first(), self.points.last());
         let rate = |point: Option<&RatePoint>| point.map_or(0, |point| point.rate);
@@ -94,7 +94,7 @@ impl SweepSummary {
     }
 }
 
-/// Summarizes every sweep of the plan for each arm, in the order of the plan.
+/// Summarizes every sweep of the plan for each arm, in plan order.
 pub(super) fn sweeps(plan: &Plan, cells: &[CellSummary]) -> Vec<SweepSummary> {
     let indexed: Vec<(usize, &PlannedScenario)> = plan.scenarios.iter().enumerate().collect();
     let rates = indexed.chunk_by(|(_, a), (_, b)| a.sweep.is_some() && a.sweep == b.sweep);
@@ -127,7 +127,7 @@ pub(super) fn sweeps(plan: &Plan, cells: &[CellSummary]) -> Vec<SweepSummary> {
     summaries
 }
 
-/// Values of `cell`, without the decision whether the rate is sustained.
+/// Values of `cell`, without deciding whether the rate is sustained.
 fn point(scenario: usize, planned: &PlannedScenario, cell: &CellSummary) -> Option<RatePoint> {
     let posters = planned.assignment.workload.posters();
     let median = |metric| cell.metric(metric).map(|spread: &Spread| spread.median);
@@ -159,7 +159,8 @@ fn summarize(sweep: &str, size_bytes: u64, arm: usize, mut points: Vec<RatePoint
     }
 }
 
-/// The completed rate at the saturated rate at which its median is highest. If several are equal, the lowest rate counts.
+/// The completed rate at the saturated rate at which its median is highest. If several rates tie, the lowest one is
+/// used.
 fn capacity(points: &[RatePoint]) -> Option<&Spread> {
     let is_saturated = |point: &&RatePoint| point.completed_share.is_some_and(falls_behind);
     let completed = points

@@ -8,7 +8,7 @@ use crds::assignment::Pass;
 use crds::record::IntegrityReport;
 use crds::v1alpha1::FabricProof;
 
-use super::endpoints::{configuration, first_difference, identity};
+use super::endpoints::{configuration, describe_identity, first_difference};
 use super::fabric::Proofs;
 use super::{CaseCheck, EndpointIndex, Invalid, flow_limits, limits, reported_rate, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
@@ -123,7 +123,7 @@ fn changed_facts(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> 
             endpoints.facts_of_case(case, *rank)?,
             endpoints.first(*rank, case.arm)?,
         );
-        let (mut found, mut before) = (identity(now), identity(first));
+        let (mut found, mut before) = (describe_identity(now), describe_identity(first));
         if found == before {
             return None;
         }
@@ -139,14 +139,16 @@ fn changed_facts(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> 
     })
 }
 
-/// Detects a case whose two workers have different configurations of the library.
+/// Detects a case whose two workers have different library configurations.
 fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> {
-    let of = |rank| {
+    let hash_and_configuration = |rank| {
         let facts = endpoints.facts_of_case(case, rank)?;
         Some((facts.configuration_sha256.as_ref()?, configuration(facts)?))
     };
-    let ((initiator_hash, mut initiator), (target_hash, mut target)) =
-        (of(case.initiator)?, of(case.target)?);
+    let ((initiator_hash, mut initiator), (target_hash, mut target)) = (
+        hash_and_configuration(case.initiator)?,
+        hash_and_configuration(case.target)?,
+    );
     let facts = |rank| endpoints.facts_of_case(case, rank);
     let difference = facts(case.initiator).zip(facts(case.target));
     if let Some((own, other)) = difference.and_then(|(one, other)| first_difference(one, other)) {
@@ -163,7 +165,7 @@ fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Optio
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
     if scenario.assignment.workload.command().is_some() {
-        // The metric of the verdicts must have a value; others may be missing.
+        // The verdict metric must have a value; others may be missing.
         return statistic(&scenario.assignment.workload, true, &[measured], scenario.primary).is_some();
     }
     let complete = |side: &crate::collect::SidePosts| {
@@ -209,7 +211,7 @@ fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, u
 
 fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
     if report.command.is_some() {
-        // Only the tool itself can verify the data of a command.
+        // Only the tool itself can verify a command's data.
         return None;
     }
     if let Some(bad) = &report.first_mismatch {
@@ -284,7 +286,7 @@ mod tests {
             configured_facts(Some("a1"), Some("/root/ucx.conf")),
         );
         let rounds = [&first, &same, &hash, &file];
-        let endpoints = EndpointIndex::of_arm_0((1..).zip(rounds).map(|(round, facts)| (2, round, facts)));
+        let endpoints = EndpointIndex::for_arm_0((1..).zip(rounds).map(|(round, facts)| (2, round, facts)));
         let found = |round| changed_facts(&case(round, 0, 0), &endpoints).map(|invalid| invalid.to_string());
         assert_eq!((found(1), found(2)), (None, None));
         let changed = |now: &str| {
@@ -300,13 +302,13 @@ mod tests {
     #[test]
     fn the_configurations_of_the_two_workers_must_be_equal() {
         let check = |initiator: &FabricFacts, target: &FabricFacts| {
-            let endpoints = EndpointIndex::of_arm_0([(0, 1, initiator), (2, 1, target)]);
+            let endpoints = EndpointIndex::for_arm_0([(0, 1, initiator), (2, 1, target)]);
             different_configurations(&case(1, 0, 0), &endpoints)
         };
         let (one, unknown) = (configured_facts(Some("a1"), None), configured_facts(None, None));
         assert_eq!(check(&one, &one), None);
         assert_eq!(check(&one, &unknown), None);
-        // The hash covers the contents of the files.
+        // The hash covers the file contents.
         assert_eq!(
             check(&one, &configured_facts(Some("a1"), Some("/home/u/ucx.conf"))),
             None
@@ -347,7 +349,7 @@ mod tests {
             &[("NET_DEVICES", "eth1"), ("TLS", "tcp,self")],
             &[("UCX_RNDV_THRESH", &long), ("UCX_ZCOPY_THRESH", "1")],
         );
-        let endpoints = EndpointIndex::of_arm_0([(0, 1, &one), (2, 1, &other), (2, 2, &one)]);
+        let endpoints = EndpointIndex::for_arm_0([(0, 1, &one), (2, 1, &other), (2, 2, &one)]);
         let differ = different_configurations(&case(1, 0, 0), &endpoints)
             .unwrap()
             .to_string();

@@ -1,6 +1,6 @@
-//! Splits the variance of the baseline into components: windows of one process, processes, and pairs of workers. The
-//! split shows what would narrow the intervals. It does not affect verdicts. All flows of the many-to-many pattern share
-//! one value, like a single pair.
+//! Splits the baseline variance into components: windows of one process, processes, and pairs of workers. The split
+//! shows what would narrow the intervals. It does not affect verdicts. All flows of the many-to-many pattern share one
+//! value, like a single pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,13 +31,13 @@ pub struct VarianceSplit {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deviations {
-    /// Between the windows of one process; `None` if the run has no control arm in the process of the baseline.
+    /// Between the windows of one process; `None` if the run has no control arm in the baseline's process.
     pub between_windows: Option<f64>,
     /// Between processes, excluding the part due to windows; `None` if that part is unknown.
     pub between_processes: Option<f64>,
     /// Between the rounds of a pair, which combines windows and processes.
     pub between_rounds: f64,
-    /// Between pairs, excluding the part due to rounds; `None` with a single pair.
+    /// Between pairs, excluding the part due to rounds; `None` if there is only one pair.
     pub between_pairs: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ type Values = BTreeMap<(u32, u32), BTreeMap<u32, f64>>;
 
 /// Splits the variance at every size that has at least [`MIN_ROUNDS`] rounds.
 ///
-/// The control arm in the process of the baseline differs from it only by its window, so half of the variance of their
+/// The control arm in the baseline's process differs from it only by its window, so half of the variance of their
 /// difference is the variance of a window.
 pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<VarianceSplit> {
     let control = plan
@@ -80,8 +80,8 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
             let workload = &scenario.assignment.workload;
             let value = statistic(workload, moves_payload, &cases, scenario.primary);
             if let Some(value) = value {
-                let of_pair = values.entry(cell).or_default().entry(pair).or_default();
-                of_pair.insert(round, value.ln());
+                let pair_values = values.entry(cell).or_default().entry(pair).or_default();
+                pair_values.insert(round, value.ln());
             }
         }
     }
@@ -105,15 +105,15 @@ fn deviations(baseline: &Values, control: Option<&Values>) -> Option<Deviations>
     // Pairs with fewer than `MIN_ROUNDS` rounds do not contribute to any component.
     let rounds: Vec<Vec<f64>> = baseline
         .values()
-        .map(|of_pair| of_pair.values().copied().collect())
+        .map(|pair_rounds| pair_rounds.values().copied().collect())
         .filter(|values: &Vec<f64>| values.len() >= MIN_ROUNDS)
         .collect();
-    let of_rounds = pooled_variance(&rounds)?;
-    let of_windows = control.and_then(|control| {
-        let differences = |(pair, of_baseline): (&(u32, u32), &BTreeMap<u32, f64>)| {
-            let of_control = control.get(pair)?;
-            let both = of_baseline.iter().filter_map(|(round, value)| {
-                let other = of_control.get(round)?;
+    let round_variance = pooled_variance(&rounds)?;
+    let window_variance = control.and_then(|control| {
+        let differences = |(pair, baseline_rounds): (&(u32, u32), &BTreeMap<u32, f64>)| {
+            let control_rounds = control.get(pair)?;
+            let both = baseline_rounds.iter().filter_map(|(round, value)| {
+                let other = control_rounds.get(round)?;
                 Some(other - value)
             });
             Some(both.collect())
@@ -124,13 +124,14 @@ fn deviations(baseline: &Values, control: Option<&Values>) -> Option<Deviations>
     let means: Vec<f64> = rounds.iter().filter_map(|values| mean(values)).collect();
     // The mean of a pair with n rounds has the variance of the rounds, divided by n.
     let inverse_counts: Vec<f64> = rounds.iter().map(|values| 1.0 / values.len() as f64).collect();
-    let of_means = of_rounds * mean(&inverse_counts)?;
-    let of_pairs = variance(&means).map(|variance| (variance - of_means).max(0.0));
+    let mean_variance = round_variance * mean(&inverse_counts)?;
+    let pair_variance = variance(&means).map(|variance| (variance - mean_variance).max(0.0));
     Some(Deviations {
-        between_windows: of_windows.map(f64::sqrt),
-        between_processes: of_windows.map(|of_windows| (of_rounds - of_windows).max(0.0).sqrt()),
-        between_rounds: of_rounds.sqrt(),
-        between_pairs: of_pairs.map(f64::sqrt),
+        between_windows: window_variance.map(f64::sqrt),
+        between_processes: window_variance
+            .map(|window_variance| (round_variance - window_variance).max(0.0).sqrt()),
+        between_rounds: round_variance.sqrt(),
+        between_pairs: pair_variance.map(f64::sqrt),
     })
 }
 
@@ -150,7 +151,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Unbiased variance; `None` with fewer than two values.
+/// Unbiased variance; `None` if there are fewer than two values.
 fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 2)?;
     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -172,14 +173,14 @@ mod tests {
         let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
         let (mut baseline, mut control) = (Values::new(), Values::new());
         for target in 1..=pairs {
-            let of_pair = pair * normal();
+            let pair_effect = pair * normal();
             for round in 1..=rounds {
-                let of_process = of_pair + process * normal();
+                let process_effect = pair_effect + process * normal();
                 let add = |values: &mut Values, value: f64| {
                     values.entry((0, target)).or_default().insert(round, value);
                 };
-                add(&mut baseline, of_process + window * normal());
-                add(&mut control, of_process + window * normal());
+                add(&mut baseline, process_effect + window * normal());
+                add(&mut control, process_effect + window * normal());
             }
         }
         (baseline, control)

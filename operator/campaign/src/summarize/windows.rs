@@ -93,24 +93,26 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
 struct Cases<'a>(Vec<&'a Case>);
 
 impl<'a> Cases<'a> {
-    fn of_pass(&self, pass: Pass) -> impl Iterator<Item = &'a Case> {
+    fn with_pass(&self, pass: Pass) -> impl Iterator<Item = &'a Case> {
         self.0.iter().copied().filter(move |case| case.pass == pass)
     }
 
     /// Measurements of the cases of `pass`, each with the index of its arm.
     fn measured(&self, pass: Pass) -> impl Iterator<Item = (usize, &'a Measured)> {
-        self.of_pass(pass).filter_map(|case| match &case.outcome {
+        self.with_pass(pass).filter_map(|case| match &case.outcome {
             CaseOutcome::Measured(measured) => Some((case.arm, measured.as_ref())),
             CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
         })
     }
 
     fn pilot_failure_message(&self) -> Option<String> {
-        let all = self.of_pass(Pass::Pilot).count();
-        let mut failures = self.of_pass(Pass::Pilot).filter_map(|case| match &case.outcome {
-            CaseOutcome::Failed(failure) => Some(failure),
-            CaseOutcome::Measured(_) | CaseOutcome::Checked(_) => None,
-        });
+        let all = self.with_pass(Pass::Pilot).count();
+        let mut failures = self
+            .with_pass(Pass::Pilot)
+            .filter_map(|case| match &case.outcome {
+                CaseOutcome::Failed(failure) => Some(failure),
+                CaseOutcome::Measured(_) | CaseOutcome::Checked(_) => None,
+            });
         let first = failures.next()?;
         Some(format!(
             "{} of {all} pilot cases failed and were not used to determine the number of operations ({:?}: {})",

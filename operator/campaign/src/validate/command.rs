@@ -1,4 +1,4 @@
-//! Validates scenarios with commands: placeholders, readiness, patterns and metrics, and the arguments of the variants.
+//! Validates command scenarios: placeholders, readiness, patterns and metrics, and the variants' arguments.
 
 use command_output::{LinePattern, check_pattern, template};
 use crds::assignment::{CommandWorkload, Workload};
@@ -7,7 +7,7 @@ use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric,
 use super::ProblemKind;
 use super::problem::Reporter;
 
-/// The workload of a command.
+/// A command's workload.
 pub(super) fn workload(given: &Command) -> Workload {
     Workload::Command(CommandWorkload {
         tool: given.tool,
@@ -100,7 +100,7 @@ fn check_scenario(
     }
 }
 
-/// Time that a case needs in addition to the execution, in seconds.
+/// Time that a case needs in addition to the run of the command, in seconds.
 const CASE_SECONDS: u32 = 10;
 
 fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
@@ -140,7 +140,7 @@ fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut R
     }
 }
 
-/// `{arguments}` must not be part of the arguments of a variant, which replace it.
+/// `{arguments}` must not be part of a variant's arguments, which replace it.
 fn check_arguments(path: &str, arguments: &[String], may_nest: bool, report: &mut Reporter) {
     for (index, argument) in arguments.iter().enumerate() {
         let nested = argument == template::ARGUMENTS && !may_nest;

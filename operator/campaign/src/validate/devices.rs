@@ -35,10 +35,10 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
 
 fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     let gpus = &spec.devices.gpus;
-    let of_gpu_memory = scenarios
+    let gpu_scenarios = scenarios
         .iter()
         .filter(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
-    let most_threads = of_gpu_memory
+    let most_threads = gpu_scenarios
         .map(|scenario| threads(&scenario.assignment.workload))
         .max();
     let used = most_threads.unwrap_or(0);
@@ -80,7 +80,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
             },
         );
     }
-    // With an IP transport, several rails may share a network interface. RDMA devices must not be shared.
+    // For an IP transport, several rails may share a network interface. RDMA devices must not be shared.
     let mut seen = BTreeSet::new();
     for (index, nic) in nics.iter().enumerate() {
         if !seen.insert(nic) && !spec.transports().all(TransportSpec::uses_ip) {

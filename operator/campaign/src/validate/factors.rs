@@ -1,4 +1,4 @@
-//! Replaces the factors of a run with one variant for each combination.
+//! Replaces a run's factors with one variant for each combination.
 
 use std::borrow::Cow;
 

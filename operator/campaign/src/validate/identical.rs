@@ -12,7 +12,7 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 
-/// Numbers of rails for which striping rules are compared if the transport has a single rail.
+/// Rail counts for which striping rules are compared if the transport has a single rail.
 const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
 
 /// Reports every pair of variants that share a process and would post exactly the same messages at every size.
@@ -42,14 +42,14 @@ pub(super) fn check(
                 && comparison.post_identically(a, b, comparison.rails)
                 && !comparison.differs_with_more_rails(a, b);
             if is_identical {
-                // The remedy is to change the variant, not the baseline.
+                // The fix is to change the variant, not the baseline.
                 let subject = if variant.name == spec.baseline {
                     first
                 } else {
                     second
                 };
                 for cause in comparison.causes(a, b, subject) {
-                    let Cause { path, reason, advice } = cause;
+                    let IdenticalCause { path, reason, advice } = cause;
                     let (first, second) = (variant.name.clone(), earlier.name.clone());
                     report.add(
                         path,
@@ -67,7 +67,7 @@ pub(super) fn check(
 }
 
 /// Value that makes two variants identical.
-struct Cause {
+struct IdenticalCause {
     path: String,
     reason: String,
     advice: String,
@@ -81,7 +81,7 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn post_identically(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
-        // The tuning of a variant has no effect on a command.
+        // A variant's tuning has no effect on a command.
         let mut posting = self
             .scenarios
             .iter()
@@ -107,7 +107,7 @@ impl Comparison<'_> {
                 .any(|rails| !self.post_identically(a, b, *rails))
     }
 
-    fn causes(&self, a: Tuning, b: Tuning, subject: usize) -> Vec<Cause> {
+    fn causes(&self, a: Tuning, b: Tuning, subject: usize) -> Vec<IdenticalCause> {
         let variant = format!("spec.variants[{subject}]");
         let mut causes = Vec::new();
         if a.striping != b.striping {
@@ -120,7 +120,7 @@ impl Comparison<'_> {
             causes.push(self.inject(a.inject_max_bytes, b.inject_max_bytes, &variant));
         }
         if causes.is_empty() {
-            causes.push(Cause {
+            causes.push(IdenticalCause {
                 path: variant,
                 reason: "it has the same tuning, environment and image as another variant".to_owned(),
                 advice: "Change or remove it; spec.sampling.control measures the noise floor".to_owned(),
@@ -129,7 +129,7 @@ impl Comparison<'_> {
         causes
     }
 
-    fn striping_cause(&self, a: StripingRule, b: StripingRule, subject: usize) -> Cause {
+    fn striping_cause(&self, a: StripingRule, b: StripingRule, subject: usize) -> IdenticalCause {
         let (smallest, largest) = self.size_range();
         let striped_from = [a, b]
             .into_iter()
@@ -138,7 +138,7 @@ impl Comparison<'_> {
         if threshold > largest {
             let (path, given) =
                 self.striping_field(subject, "thresholdBytes", |striping| striping.threshold_bytes);
-            return Cause {
+            return IdenticalCause {
                 path,
                 reason: format!(
                     "{}{given} is above every size of {}",
@@ -155,7 +155,7 @@ impl Comparison<'_> {
             let (path, given) =
                 self.striping_field(subject, "minChunkBytes", |striping| striping.min_chunk_bytes);
             let reach = min_chunk.saturating_mul(self.rails.into());
-            return Cause {
+            return IdenticalCause {
                 path,
                 reason: format!(
                     "{}{given} is not above any chunk size of {}",
@@ -169,7 +169,7 @@ impl Comparison<'_> {
                 ),
             };
         }
-        Cause {
+        IdenticalCause {
             path: format!("spec.variants[{subject}].striping"),
             reason: format!(
                 "both striping policies split transfers of every size in {} into the same chunks",
@@ -186,12 +186,12 @@ impl Comparison<'_> {
         field: &str,
         get: fn(crds::v1alpha1::Striping) -> Option<Size>,
     ) -> (String, &'static str) {
-        let of_variant = self
+        let variant_striping = self
             .spec
             .variants
             .get(subject)
             .and_then(|variant| variant.striping);
-        if of_variant.and_then(get).is_some() {
+        if variant_striping.and_then(get).is_some() {
             (format!("spec.variants[{subject}].striping.{field}"), "")
         } else if self.spec.striping.and_then(get).is_some() {
             (format!("spec.striping.{field}"), "")
@@ -200,9 +200,9 @@ impl Comparison<'_> {
         }
     }
 
-    fn doorbell(&self, a: Option<u32>, b: Option<u32>, variant: &str) -> Cause {
+    fn doorbell(&self, a: Option<u32>, b: Option<u32>, variant: &str) -> IdenticalCause {
         if let (Some(a), Some(b)) = (a, b) {
-            return Cause {
+            return IdenticalCause {
                 path: format!("{variant}.doorbell.maxBatch"),
                 reason: format!("no burst posts more than {} messages on a rail", a.min(b)),
                 advice: "Choose values below this number, or increase the batch of a transfer scenario"
@@ -220,12 +220,12 @@ impl Comparison<'_> {
                     .then_some((index, transfer.batch))
             });
         match batched {
-            Some((index, batch)) => Cause {
+            Some((index, batch)) => IdenticalCause {
                 path: format!("spec.scenarios[{index}].transfer.batch"),
                 reason: format!("a batch of {batch} posts at most one message per rail in a burst"),
                 advice: format!("Set it to {} or more", 2 * self.rails),
             },
-            None => Cause {
+            None => IdenticalCause {
                 path: format!("{variant}.doorbell"),
                 reason: "no scenario posts more than one message or write in a burst".to_owned(),
                 advice: format!(
@@ -236,26 +236,26 @@ impl Comparison<'_> {
         }
     }
 
-    /// Reason why the first scenario cannot inject, if no scenario can.
-    fn first_injection_obstacle(&self) -> Option<&'static str> {
+    /// Why the first scenario cannot inject, if no scenario can.
+    fn first_injection_blocker(&self) -> Option<&'static str> {
         let mut reasons = self
             .scenarios
             .iter()
-            .map(|scenario| scenario.burst().injection_obstacle());
+            .map(|scenario| scenario.burst().injection_blocker());
         let first = reasons.next().flatten()?;
         reasons.all(|reason| reason.is_some()).then_some(first)
     }
 
-    fn inject(&self, a: Option<u64>, b: Option<u64>, variant: &str) -> Cause {
+    fn inject(&self, a: Option<u64>, b: Option<u64>, variant: &str) -> IdenticalCause {
         let (smallest, _) = self.size_range();
         let path = format!("{variant}.inject.maxBytes");
         let value = a.max(b).unwrap_or(0);
-        if let Some(obstacle) = self.first_injection_obstacle() {
-            let reason = format!("no scenario can inject: {obstacle}");
+        if let Some(blocker) = self.first_injection_blocker() {
+            let reason = format!("no scenario can inject: {blocker}");
             let advice =
                 "Add a ping-pong, or a transfer with operation: WriteImmediate or Send, or remove inject"
                     .to_owned();
-            return Cause { path, reason, advice };
+            return IdenticalCause { path, reason, advice };
         }
         let (reason, advice) = match (a, b) {
             (Some(a), Some(b)) => (
@@ -276,7 +276,7 @@ impl Comparison<'_> {
                 format!("Set it to {smallest} or more"),
             ),
         };
-        Cause { path, reason, advice }
+        IdenticalCause { path, reason, advice }
     }
 
     fn size_range(&self) -> (Size, u64) {

@@ -58,7 +58,7 @@ fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMan
     );
 }
 
-/// Reports at `path` that the flows of a worker have too many threads in total.
+/// Reports at `path` that a worker's flows have too many threads in total.
 fn check_threads(path: String, threads: u32, pattern: ManyToMany, report: &mut Reporter) {
     let flows = pattern.max_flows_of_a_worker();
     if threads.saturating_mul(flows) > MAX_THREADS {

@@ -12,7 +12,7 @@ use crate::posting::Posting;
 
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Validates the resources that the memory of the scenarios needs.
+/// Validates the resources that scenario memory needs.
 pub(super) fn check(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -55,7 +55,7 @@ fn device_memory_problem(
 }
 
 /// Checks that a worker has enough huge pages. Every instrument process of the worker holds its memory even while it is
-/// idle, so the needs of all processes add up.
+/// idle, so the requirements of all processes add up.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],

@@ -1,4 +1,4 @@
-//! Checks the fields of a NIXL transport that depend on each other or on the scenarios.
+//! Checks the NIXL transport fields that depend on each other or on the scenarios.
 
 use crds::assignment::Workload;
 use crds::units::Size;
@@ -7,7 +7,7 @@ use crds::v1alpha1::{
 };
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, once_each};
+use super::{ProblemKind, ValidatedScenario, one_per_sweep};
 
 /// Reports scenarios and descriptors that NIXL cannot transfer. Does nothing for other libraries.
 pub(super) fn check(
@@ -28,7 +28,7 @@ pub(super) fn check(
 
 /// Reports scenarios with messages, which NIXL does not transfer.
 fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Reporter) {
-    for scenario in once_each(scenarios) {
+    for scenario in one_per_sweep(scenarios) {
         let sends = match &scenario.assignment.workload {
             Workload::PingPong(work) => work.operation == PingPongOperation::Send,
             Workload::Transfer(work) => work.operation == TransferOperation::Send,

@@ -18,11 +18,11 @@ pub(super) const MIN_SIZE_BYTES: u64 = 4096;
 const MIN_STEP: Duration = Duration::from_micros(100);
 /// Minimum of all other periods.
 const MIN_PERIOD: Duration = Duration::from_millis(1);
-/// Maximum number of steps of one worker. Their lags are kept in memory for the evaluation.
+/// Maximum number of steps of one worker. Their lags are stored in memory for the evaluation.
 const MAX_STEPS: u128 = 500_000;
 /// Maximum number of posts of one worker. The number is transmitted in 15 bits.
 const MAX_POSTS: u32 = 30_000;
-/// Bounds of the payload of a datagram, in bytes. The upper bound leaves room for headers in a UDP datagram.
+/// Bounds of the datagram payload, in bytes. The upper bound leaves room for headers in a UDP datagram.
 const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 512..=60_000;
 /// Maximum number of datagrams in a case. A worker has one bit for each.
 const MAX_DATAGRAMS: u64 = 1 << 26;
@@ -89,7 +89,7 @@ pub(super) fn workload(
     })
 }
 
-/// A period in nanoseconds. A period of 0 has been reported.
+/// A period in nanoseconds. A period of 0 has already been reported.
 fn nanos(period: units::Duration) -> u64 {
     u64::try_from(period.0.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
@@ -245,8 +245,8 @@ fn total_workers(in_pod: u32, many_to_many: Option<ManyToMany>) -> u32 {
     in_pod.saturating_mul(pods)
 }
 
-/// One scenario for each worker count in `given`, in the order of the spec.
-pub(super) fn lower(
+/// One scenario for each worker count in `given`, in spec order.
+pub(super) fn expand(
     scenario: ValidatedScenario,
     given: &ParameterServing,
     many_to_many: Option<ManyToMany>,
@@ -256,14 +256,14 @@ pub(super) fn lower(
         return vec![scenario];
     }
     let with = |workers: &u32| {
-        let mut lowered = scenario.clone();
-        lowered.several_workers = Some(scenario.assignment.name.clone());
+        let mut expanded = scenario.clone();
+        expanded.several_workers = Some(scenario.assignment.name.clone());
         let total = total_workers(*workers, many_to_many);
-        lowered.assignment.name = name_with(&scenario.assignment.name, total);
-        if let Workload::ParameterServing(serving) = &mut lowered.assignment.workload {
+        expanded.assignment.name = name_with(&scenario.assignment.name, total);
+        if let Workload::ParameterServing(serving) = &mut expanded.assignment.workload {
             serving.workers = *workers;
         }
-        lowered
+        expanded
     };
     numbers.iter().map(with).collect()
 }

@@ -1,4 +1,4 @@
-//! Problems in the spec of a run: the path of the field, the cause and the remedy.
+//! Problems in a run's spec: the field path, the cause and the fix.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use crds::units::{Duration, Size};
 use crds::v1alpha1::{CommandTool, MemoryKind, Metric, NixlDescriptors, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
 
-/// A problem in the spec of a run.
+/// A problem in a run's spec.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// Path of the field, such as `spec.variants[2].striping.thresholdBytes`.
     pub path: String,
-    /// Cause and remedy.
+    /// Cause and fix.
     pub kind: ProblemKind,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems in the spec of a run; never empty.
+/// All problems in a run's spec; never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -38,7 +38,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Cause and remedy of a problem.
+/// Cause and fix of a problem.
 #[derive(Clone, Debug, PartialEq, Snafu)]
 pub enum ProblemKind {
     /// The name of the run is not a DNS label, or is too long for the objects that are named after it.
@@ -75,7 +75,7 @@ pub enum ProblemKind {
         /// Number of rails of the run.
         expected: u32,
     },
-    /// The operation has a different meaning in the libraries of the arms.
+    /// The operation means different things in the arms' libraries.
     #[snafu(display(
         "WriteImmediate cannot be compared between {libraries}: UCX has no write with immediate data, so it needs a \
          flush and a separate message. Use Write, Read or Send"
@@ -84,7 +84,7 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
-    /// The windows of the flows are opened and closed together, which only transfers and parameter serving support.
+    /// The flow windows are opened and closed together, which only transfers and parameter serving support.
     #[snafu(display(
         "spec.placement.pattern: ManyToMany measures flows that are active at the same time, which only transfer and \
          parameterServing support. Use one of them, or pattern: Pairwise"
@@ -92,19 +92,19 @@ pub enum ProblemKind {
     WorkloadOfFlows,
     /// The flows of the many-to-many pattern have one direction.
     #[snafu(display(
-        "with spec.placement.pattern: ManyToMany, only senders post transfers. Use direction: Unidirectional, or \
+        "if spec.placement.pattern is ManyToMany, only senders post transfers. Use direction: Unidirectional, or \
          pattern: Pairwise"
     ))]
     DirectionOfFlows,
     /// The flows of the many-to-many pattern are closed loops.
     #[snafu(display(
-        "with spec.placement.pattern: ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
+        "if spec.placement.pattern is ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
          Remove load, or use pattern: Pairwise"
     ))]
     LoadOfFlows,
     /// The flows of the many-to-many pattern have the same duration.
     #[snafu(display(
-        "with spec.placement.pattern: ManyToMany, all flows must be active for the same time, but a fast flow would \
+        "if spec.placement.pattern is ManyToMany, all flows must be active for the same time, but a fast flow would \
          complete this number of transfers before the others. Use duration"
     ))]
     IterationsOfFlows,
@@ -122,22 +122,22 @@ pub enum ProblemKind {
         /// Maximum number of threads of a worker.
         max: u32,
     },
-    /// The workers of a trainer run in the pods of all receivers.
+    /// A trainer's workers run in all receiver pods.
     #[snafu(display(
-        "with spec.placement.pattern: ManyToMany, the workers of a trainer run in the pods of all {receivers} \
+        "if spec.placement.pattern is ManyToMany, the workers of a trainer run in the pods of all {receivers} \
          receivers. Use workersPerNode, or pattern: Pairwise"
     ))]
     WorkersOfReceivers {
         /// Number of receivers.
         receivers: u32,
     },
-    /// The workers of a trainer run in one pod.
+    /// A trainer's workers run in one pod.
     #[snafu(display(
         "all workers of a trainer run in one pod, because spec.placement.pattern is not ManyToMany. Use workers, or pattern \
          ManyToMany with senders: 1 and one receiver for each node"
     ))]
     WorkersPerNodeOfPairs,
-    /// The threads of a flow use the same GPU.
+    /// A flow's threads use the same GPU.
     #[snafu(display(
         "spec.placement.pattern: ManyToMany supports one GPU per worker. Keep one GPU, or use pattern: Pairwise"
     ))]
@@ -151,7 +151,7 @@ pub enum ProblemKind {
         batch: u32,
     },
     /// Parameters have a header and a trailer, and a body that depends on the version.
-    #[snafu(display("{size} is less than {min}, the smallest size of parameters. Use a larger size"))]
+    #[snafu(display("{size} is less than {min}, the minimum size of parameters. Use a larger size"))]
     ServingSize {
         /// The given size.
         size: Size,
@@ -204,7 +204,7 @@ pub enum ProblemKind {
         /// The given address.
         value: String,
     },
-    /// The payload of a datagram is out of bounds.
+    /// The datagram payload is out of bounds.
     #[snafu(display("{size} is not between {min} and {max}. Use a payload that fits into a datagram"))]
     DatagramBounds {
         /// The given size.
@@ -227,8 +227,8 @@ pub enum ProblemKind {
     ZeroRate,
     /// The name of a scenario is too long to be followed by a worker count.
     #[snafu(display(
-        "with the largest number of workers, the name would be `{name}`, which is longer than 40 characters. Use a name of \
-         at most {max} characters"
+        "with the largest worker count, the scenario name would be `{name}`, which is longer than 40 characters. Use a \
+         name of at most {max} characters"
     ))]
     LongServingName {
         /// Name with the largest worker count.
@@ -236,10 +236,10 @@ pub enum ProblemKind {
         /// Maximum length of the name in the spec.
         max: usize,
     },
-    /// The name with a worker count is also the name of another scenario.
+    /// The scenario name with a worker count is already the name of another scenario.
     #[snafu(display(
-        "a number of workers has the name `{name}`, like {other}: each number is a scenario with the name \
-         NAME-WORKERS. Use another name"
+        "the scenario for a worker count would be named `{name}`, like {other}: each worker count becomes a scenario \
+         named NAME-WORKERS. Use another name"
     ))]
     ServingNameTaken {
         /// Name that occurs twice.
@@ -273,8 +273,8 @@ pub enum ProblemKind {
     },
     /// The name of a scenario is too long to be followed by a rate.
     #[snafu(display(
-        "the name of the highest rate would be `{name}`, which is longer than 40 characters. Use a name of at most {max} \
-         characters"
+        "the scenario name for the highest rate would be `{name}`, which is longer than 40 characters. Use a name of at \
+         most {max} characters"
     ))]
     LongSweepName {
         /// Name with the highest rate.
@@ -282,10 +282,10 @@ pub enum ProblemKind {
         /// Maximum length of the name in the spec.
         max: usize,
     },
-    /// The name of a rate is also the name of another scenario.
+    /// The scenario name for a rate is already the name of another scenario.
     #[snafu(display(
-        "a rate of the sweep has the name `{name}`, like {other}: each rate is a scenario with the name NAME-RATE. Use \
-         another name"
+        "the scenario for a rate would be named `{name}`, like {other}: each rate becomes a scenario named NAME-RATE. \
+         Use another name"
     ))]
     SweepNameTaken {
         /// Name that occurs twice.
@@ -307,7 +307,7 @@ pub enum ProblemKind {
         /// Name of the variable.
         name: String,
     },
-    /// The setting of UCX has a separate field.
+    /// The UCX setting has a separate field.
     #[snafu(display(
         "`{name}` is determined by another field or by the runner: use spec.transport.ucx.transports, \
          spec.transport.ucx.emulation or spec.devices.nics, or remove it"
@@ -317,12 +317,12 @@ pub enum ProblemKind {
         name: String,
     },
     /// The name of a UCX setting has the prefix of the environment variables.
-    #[snafu(display("`{name}` has the prefix of the environment variables. Write {}", name.trim_start_matches("UCX_")))]
+    #[snafu(display("`{name}` has the prefix of environment variables. Write {}", name.trim_start_matches("UCX_")))]
     PrefixedSetting {
         /// Name of the setting.
         name: String,
     },
-    /// The parameter of NIXL's backend is determined by the devices of the rails, or by fabricbench.
+    /// The NIXL backend parameter is determined by the rail devices or by fabricbench.
     #[snafu(display("`{name}` is determined by spec.devices.nics or by the runner. Remove it"))]
     ReservedParameter {
         /// Name of the parameter.
@@ -408,7 +408,7 @@ pub enum ProblemKind {
     },
     /// A payload is larger than the largest message of a transport.
     #[snafu(display(
-        "{payload:?} is larger than {max}, the largest message of a transport. Set channel of every variant to Local, \
+        "{payload:?} is larger than {max}, the largest message of a transport. Set the channel of every variant to Local, \
          UnixSocket, Tcp or SharedMemory, or remove the payload"
     ))]
     PayloadOverTransport {
@@ -432,7 +432,7 @@ pub enum ProblemKind {
     TimeoutAboveDeadline {
         /// Time limit of the scenario, in seconds.
         given: u32,
-        /// Deadline of a case, in seconds.
+        /// Case deadline, in seconds.
         deadline: u32,
     },
     /// A variant names a channel, but no scenario makes calls.
@@ -440,7 +440,7 @@ pub enum ProblemKind {
         "no scenario makes calls. Add a scenario with rpc or memoryFootprint, or remove channel"
     ))]
     ChannelWithoutCalls,
-    /// The tuning of a variant applies only to messages over a transport.
+    /// A variant's tuning applies only to messages over a transport.
     #[snafu(display(
         "calls over channel {channel:?} post no messages to which {field} could apply. Remove {field}, or use channel \
          Transport"
@@ -465,10 +465,10 @@ pub enum ProblemKind {
     /// A number of bytes that must be positive is 0.
     #[snafu(display("0 bytes have no effect. {advice}"))]
     NoBytes {
-        /// The remedy.
+        /// Suggested fix.
         advice: &'static str,
     },
-    /// A duration is too short to measure, or longer than the deadline of a case allows.
+    /// A duration is too short to measure, or longer than the case deadline allows.
     #[snafu(display(
         "{given} is not between {min} and {max}. The maximum is half of spec.runPolicy.caseDeadlineSeconds, so that \
          warm-up and measurement both finish in time. Choose another duration"
@@ -492,7 +492,7 @@ pub enum ProblemKind {
         /// Maximum value of the minimum window.
         max: Duration,
     },
-    /// The duration of a measurement is shorter than the minimum window.
+    /// The measurement duration is shorter than the minimum window.
     #[snafu(display(
         "{given} is shorter than spec.sampling.minWindow, {min_window}. Use a longer duration, or reduce minWindow"
     ))]
@@ -502,12 +502,12 @@ pub enum ProblemKind {
         /// The minimum window.
         min_window: Duration,
     },
-    /// The spec gives numbers of operations for a scenario that needs no pilot.
+    /// The spec sets operation counts for a scenario that needs no pilot.
     #[snafu(display(
         "a duration, or a minWindow of 0s, already fixes the length of the measurement. Remove operationCounts"
     ))]
     FixedOperationCounts,
-    /// The numbers of operations do not cover every size of the scenario exactly once.
+    /// The operation counts do not cover every size of the scenario exactly once.
     #[snafu(display(
         "the list must contain every size of the scenario exactly once: {}",
         sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -516,14 +516,14 @@ pub enum ProblemKind {
         /// Sizes of the scenario.
         sizes: Vec<Size>,
     },
-    /// A number of operations is given for a rate, but the scenario has no sweep.
+    /// An operation count is given for a rate, but the scenario has no sweep.
     #[snafu(display(
-        "only a scenario with transfer.load.sweep has a number of operations for each rate. Remove rate"
+        "only a scenario with transfer.load.sweep has an operation count for each rate. Remove rate"
     ))]
     RateWithoutSweep,
-    /// The numbers of operations do not cover every rate of the sweep exactly once.
+    /// The operation counts do not cover every rate of the sweep exactly once.
     #[snafu(display(
-        "the list must contain the size of the sweep exactly once with each rate: {}",
+        "the list must contain the size of the sweep exactly once for each rate: {}",
         rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     ))]
     OperationCountRates {
@@ -557,10 +557,10 @@ pub enum ProblemKind {
         metric: Metric,
     },
     /// Only consumers of a tensor have this metric.
-    #[snafu(display("MemoryPerConsumer exists only in scenarios with memoryFootprint. Use another metric"))]
+    #[snafu(display("MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric"))]
     MemoryMetric,
     /// Only commands report values.
-    #[snafu(display("{metric} exists only in scenarios with command. Use another metric"))]
+    #[snafu(display("{metric} exists only in command scenarios. Use another metric"))]
     ReportedMetric {
         /// The metric.
         metric: Metric,
@@ -578,13 +578,13 @@ pub enum ProblemKind {
         /// The metric.
         metric: Metric,
     },
-    /// The arguments of a variant are not used.
+    /// A variant's arguments are not used.
     #[snafu(display(
         "no command has the argument {{arguments}}, which these arguments replace. Add it to server or client, or remove \
          arguments"
     ))]
     ArgumentsWithoutCommand,
-    /// The directory in the image of a library is not set.
+    /// The library directory in the image is not set.
     #[snafu(display(
         "library must be set to the directory of this image that contains the library, such as /opt/amazon/efa/lib"
     ))]
@@ -592,23 +592,23 @@ pub enum ProblemKind {
     /// An argument of a command cannot be used.
     #[snafu(display("{problem}"))]
     Placeholder {
-        /// Cause and remedy.
+        /// Cause and fix.
         problem: String,
     },
-    /// The program of a command contains a placeholder.
+    /// A command's program contains a placeholder.
     #[snafu(display(
-        "the program must be a name or a path without placeholders, so that all arms execute the same one"
+        "the program must be a name or a path without placeholders, so that all arms run the same program"
     ))]
     ProgramOfCommand,
     /// A command has several sizes, but no placeholder for the size.
     #[snafu(display(
-        "each size is measured in a separate execution, so the client must contain {{size}}. Add it, or use one size"
+        "each size is measured in a separate run, so the client must contain {{size}}. Add it, or use one size"
     ))]
     SizesWithoutPlaceholder,
-    /// A command has a pattern for the readiness of the server, but no server.
+    /// A command has a pattern for server readiness, but no server.
     #[snafu(display("there is no server. Remove ready, or set server"))]
     ReadyWithoutServer,
-    /// The readiness of a server cannot be observed.
+    /// Server readiness cannot be observed.
     #[snafu(display(
         "the client is started when the server is ready, so the server must listen on {{port}} or print a line. Add \
          {{port}} to server, or set ready"
@@ -617,24 +617,24 @@ pub enum ProblemKind {
     /// A regular expression of a command is invalid.
     #[snafu(display("{problem}"))]
     CommandPattern {
-        /// Cause and remedy.
+        /// Cause and fix.
         problem: String,
     },
-    /// The tool Regex has no pattern.
-    #[snafu(display("the tool Regex needs a pattern that describes the lines with results"))]
+    /// The `Regex` tool has no pattern.
+    #[snafu(display("tool: Regex requires a pattern that matches the lines with results"))]
     RegexWithoutPattern,
     /// A pattern is given for a tool whose output is known.
-    #[snafu(display("the output of {tool:?} is known. Remove pattern, or use the tool Regex"))]
+    #[snafu(display("the output of {tool:?} is known. Remove pattern, or use tool: Regex"))]
     PatternWithoutRegex {
         /// The tool.
         tool: CommandTool,
     },
-    /// The memory of a scenario has no effect on a command.
+    /// A scenario's memory has no effect on a command.
     #[snafu(display("a command allocates its own memory. Use memory: Heap, or remove memory"))]
     MemoryOfCommand,
-    /// The time limit of a command does not fit into the deadline of a case.
+    /// A command's time limit does not fit into the case deadline.
     #[snafu(display(
-        "{given} s and 10 s to start and stop the processes exceed runPolicy.caseDeadlineSeconds. Use at most {max}, or raise \
+        "{given} s plus 10 s to start and stop the processes exceed runPolicy.caseDeadlineSeconds. Use at most {max}, or raise \
          the deadline"
     ))]
     TimeoutOfCommand {
@@ -702,7 +702,7 @@ pub enum ProblemKind {
          one GPU. Remove GPUs, or raise threads in a transfer scenario"
     ))]
     UnusedGpus {
-        /// Maximum number of threads of the scenarios with GPU memory; 0 without such a scenario.
+        /// Maximum number of threads of the scenarios with GPU memory; 0 if there is no such scenario.
         threads: u32,
     },
     /// A GPU index is not below the number of GPUs requested.
@@ -787,9 +787,9 @@ pub enum ProblemKind {
         first: String,
         /// Name of the other variant.
         second: String,
-        /// Reason why the variants are identical.
+        /// Why the variants are identical.
         reason: String,
-        /// The remedy.
+        /// Suggested fix.
         advice: String,
     },
 }
@@ -799,7 +799,7 @@ fn list(sizes: &[Size]) -> String {
     sizes.join(", ")
 }
 
-/// Collects the problems of a run.
+/// Collects a run's problems.
 #[derive(Debug, Default)]
 pub(super) struct Reporter(Vec<Problem>);
 

@@ -1,12 +1,12 @@
-//! Validates scenarios with calls or consumers of a tensor, and the channels of the variants.
+//! Validates `rpc` and `memoryFootprint` scenarios, and the channels of the variants.
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryFootprint, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Reports depths and time limits that cannot apply, channels that no scenario uses, and settings of variants that have no
-/// effect on their channel.
+/// Reports depths and time limits that cannot apply, channels that no scenario uses, and settings of variants that have
+/// no effect on their channel.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for scenario in scenarios {
         let given = spec.scenarios.get(scenario.index);

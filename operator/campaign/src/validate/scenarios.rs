@@ -36,8 +36,8 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 /// Maximum of `sampling.minWindow`. It is also limited by the case deadline.
 const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
 
-/// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios without a workload, which
-/// the schema rejects, are omitted.
+/// Applies the defaults to the scenarios of `spec` and preserves their order. Scenarios without a workload, which the
+/// schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
     report.unique_names(
         "spec.scenarios",
@@ -55,7 +55,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
     let scenarios = spec.scenarios.iter().enumerate();
     let scenarios: Vec<ValidatedScenario> = scenarios
         .flat_map(|(index, scenario)| {
-            let mut scope = Scope {
+            let mut expander = ScenarioExpander {
                 index,
                 path: format!("spec.scenarios[{index}]"),
                 rails: spec.transport.rails(),
@@ -65,14 +65,14 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 many_to_many: spec.placement.many_to_many(),
                 report,
             };
-            scope.expand(scenario)
+            expander.expand(scenario)
         })
         .collect();
     sweep::check_names(&scenarios, &spec.scenarios, report);
     scenarios
 }
 
-struct Scope<'a> {
+struct ScenarioExpander<'a> {
     index: usize,
     path: String,
     rails: u32,
@@ -84,7 +84,7 @@ struct Scope<'a> {
     report: &'a mut Reporter,
 }
 
-impl Scope<'_> {
+impl ScenarioExpander<'_> {
     /// The scenario with defaults applied or, if it has a sweep, one scenario for each rate.
     fn expand(&mut self, scenario: &Scenario) -> Vec<ValidatedScenario> {
         let Some(given) = scenario.workload() else {
@@ -94,13 +94,13 @@ impl Scope<'_> {
         if let ScenarioWorkload::ParameterServing(given) = given {
             let (path, pattern) = (&self.path, self.many_to_many);
             parameter_serving::check_length(path, &scenario.name, given, pattern, self.report);
-            return parameter_serving::lower(validated, given, pattern);
+            return parameter_serving::expand(validated, given, pattern);
         }
-        let Some(sweep) = sweep::of(scenario) else {
+        let Some(sweep) = sweep::find(scenario) else {
             return vec![validated];
         };
         sweep::check(&self.path, &scenario.name, given, sweep, self.report);
-        sweep::lower(&validated, sweep, &scenario.operation_counts)
+        sweep::expand(&validated, sweep, &scenario.operation_counts)
     }
 
     fn apply_defaults(&mut self, scenario: &Scenario, given: ScenarioWorkload<'_>) -> ValidatedScenario {
@@ -144,7 +144,7 @@ impl Scope<'_> {
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
         };
-        let needed = self.most_bytes(&assignment, given);
+        let needed = self.max_process_bytes(&assignment, given);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
             self.add(field, ProblemKind::TooMuchMemory { needed, max });
@@ -165,7 +165,7 @@ impl Scope<'_> {
     }
 
     /// Memory of one instrument process, with the largest number of workers.
-    fn most_bytes(&self, assignment: &ScenarioAssignment, given: ScenarioWorkload<'_>) -> u64 {
+    fn max_process_bytes(&self, assignment: &ScenarioAssignment, given: ScenarioWorkload<'_>) -> u64 {
         let mut largest = assignment.clone();
         if let (Workload::ParameterServing(serving), ScenarioWorkload::ParameterServing(given)) =
             (&mut largest.workload, given)
@@ -176,8 +176,8 @@ impl Scope<'_> {
         bytes_per_process(&largest, self.rails, self.many_to_many)
     }
 
-    /// Numbers of operations in the spec. They replace the numbers from the pilot, so there must be one for every size,
-    /// or for every rate of a sweep.
+    /// Operation counts in the spec. They replace those from the pilot, so there must be one for every size, or for
+    /// every rate of a sweep.
     fn operation_counts(
         &mut self,
         scenario: &Scenario,
@@ -192,18 +192,19 @@ impl Scope<'_> {
         if pilot::extent(workload).is_none() {
             self.add("operationCounts", ProblemKind::FixedOperationCounts);
         }
-        if sweep::of(scenario).is_none() {
+        if sweep::find(scenario).is_none() {
             let counts = scenario.operation_counts.iter().enumerate();
             for (index, _) in counts.filter(|(_, count)| count.rate.is_some()) {
                 let field = format!("operationCounts[{index}].rate");
                 self.add(&field, ProblemKind::RateWithoutSweep);
             }
         }
-        let rates = sweep::of(scenario).map(|sweep| sweep.rates().collect::<Vec<u32>>());
+        let rates = sweep::find(scenario).map(|sweep| sweep.rates().collect::<Vec<u32>>());
         let points: Vec<(u64, Option<u32>)> = match &rates {
             Some(rates) => {
-                let of_size = |size: &u64| rates.iter().map(|rate| (*size, Some(*rate))).collect::<Vec<_>>();
-                sizes.iter().flat_map(of_size).collect()
+                let size_points =
+                    |size: &u64| rates.iter().map(|rate| (*size, Some(*rate))).collect::<Vec<_>>();
+                sizes.iter().flat_map(size_points).collect()
             }
             None => sizes.iter().map(|size| (*size, None)).collect(),
         };
@@ -258,8 +259,7 @@ impl Scope<'_> {
         })
     }
 
-    /// Returns the extent of the measurement. Concurrent flows are measured for a duration, not for a number of
-    /// transfers.
+    /// Returns the measurement extent. Concurrent flows are measured for a duration, not for a number of transfers.
     fn measured_transfers(&mut self, given: &Transfer) -> Extent {
         let (iterations, duration) = match self.many_to_many {
             Some(_) => {
@@ -272,7 +272,7 @@ impl Scope<'_> {
     }
 
     fn counted_workload(&self, given: &impl CountedWorkload) -> Workload {
-        given.workload(self.at_least(given.iterations()))
+        given.workload(self.extent_of_at_least(given.iterations()))
     }
 
     fn rpc(&mut self, given: &Rpc) -> Workload {
@@ -287,7 +287,7 @@ impl Scope<'_> {
         })
     }
 
-    /// Returns the sizes of the payloads, in bytes, and reports duplicates and payloads that no message can contain.
+    /// Returns the payload sizes, in bytes, and reports duplicates and payloads that no message can contain.
     fn payloads(&mut self, given: &Rpc) -> Vec<u64> {
         let mut sizes = Vec::new();
         for (index, payload) in given.payloads.iter().copied().enumerate() {
@@ -318,13 +318,13 @@ impl Scope<'_> {
             self.add(&name, ProblemKind::ShorterThanMinWindow { given, min_window });
         }
         match extent(iterations, duration, DEFAULT_ITERATIONS) {
-            Extent::Iterations(iterations) => self.at_least(iterations),
+            Extent::Iterations(iterations) => self.extent_of_at_least(iterations),
             extent => extent,
         }
     }
 
     /// The given number of operations, or more if they would not fill the minimum window.
-    fn at_least(&self, iterations: u32) -> Extent {
+    fn extent_of_at_least(&self, iterations: u32) -> Extent {
         if self.min_window.is_zero() {
             return Extent::Iterations(iterations);
         }
@@ -406,9 +406,9 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse
-/// of its latency. The rates of an open loop are fixed. Only consumers of a tensor have memory, and their CPU time is not
-/// measured. Only commands report values.
+/// Whether `metric` is meaningful for `workload`. Because only one message is in flight, the rates of a ping-pong are
+/// the inverse of its latency. Open loop rates are fixed. Only consumers of a tensor have memory, and their CPU time is
+/// not measured. Only commands report values.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
     if is_reported || workload.command().is_some() {

@@ -6,11 +6,11 @@ use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, is_label, parameter_serving};
 
-/// Maximum length of the name of a scenario, as in the schema.
+/// Maximum length of a scenario name, as in the schema.
 pub(super) const MAX_SCENARIO_NAME: usize = 40;
 
 /// The sweep of `scenario`, if it has one.
-pub(super) fn of(scenario: &Scenario) -> Option<Sweep> {
+pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {
     match scenario.workload()?.load()? {
         Load::Sweep(sweep) => Some(sweep),
         Load::OpenLoop(_) => None,
@@ -66,28 +66,30 @@ fn name_at(name: &str, rate: u32) -> String {
 }
 
 /// The scenarios that measure the rates of `sweep`, in ascending order. `operation_counts` are the counts in the spec.
-pub(super) fn lower(
+pub(super) fn expand(
     scenario: &ValidatedScenario,
     sweep: Sweep,
     operation_counts: &[SizeOperations],
 ) -> Vec<ValidatedScenario> {
-    let one = |rate: u32| {
-        let mut lowered = scenario.clone();
-        lowered.assignment.name = name_at(&scenario.assignment.name, rate);
-        if let Workload::Transfer(transfer) = &mut lowered.assignment.workload {
+    let scenario_at = |rate: u32| {
+        let mut expanded = scenario.clone();
+        expanded.assignment.name = name_at(&scenario.assignment.name, rate);
+        if let Workload::Transfer(transfer) = &mut expanded.assignment.workload {
             transfer.open_loop = Some(sweep.at(rate));
         }
-        lowered.sweep = Some(scenario.assignment.name.clone());
-        let of_rate = operation_counts.iter().filter(|count| count.rate == Some(rate));
-        lowered.operation_counts = of_rate.map(|count| (count.size.0, count.iterations)).collect();
-        lowered
+        expanded.sweep = Some(scenario.assignment.name.clone());
+        let rate_counts = operation_counts.iter().filter(|count| count.rate == Some(rate));
+        expanded.operation_counts = rate_counts
+            .map(|count| (count.size.0, count.iterations))
+            .collect();
+        expanded
     };
-    sweep.rates().map(one).collect()
+    sweep.rates().map(scenario_at).collect()
 }
 
-/// Reports every rate of a sweep whose scenario has the name of another scenario.
+/// Reports every rate of a sweep whose scenario has the same name as another scenario.
 ///
-/// Also reports the names of scenarios with a worker count in the same way.
+/// The names of scenarios with a worker count are checked in the same way.
 pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], report: &mut Reporter) {
     for (position, scenario) in scenarios.iter().enumerate() {
         let name = &scenario.assignment.name;

@@ -25,7 +25,7 @@ const SHM: &str = "transport: {libfabric: {provider: shm}}\n";
 const MID: &str = "scenarios: [{name: mid, transfer: {sizes: [16Ki, 32Ki, 128Ki], batch: 16}}]\n";
 
 #[test]
-fn defaults_are_filled_in() {
+fn applies_the_defaults() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: small, pingPong: {{sizes: [64]}}}}, {{name: mid, transfer: {{sizes: [1Ki, 1k]}}}}]"
     )))
@@ -50,7 +50,7 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
-fn starway_scenarios_have_the_defaults_of_the_suite() {
+fn starway_scenarios_have_the_suite_defaults() {
     let scenarios = "scenarios: [{name: a, largeArray: {}}, {name: b, smallMessages: {}}, {name: c, pingpongFlag: {}}, \
                      {name: d, streamingDuplex: {}}, \
                      {name: e, smallMessages: {load: {openLoop: {rate: 1000}}}}]";
@@ -105,7 +105,7 @@ fn starway_scenarios_have_the_defaults_of_the_suite() {
 }
 
 #[test]
-fn segment_transfer_has_the_defaults_of_the_benchmark() {
+fn segment_transfer_has_the_benchmark_defaults() {
     let scenarios = "scenarios: [{name: a, segmentTransfer: {}}, {name: b, memory: SharedMemory, segmentTransfer: \
                      {workload: Mix, batch: 4, threads: 2, warmupBatches: 3, duration: 1s, reportUnit: Kb}}]";
     let valid = validate(&run(&format!("variants: [{{name: a}}]\n{TCP}{scenarios}"))).unwrap();
@@ -116,27 +116,30 @@ fn segment_transfer_has_the_defaults_of_the_benchmark() {
         Workload::Transfer(transfer) => transfer.clone(),
         other => panic!("not a transfer: {other:?}"),
     };
-    let (of_read, of_mix) = (workload(read), workload(mix));
+    let (read_workload, mix_workload) = (workload(read), workload(mix));
     assert_eq!(read.sizes, [64 << 10]);
     assert_eq!(read.primary, Metric::Throughput);
     assert_eq!(
         read.rate_format.map(|format| format.text(1.5e9)),
         Some("1.50 GB/s".to_owned())
     );
-    assert_eq!((of_read.window, of_read.batch, of_read.threads), (16, 16, 4));
     assert_eq!(
-        (of_read.operation, of_read.read_back),
+        (read_workload.window, read_workload.batch, read_workload.threads),
+        (16, 16, 4)
+    );
+    assert_eq!(
+        (read_workload.operation, read_workload.read_back),
         (TransferOperation::Read, false)
     );
-    assert_eq!(of_read.measured, Extent::DurationNanos(10_000_000_000));
-    assert_eq!(of_read.warmup, Extent::Iterations(160));
+    assert_eq!(read_workload.measured, Extent::DurationNanos(10_000_000_000));
+    assert_eq!(read_workload.warmup, Extent::Iterations(160));
     assert_eq!(
-        (of_mix.operation, of_mix.read_back),
+        (mix_workload.operation, mix_workload.read_back),
         (TransferOperation::Write, true)
     );
     // Each batch of writes is followed by a batch of reads.
-    assert_eq!(of_mix.warmup, Extent::Iterations(24));
-    assert!(of_read.segments && of_mix.segments);
+    assert_eq!(mix_workload.warmup, Extent::Iterations(24));
+    assert!(read_workload.segments && mix_workload.segments);
 }
 
 #[test]
@@ -413,7 +416,7 @@ fn active_messages_need_host_memory() {
 }
 
 #[test]
-fn variant_that_repeats_the_transport_of_the_run_shares_its_process() {
+fn variant_that_repeats_the_run_transport_shares_its_process() {
     let valid = validate(&run(&format!(
         "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 64}}, transport: {{libfabric: {{provider: shm}}}}}}]\n\
          {SHM}scenarios: [{{name: s, pingPong: {{sizes: [64]}}}}]"
@@ -465,7 +468,7 @@ fn sweep_becomes_one_open_loop_for_each_rate() {
 }
 
 #[test]
-fn problem_of_a_sweep_is_reported_once() {
+fn sweep_problem_is_reported_once() {
     let found = problems(&format!(
         "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: load, memory: Cuda, \
          transfer: {{sizes: [64], load: {{sweep: {{from: 10, to: 40, steps: 3}}}}}}}}]"

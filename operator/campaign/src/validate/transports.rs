@@ -1,11 +1,11 @@
-//! Validates the settings of each transport, and the transports of the variants: all must have the same number of rails,
-//! and scenarios must use operations that mean the same over each of them.
+//! Validates the settings of each transport, and the variants' transports: all must have the same number of rails, and
+//! scenarios must use operations that mean the same over each of them.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, nixl, once_each};
+use super::{ProblemKind, ValidatedScenario, nixl, one_per_sweep};
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
@@ -100,7 +100,7 @@ fn check_messages(
     if !matches!(transport, TransportSpec::Ucx(ucx) if ucx.messages == UcxMessages::ActiveMessage) {
         return;
     }
-    for scenario in once_each(scenarios) {
+    for scenario in one_per_sweep(scenarios) {
         let index = scenario.index;
         if scenario.assignment.memory == MemoryKind::Cuda {
             report.add(
@@ -131,7 +131,7 @@ fn check_allocation(
             ProblemKind::RailsOfLibraryMemory { rails },
         );
     }
-    for scenario in once_each(scenarios) {
+    for scenario in one_per_sweep(scenarios) {
         let index = scenario.index;
         let kind = scenario.assignment.memory;
         if kind != MemoryKind::Heap {

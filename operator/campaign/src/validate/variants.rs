@@ -9,7 +9,7 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedVariant};
 use crate::posting::Tuning;
 
-/// Applies the defaults to the variants of `spec` and keeps their order.
+/// Applies the defaults to the variants of `spec` and preserves their order.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedVariant> {
     report.unique_names(
         "spec.variants",
@@ -29,7 +29,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 .map(|env| (env.name.clone(), env.value.clone()))
                 .collect(),
             library: variant.library_directory(),
-            // A variant that repeats the transport of the run shares a process with variants that do not set it.
+            // A variant that repeats the run's transport shares a process with variants that do not set it.
             transport: variant.transport.clone().filter(|own| *own != spec.transport),
         },
         tuning: Tuning {
@@ -77,7 +77,7 @@ fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter
 }
 
 /// Takes each value from the variant, or from the run if the variant does not set it. The default policy and threshold
-/// are the defaults of NIXL.
+/// are NIXL's defaults.
 fn striping_rule(variant: Option<Striping>, run: Option<Striping>) -> StripingRule {
     let policy = variant
         .or(run)

@@ -59,8 +59,8 @@ fn intervals_of_sixteen_pairs_have_nominal_coverage() {
 fn fixed_order_has_low_coverage_under_drift_and_warm_up() {
     let rows = experiments::fixed_order();
     let lowest_coverage = |noise: Noise| {
-        let of_noise = rows.iter().filter(|row| row.setting.noise == noise);
-        of_noise
+        let rows_with_noise = rows.iter().filter(|row| row.setting.noise == noise);
+        rows_with_noise
             .map(|row| row.covered.share)
             .fold(f64::INFINITY, f64::min)
     };
@@ -122,8 +122,8 @@ fn settled_comparisons_have_simultaneous_coverage() {
         let fixed = row.missed_by_fixed.share.max(0.05);
         let bound = match row.model {
             Model::Same(_) => 0.05,
-            // No error rate is guaranteed if the effects of the rounds are asymmetric, but several analyses must not
-            // miss the effect more often than a single one does.
+            // No error rate is guaranteed if the round effects are asymmetric, but several analyses must not miss the
+            // effect more often than a single one does.
             Model::ChangedShape | Model::CarryOver => fixed,
         };
         assert!(standard_errors_above(bound, &row.missed) < TOLERANCE, "{row:?}");

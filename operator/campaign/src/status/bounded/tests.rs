@@ -281,12 +281,13 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 29;
+    let values_per_result = 29;
     // p50, p99, the throughput, and the two values that a command reports.
     let left = 5;
-    let of_results = dropped * of_result + fitted.results.len() as u32 * (of_result - left);
+    let result_values =
+        dropped * values_per_result + fitted.results.len() as u32 * (values_per_result - left);
     // Each of the 20 comparisons loses its minimum detectable effect and its number of rounds to settle.
-    assert_eq!(fitted.omitted_values, Some(5 + of_results + 2 * 20));
+    assert_eq!(fitted.omitted_values, Some(5 + result_values + 2 * 20));
 }
 
 #[test]

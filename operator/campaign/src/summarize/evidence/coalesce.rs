@@ -1,5 +1,5 @@
 //! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces can confirm it
-//! if every rail has a separate interface. Otherwise, only the counters of the runner are available.
+//! if every rail has a separate interface. Otherwise, only the runner's counters are available.
 
 use std::collections::BTreeMap;
 

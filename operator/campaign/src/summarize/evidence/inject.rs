@@ -7,7 +7,7 @@ use crds::v1alpha1::Engagement;
 
 /// How an injected message reaches the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum InjectMethod {
     /// The transport has no device, or the device's inline size is unknown.
     Unknown,
     /// The message is part of the work request.
@@ -19,7 +19,7 @@ pub(super) enum Method {
     },
 }
 
-impl Method {
+impl InjectMethod {
     /// Method for chunks of `chunk_bytes` bytes on a device with this inline size.
     pub(super) fn new(chunk_bytes: u64, inline_bytes: Option<u64>) -> Self {
         match inline_bytes {
@@ -41,7 +41,11 @@ impl Method {
 }
 
 /// Assesses `counters`. `over_verbs` is true for an arm that calls ibverbs directly.
-pub(super) fn assess(counters: &PostingCounters, method: Method, over_verbs: bool) -> (Engagement, String) {
+pub(super) fn assess(
+    counters: &PostingCounters,
+    method: InjectMethod,
+    over_verbs: bool,
+) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -126,28 +130,28 @@ mod tests {
     #[test]
     fn missing_completions_confirm_inject() {
         assert_eq!(
-            assess(&counters(1000, 1000, 0), Method::Unknown, false).0,
+            assess(&counters(1000, 1000, 0), InjectMethod::Unknown, false).0,
             Engagement::Confirmed
         );
         assert_eq!(
-            assess(&counters(1000, 600, 400), Method::Unknown, false).0,
+            assess(&counters(1000, 600, 400), InjectMethod::Unknown, false).0,
             Engagement::Confirmed
         );
         assert_eq!(
-            assess(&counters(1000, 1000, 1000), Method::Unknown, false).0,
+            assess(&counters(1000, 1000, 1000), InjectMethod::Unknown, false).0,
             Engagement::RequestedOnly
         );
     }
 
     #[test]
     fn verbs_do_not_confirm_inject() {
-        let (engagement, reason) = assess(&counters(1000, 1000, 0), Method::Inlined, true);
+        let (engagement, reason) = assess(&counters(1000, 1000, 0), InjectMethod::Inlined, true);
         assert_eq!(engagement, Engagement::RequestedOnly);
         assert!(
             reason.starts_with("1000 of 1000 posts had IBV_SEND_INLINE, and the driver accepted them"),
             "{reason}"
         );
-        let none = assess(&counters(1000, 0, 1000), Method::Inlined, true);
+        let none = assess(&counters(1000, 0, 1000), InjectMethod::Inlined, true);
         assert_eq!(none.0, Engagement::NotEngaged);
     }
 
@@ -156,7 +160,7 @@ mod tests {
         let reason = |chunk_bytes, inline_bytes| {
             assess(
                 &counters(1000, 1000, 0),
-                Method::new(chunk_bytes, inline_bytes),
+                InjectMethod::new(chunk_bytes, inline_bytes),
                 false,
             )
             .1
@@ -173,7 +177,7 @@ mod tests {
             ..counters(1000, 0, 1000)
         };
         assert_eq!(
-            assess(&over, Method::Unknown, false),
+            assess(&over, InjectMethod::Unknown, false),
             (
                 Engagement::NotEngaged,
                 "over the inject limit of 128 B: 1000 of 1000 posts".to_owned()
@@ -183,9 +187,12 @@ mod tests {
             refused: 3,
             ..counters(1000, 997, 3)
         };
-        assert_eq!(assess(&refused, Method::Unknown, false).0, Engagement::NotEngaged);
         assert_eq!(
-            assess(&counters(1000, 0, 1000), Method::Unknown, false).0,
+            assess(&refused, InjectMethod::Unknown, false).0,
+            Engagement::NotEngaged
+        );
+        assert_eq!(
+            assess(&counters(1000, 0, 1000), InjectMethod::Unknown, false).0,
             Engagement::NotEngaged
         );
     }

@@ -1,8 +1,8 @@
 //! Proof of the fabric for a command, whose bytes the runner neither posts nor counts.
 //!
-//! The interfaces of the rails of a worker must have counted at least the number of transferred bytes that the tool
-//! reports. The tool does not report the direction, so the larger of the bytes sent and received counts. Log lines in
-//! which a library reports a different path contradict the fabric.
+//! The interfaces of a worker's rails must have counted at least the number of transferred bytes that the tool reports.
+//! The tool does not report the direction, so the larger of the two byte counts, sent or received, is used. Log lines
+//! in which a library reports a different path contradict the fabric.
 
 use command_output::log;
 use crds::assignment::Pass;
@@ -14,7 +14,7 @@ use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
 use crate::plan::Plan;
 use crate::summarize::CaseProof;
 
-/// Names in the lanes of UCX and NCCL that denote a path through the sockets of the kernel.
+/// Parts of UCX and NCCL lane names that denote a path through kernel sockets.
 const SOCKET_LANES: [&str; 3] = ["tcp/", "NET/Socket", "network Socket"];
 
 /// Proof of one measured case of a command.
@@ -41,7 +41,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
     if sides.iter().all(|side| side.interfaces.is_empty()) {
         return declared("the rails of the transport use no interface with byte counters".to_owned());
     }
-    if let Some(looped) = software::looped_back(measured, &hosts(reports, case)) {
+    if let Some(looped) = software::loopback_proof(measured, &hosts(reports, case)) {
         return looped;
     }
     let counted = |side: &&Side| {
@@ -77,7 +77,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
     }
     if has_log(plan, case) && logs.is_empty() {
         return declared(
-            "the command failed in round 0, so that the log in which its library names the path of the data is missing"
+            "the command failed in round 0, so the log in which its library names the data path is missing"
                 .to_owned(),
         );
     }
@@ -87,7 +87,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
     }
 }
 
-/// Whether the command is also executed in round 0 with the log of its library.
+/// Whether the command is also run in round 0 with its library's log enabled.
 fn has_log(plan: &Plan, case: &Case) -> bool {
     plan.scenarios.get(case.scenario).is_some_and(|scenario| {
         let tool = scenario.assignment.workload.command().map(|command| command.tool);
@@ -95,7 +95,7 @@ fn has_log(plan: &Plan, case: &Case) -> bool {
     })
 }
 
-/// The logs of the executions in round 0 for the scenario, size, arm and pair of `case`.
+/// The logs of the command's runs in round 0 for the scenario, size, arm and pair of `case`.
 fn logs<'a>(reports: &'a Reports, case: &Case) -> impl Iterator<Item = &'a CommandLog> {
     let key = |case: &Case| {
         (
@@ -106,19 +106,19 @@ fn logs<'a>(reports: &'a Reports, case: &Case) -> impl Iterator<Item = &'a Comma
             case.target,
         )
     };
-    let of_case = key(case);
+    let case_key = key(case);
     let checks = reports
         .cases
         .iter()
-        .filter(move |other| other.pass == Pass::Integrity && key(other) == of_case);
+        .filter(move |other| other.pass == Pass::Integrity && key(other) == case_key);
     checks.filter_map(|other| match &other.outcome {
         CaseOutcome::Checked(checked) => checked.command.as_ref(),
         CaseOutcome::Measured(_) | CaseOutcome::Failed(_) => None,
     })
 }
 
-/// Contradiction between the log lines of the command and the requested fabric, in this case or in the `logs` of the
-/// executions in round 0.
+/// Contradiction between the log lines of the command and the requested fabric, in this case or in the `logs` of its
+/// runs in round 0.
 fn contradiction(plan: &Plan, case: &Case, report: &CommandReport, logs: &[&CommandLog]) -> Option<String> {
     if let Some(line) = report.fallbacks.first() {
         return Some(format!("the command reports a different path: {line}"));

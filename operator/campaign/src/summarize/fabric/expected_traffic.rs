@@ -54,8 +54,8 @@ pub(super) fn expected_traffic(
             let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
             (one_way.clone(), one_way)
         }
-        // The posts of the target are not reported, so the expected traffic does not include replies and nested calls.
-        // The bytes of a command are in its own report.
+        // The target's posts are not reported, so the expected traffic does not include replies and nested calls. A
+        // command's bytes are in its own report.
         Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => (request, Vec::new()),
         // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
         Workload::ParameterServing(_) => {
@@ -110,17 +110,17 @@ mod tests {
             },
             target: Side::default(),
         };
-        let of = |workload| {
+        let workload_traffic = |workload| {
             let segment = SegmentTransfer {
                 workload,
                 ..SegmentTransfer::default()
             };
             let (initiator, target) = expected_traffic(&segment.workload(Extent::Iterations(1)), &measured);
-            let of_side = |side: &ExpectedTraffic| (side.sent_on(&[0, 1]), side.received_on(&[0]));
-            (of_side(&initiator), of_side(&target))
+            let side_traffic = |side: &ExpectedTraffic| (side.sent_on(&[0, 1]), side.received_on(&[0]));
+            (side_traffic(&initiator), side_traffic(&target))
         };
-        assert_eq!(of(SegmentWorkload::Write), ((800, 0), (0, 600)));
-        assert_eq!(of(SegmentWorkload::Read), ((0, 600), (800, 0)));
-        assert_eq!(of(SegmentWorkload::Mix), ((400, 300), (400, 300)));
+        assert_eq!(workload_traffic(SegmentWorkload::Write), ((800, 0), (0, 600)));
+        assert_eq!(workload_traffic(SegmentWorkload::Read), ((0, 600), (800, 0)));
+        assert_eq!(workload_traffic(SegmentWorkload::Mix), ((400, 300), (400, 300)));
     }
 }

@@ -30,9 +30,10 @@ pub(super) fn counters(delta: &InterfaceDelta) -> String {
     }
 }
 
-/// Proof of a case between two workers that use the same software device. The kernel passes their packets from the device
-/// to itself, so the interface below it carries none of them, and its counters neither prove nor contradict the fabric.
-pub(super) fn looped_back(measured: &Measured, hosts: &[String; 2]) -> Option<CaseProof> {
+/// Proof of a case between two workers that use the same software device. The kernel passes their packets from the
+/// device to itself, so the interface below it carries none of them, and its counters neither prove nor contradict the
+/// fabric.
+pub(super) fn loopback_proof(measured: &Measured, hosts: &[String; 2]) -> Option<CaseProof> {
     let [initiator, target] = hosts;
     let (initiated, received) = (&measured.initiator.interfaces, &measured.target.interfaces);
     let is_shared = |delta: &&InterfaceDelta| {
@@ -100,7 +101,7 @@ mod tests {
                 initiator: side("rxe0"),
                 target: side(target),
             };
-            looped_back(&measured, &["a".to_owned(), host.to_owned()]).map(|proof| proof.proof)
+            loopback_proof(&measured, &["a".to_owned(), host.to_owned()]).map(|proof| proof.proof)
         };
         assert_eq!(proof("rxe0", "a"), Some(FabricProof::Declared));
         assert_eq!(proof("rxe1", "a"), None);

@@ -111,7 +111,7 @@ pub fn pairs_as_repetitions() -> Vec<Coverage> {
 }
 
 fn settings(noises: &[Noise], order: Order, pairs: usize, rounds: &[usize]) -> Vec<Setting> {
-    let of_noise = |&noise: &Noise| {
+    let settings_with_noise = |&noise: &Noise| {
         rounds.iter().map(move |&rounds| Setting {
             noise,
             order,
@@ -119,7 +119,7 @@ fn settings(noises: &[Noise], order: Order, pairs: usize, rounds: &[usize]) -> V
             rounds,
         })
     };
-    noises.iter().flat_map(of_noise).collect()
+    noises.iter().flat_map(settings_with_noise).collect()
 }
 
 /// Coverage in each setting. Each setting has its own stream of random numbers, starting with `stream`.
@@ -248,7 +248,7 @@ fn between_runs_with(
     stream: u64,
 ) -> RunComparisonCoverage {
     let mut rng = generator(stream);
-    // The effect of a round is the difference between the noise of the arm and the noise of the baseline.
+    // A round effect is the difference between the arm noise and the baseline noise.
     let mut run = |rounds: usize, scale: f64| -> Vec<f64> {
         let mut effect = || scale * (noise.independent(&mut rng) - noise.independent(&mut rng));
         (0..rounds).map(|_| effect()).collect()

@@ -1,4 +1,4 @@
-//! Noise of the cases of a campaign.
+//! Noise of campaign cases.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ const LAG_1_CORRELATION: f64 = 0.7;
 /// Model of the noise of one case. The unit of the noise is roughly one standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
-    /// Independent, normal.
+    /// Independent normal values.
     Normal,
-    /// Independent, lognormal: a long tail to one side.
+    /// Independent lognormal values, which have a long tail to one side.
     Skewed,
-    /// Independent, with each value drawn from one of two modes, as if each new process settled into one of them.
+    /// Independent values, each drawn from one of two modes, as if each new process settled into one of them.
     Bimodal,
     /// First-order autoregression over the sequence of cases, within and between rounds.
     Autoregressive,
@@ -60,7 +60,7 @@ impl fmt::Display for Noise {
     }
 }
 
-/// The noise that all pairs of a case share, as a stochastic process over the cases in the order of their execution.
+/// The noise that all pairs of a case share, as a stochastic process over the cases in execution order.
 pub struct SharedNoise {
     noise: Noise,
     /// Last value of the autoregression.

@@ -74,9 +74,9 @@ fn coverage_section(title: &str, text: &str, rows: &[Coverage]) -> String {
     let header: Vec<String> = rounds.iter().map(|rounds| format!("{rounds} rounds")).collect();
     table_row(&mut section, "noise", header.iter().cloned());
     table_row(&mut section, "---", header.iter().map(|_| "---".to_owned()));
-    for of_noise in rows.chunk_by(|a, b| a.setting.noise == b.setting.noise) {
-        let cells = of_noise.iter().map(|row| percent(row.covered.share));
-        table_row(&mut section, &of_noise[0].setting.noise.to_string(), cells);
+    for noise_rows in rows.chunk_by(|a, b| a.setting.noise == b.setting.noise) {
+        let cells = noise_rows.iter().map(|row| percent(row.covered.share));
+        table_row(&mut section, &noise_rows[0].setting.noise.to_string(), cells);
     }
     let steps = rounds.iter().map(|&rounds| percent(exact_coverage(rounds)));
     table_row(&mut section, "exact", steps);

@@ -115,12 +115,12 @@ impl Design {
     }
 }
 
-/// Model of the effects of a comparison's rounds.
+/// Model of a comparison's round effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// The arm and the baseline have the same noise. The random order makes the effects symmetric.
     Same(Noise),
-    /// The noise of the baseline is normal, and the noise of the arm is skewed.
+    /// The baseline noise is normal, and the arm noise is skewed.
     ChangedShape,
     /// The case that follows the first variant in a block is slower.
     CarryOver,
@@ -136,11 +136,11 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// Standard deviation of the noise of a case.
+/// Standard deviation of case noise.
 const SPREAD: f64 = 0.05;
 
 impl Model {
-    /// Effects of the rounds of each comparison at one size, without the true effect.
+    /// Round effects of each comparison at one size, without the true effect.
     fn rounds(self, rng: &mut impl Rng) -> Vec<Vec<f64>> {
         let rounds = MAX_ROUNDS as usize;
         match self {
@@ -175,7 +175,7 @@ impl Model {
     }
 
     /// The effect that the intervals estimate if the arm has no effect: the median of the Walsh averages of all rounds.
-    /// It is not 0 if the effects of the rounds are asymmetric.
+    /// It is not 0 if the round effects are asymmetric.
     fn center(self, rng: &mut impl Rng) -> f64 {
         match self {
             Model::Same(_) | Model::CarryOver => 0.0,
@@ -275,7 +275,7 @@ pub struct Cost {
 /// Costs of the designs for one effect.
 #[derive(Debug, Clone, Copy)]
 pub struct Costs {
-    /// Standard deviation of the noise of a case, in percent.
+    /// Standard deviation of case noise, in percent.
     pub spread_percent: f64,
     /// True effect in percent.
     pub effect_percent: f64,
