@@ -16,6 +16,8 @@ pub mod names;
 pub mod protocols;
 pub mod quantile;
 pub mod record;
+#[cfg(feature = "crd")]
+mod schema;
 pub mod striping;
 pub mod units;
 pub mod v1alpha1;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Whether a statement about the library or the provider is true, if the library reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum Answer {
     /// The statement is true.
     True,

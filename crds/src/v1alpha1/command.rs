@@ -110,6 +110,7 @@ pub struct CommandPattern {
 /// Time unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 #[serde(rename_all = "camelCase")]
 pub enum TimeUnit {
     /// Nanoseconds.

@@ -128,6 +128,7 @@ pub enum Pattern {
 /// What the run does while too few nodes meet the workers' requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum PreflightMode {
     /// The run waits until enough nodes meet the requirements.
     Wait,

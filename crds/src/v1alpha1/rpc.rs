@@ -81,6 +81,7 @@ pub enum RpcPattern {
 /// Channel over which an arm makes its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum RpcChannel {
     /// Messages over the arm's transport, between the two workers of a pair.
     #[default]

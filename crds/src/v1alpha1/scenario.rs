@@ -254,6 +254,7 @@ pub enum MemoryKind {
 /// How a worker waits for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum Polling {
     /// The worker polls continuously. Requires a dedicated CPU.
     Spin,
@@ -266,6 +267,7 @@ pub enum Polling {
 /// Metric of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum Metric {
     /// Median latency of one operation; lower is better.
     LatencyP50,

@@ -57,6 +57,7 @@ pub enum SegmentWorkload {
 /// Throughput unit, in bytes or bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum RateUnit {
     /// 10^9 bytes per second.
     #[default]

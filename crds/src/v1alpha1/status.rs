@@ -147,6 +147,7 @@ impl Condition {
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum State {
     /// The run is accepted, but no gang is running.
     Pending,
@@ -195,6 +196,7 @@ pub struct PlacementStatus {
 /// Outcome of a finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum Outcome {
     /// The run is complete, no expectation was missed, and no variant regressed. `fabricbench report` exits with status
     /// 0.

@@ -339,6 +339,7 @@ impl UcxAllocation {
 /// Error handling mode of the UCX endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum UcxErrorHandling {
     /// UCX reports the loss of a peer (`UCP_ERR_HANDLING_MODE_PEER`). UCX 1.22 then emulates writes over tcp.
     Peer,

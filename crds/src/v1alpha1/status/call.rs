@@ -87,6 +87,7 @@ pub enum CallSection {
 /// Reason that calls failed or were skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum CallCause {
     /// A process ran out of memory.
     OutOfMemory,

@@ -7,6 +7,7 @@ use crate::v1alpha1::Metric;
 /// Verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum Verdict {
     /// The whole confidence interval lies beyond the margin, in the direction of an improvement.
     Improved,
@@ -21,6 +22,7 @@ pub enum Verdict {
 /// Reason for withholding the verdict on a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum WithheldReason {
     /// No round contains valid cases of both the variant and the baseline.
     NotMeasured,

@@ -44,6 +44,7 @@ pub struct FabricSummary {
 /// Level of proof that the data used the requested fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum FabricProof {
     /// The reported provider or the byte counters of the network interfaces contradict the use of the requested fabric.
     Contradicted,

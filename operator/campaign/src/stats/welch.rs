@@ -17,7 +17,7 @@ pub(super) fn bounds(first: &[f64], second: &[f64], level: f64) -> Option<(f64, 
     if variance == 0.0 {
         return Some((difference, difference));
     }
-    let per_freedom = |mean: &Mean| mean.variance.powi(2) / (mean.count - 1.0);
+    let per_freedom = |mean: &SampleMean| mean.variance.powi(2) / (mean.count - 1.0);
     let freedom = variance.powi(2) / (per_freedom(&first) + per_freedom(&second));
     let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let reach = distribution.inverse_cdf(1.0 - level / 2.0) * variance.sqrt();
