@@ -73,10 +73,11 @@ async fn invalid_reason(name: &str, image: &str) -> String {
     let status = run_with_image(&namespace, name, image).await;
     assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
     let arm = |arm: &str| status.results.iter().find(|result| result.arm == arm).unwrap();
+    let baseline = arm("baseline");
     assert_eq!(
-        arm("baseline").validity,
+        baseline.validity,
         CaseValidity::Valid,
-        "the other arm must be valid"
+        "the other arm must be valid: {baseline:?}"
     );
     assert_eq!(arm("fi-inject").validity, CaseValidity::Invalid);
     let reason = arm("fi-inject").reason.clone().unwrap();
