@@ -1,5 +1,7 @@
 """The facts that the library returned about an arm's endpoints, and whether they match the spec."""
 
+import ipaddress
+
 from .protocols import EMULATION, lanes_are_requested
 
 # Name and fabric that libfabric returns for each provider in the spec; None stands for any fabric. Before libfabric
@@ -20,6 +22,7 @@ class Endpoints:
 
     def __init__(self, records, arms):
         self.rounds = {}
+        self.node = records.node
         for (*place, number), facts in sorted(records.endpoints.items(), key=lambda one: one[0]):
             if place[3] in arms:
                 self.rounds.setdefault(tuple(place), []).append((number, facts))
@@ -31,9 +34,28 @@ class Endpoints:
 
     def first(self, rank, arm):
         """The facts about the arm at `rank` from the first round for which they were recorded."""
-        firsts = [(rounds[0][0], place) for place, rounds in self.rounds.items() if place[2:] == (rank, arm)]
-        place = min(firsts, key=lambda one: (one[0], one[1][1]), default=(None, None))[1]
-        return self.rounds[place][0][1] if place else None
+        return self.first_in(rank, arm, lambda stream: True)[1]
+
+    def first_in(self, rank, arm, includes):
+        """Like `first`, but only for the streams that are included; also returns the stream."""
+        places = [place for place in self.rounds if place[2:] == (rank, arm) and includes(place[:2])]
+        place = min(places, key=lambda one: (self.rounds[one][0][0], one[1]), default=None)
+        return (place[:2], self.rounds[place][0][1]) if place else (None, None)
+
+    def has_changed(self, case, rank):
+        """Whether the library, its configuration, the provider, the fabric or the number of rails differs from the first
+        round, or from the first round on the same node. Only the subnet of an IP transport may differ between nodes."""
+        now, node = self.of_case(case, rank), self.node(case.stream, rank)
+
+        def moved(stream):
+            other = self.node(stream, rank)
+            return None not in (node, other) and node != other
+
+        firsts = [self.first_in(rank, case.key[2], includes) for includes in (lambda _: True, lambda stream: not moved(stream))]
+        return any(
+            now and facts and identity(now) != identity(facts, now["fabric"] if moved(stream) and both_subnets(now, facts) else None)
+            for stream, facts in firsts
+        )
 
     def emulated(self, scenario, arm, found):
         """The first of `True`, `Unknown` and `False` that any worker reports for a scenario; None if no worker reports
@@ -62,11 +84,24 @@ class Endpoints:
         return ", ".join(sorted({facts["provider"] for rounds in self.rounds.values() for _, facts in rounds}))
 
 
-def identity(facts):
-    """The facts that must not change between rounds."""
+def both_subnets(*facts):
+    """Whether all fabrics are IP subnets."""
+    return all(is_subnet(one["fabric"]) for one in facts)
+
+
+def is_subnet(fabric):
+    try:
+        ipaddress.ip_network(fabric, strict=False)
+    except ValueError:
+        return False
+    return "/" in fabric
+
+
+def identity(facts, fabric=None):
+    """The facts that must not change between rounds, optionally with another fabric."""
     library = facts.get("library") or {}
     names = [library.get(name) for name in ("name", "version", "buildId")]
-    return *names, facts["provider"], facts["fabric"], len(facts["rails"]), configuration(facts)
+    return *names, facts["provider"], fabric or facts["fabric"], len(facts["rails"]), configuration(facts)
 
 
 def configuration(facts):

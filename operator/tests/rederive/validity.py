@@ -2,7 +2,6 @@
 
 from . import limits
 from .cases import measured_window, samples
-from .endpoints import identity
 
 # In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
 SHORT_WINDOW = 10_000_000
@@ -34,7 +33,7 @@ def reasons(case, endpoints, corrupt, off_fabric):
 
 def impossible(case, endpoints, off_fabric):
     """Yields the reasons that depend on times or on the endpoints."""
-    if any(has_changed(case, rank, endpoints) for rank in case.pair):
+    if any(endpoints.has_changed(case, rank) for rank in case.pair):
         yield "Changed"
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
     configurations = {one.get("configurationSha256") for one in facts if one} - {None}
@@ -56,13 +55,6 @@ def has_measurements(posted, case):
     window = measured_window(posted)
     payload = window["payloadBytes"] or case.key[1] == 0
     return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
-
-
-def has_changed(case, rank, endpoints):
-    """Whether the library, its configuration, the provider, the fabric or the number of rails differs from the first
-    round."""
-    now, first = endpoints.of_case(case, rank), endpoints.first(rank, case.key[2])
-    return bool(now and first) and identity(now) != identity(first)
 
 
 def is_inconsistent(side, scenario):

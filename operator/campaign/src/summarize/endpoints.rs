@@ -1,6 +1,7 @@
 //! What the library reports about the endpoints: facts by arm, worker and round, and the protocols of each arm.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use crds::protocols::ReportedProtocols;
 use crds::record::FabricFacts;
@@ -16,6 +17,8 @@ const MAX_VALUE_CHARS: usize = 100;
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
     facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
+    /// Node by leg, attempt and rank.
+    nodes: BTreeMap<(u32, u32, u32), &'a str>,
     /// Protocols by arm, with the counts summed over all workers and legs.
     protocols: BTreeMap<usize, ReportedProtocols>,
 }
@@ -25,8 +28,43 @@ type EndpointKey = (u32, u32, u32, usize);
 /// A round, and the facts that were reported for it. Lists are in ascending order of the round.
 type RoundFacts<'a> = (u32, &'a FabricFacts);
 
+/// Earlier facts for the arm and the rank of a case.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarlierFacts<'a> {
+    pub facts: &'a FabricFacts,
+    /// Whether the worker was on a different node than in the case.
+    other_node: bool,
+}
+
+impl EarlierFacts<'_> {
+    /// Whether the facts that must not change between rounds differ from `now`.
+    ///
+    /// The fabric of an IP transport is the subnet of the local address. Subnets of different nodes may differ even if
+    /// they belong to the same network, for example if each node has its own subnet for pods.
+    pub fn differ_from(self, now: &FabricFacts) -> bool {
+        let ignores_subnet =
+            self.other_node && [self.facts, now].iter().all(|facts| is_ip_subnet(&facts.fabric));
+        let fabric = if ignores_subnet {
+            &now.fabric
+        } else {
+            &self.facts.fabric
+        };
+        describe_with_fabric(self.facts, fabric) != describe_identity(now)
+    }
+}
+
+/// Whether `fabric` is an IP address with a prefix length.
+fn is_ip_subnet(fabric: &str) -> bool {
+    let parts = fabric.split_once('/');
+    parts.is_some_and(|(address, length)| address.parse::<IpAddr>().is_ok() && length.parse::<u8>().is_ok())
+}
+
 /// Describes the facts that must not change between rounds.
 pub(super) fn describe_identity(facts: &FabricFacts) -> String {
+    describe_with_fabric(facts, &facts.fabric)
+}
+
+fn describe_with_fabric(facts: &FabricFacts, fabric: &str) -> String {
     let library = facts.library.as_ref().map_or_else(String::new, |library| {
         let build = library.build_id.as_deref().unwrap_or("unknown");
         format!("{} {} (build {build}), ", library.name, library.version)
@@ -34,9 +72,8 @@ pub(super) fn describe_identity(facts: &FabricFacts) -> String {
     let configuration =
         configuration(facts).map_or_else(String::new, |configuration| format!(", {configuration}"));
     format!(
-        "{library}provider {}, fabric {}, {} rails{configuration}",
+        "{library}provider {}, fabric {fabric}, {} rails{configuration}",
         facts.provider,
-        facts.fabric,
         facts.rails.len()
     )
 }
@@ -105,7 +142,16 @@ impl<'a> EndpointIndex<'a> {
             }
             arm_protocols.omitted += from.record.omitted;
         }
-        Self { facts, protocols }
+        let nodes = reports.hellos.iter().map(|from| {
+            let environment = &from.record.environment;
+            let node = environment.node.as_ref().unwrap_or(&environment.hostname);
+            ((from.leg, from.attempt, from.record.rank), node.as_str())
+        });
+        Self {
+            facts,
+            nodes: nodes.collect(),
+            protocols,
+        }
     }
 
     /// Index with the facts of arm 0 in the first attempt of leg 0, given with the rank and the round, in ascending
@@ -121,6 +167,7 @@ impl<'a> EndpointIndex<'a> {
         }
         Self {
             facts,
+            nodes: BTreeMap::new(),
             protocols: BTreeMap::new(),
         }
     }
@@ -139,17 +186,128 @@ impl<'a> EndpointIndex<'a> {
 
     /// Facts for `arm` at `rank` in the first round that has them.
     pub fn first(&self, rank: u32, arm: usize) -> Option<&'a FabricFacts> {
-        let arm_facts = self.facts.iter().filter(|(key, _)| (key.2, key.3) == (rank, arm));
-        let firsts =
-            arm_facts.filter_map(|(key, rounds)| rounds.first().map(|(round, facts)| (round, key.1, facts)));
+        self.first_where(rank, arm, |_| true).map(|(_, facts)| facts)
+    }
+
+    /// Facts for the arm of `case` at `rank` in the first round, and in the first round on the same node.
+    pub(super) fn earlier(&self, case: &Case, rank: u32) -> impl Iterator<Item = EarlierFacts<'a>> + use<'a> {
+        let node_of = |leg, attempt| self.nodes.get(&(leg, attempt, rank)).copied();
+        let node = node_of(case.leg, case.attempt);
+        // Workers whose node is unknown are compared as if they were on the same node.
+        let is_other = |(leg, attempt)| {
+            node_of(leg, attempt)
+                .zip(node)
+                .is_some_and(|(one, other)| one != other)
+        };
+        let first = self.first_where(rank, case.arm, |_| true);
+        let first_on_node = self.first_where(rank, case.arm, |key| !is_other(key));
+        let earlier = [first, first_on_node].map(|found| {
+            found.map(|(key, facts)| EarlierFacts {
+                facts,
+                other_node: is_other(key),
+            })
+        });
+        earlier.into_iter().flatten()
+    }
+
+    /// The first facts for `arm` at `rank`, with their leg and attempt, if `includes` returns true for the leg and the
+    /// attempt. If several attempts have facts for this round, returns those of the first attempt.
+    fn first_where(
+        &self,
+        rank: u32,
+        arm: usize,
+        includes: impl Fn((u32, u32)) -> bool,
+    ) -> Option<((u32, u32), &'a FabricFacts)> {
+        let included = self
+            .facts
+            .iter()
+            .filter(|(key, _)| (key.2, key.3) == (rank, arm) && includes((key.0, key.1)));
+        let firsts = included.filter_map(|(key, rounds)| {
+            let (round, facts) = rounds.first()?;
+            Some((*round, (key.0, key.1), *facts))
+        });
         firsts
-            .min_by_key(|(round, attempt, _)| (**round, *attempt))
-            .map(|(_, _, facts)| *facts)
+            .min_by_key(|(round, (_, attempt), _)| (*round, *attempt))
+            .map(|(_, key, facts)| (key, facts))
     }
 
     /// All facts, each with its arm and rank.
     pub fn all(&self) -> impl Iterator<Item = (usize, u32, &'a FabricFacts)> + '_ {
         let lists = self.facts.iter();
         lists.flat_map(|(key, rounds)| rounds.iter().map(|(_, facts)| (key.3, key.2, *facts)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::Pass;
+    use crds::record::{CaseFailure, FailureReason};
+
+    use super::*;
+    use crate::collect::CaseOutcome;
+
+    /// A case of leg `leg` in the round with the same number.
+    fn case(leg: u32) -> Case {
+        Case {
+            leg,
+            attempt: 1,
+            block: leg,
+            round: leg,
+            pass: Pass::Measure,
+            scenario: 0,
+            size_bytes: 64,
+            arm: 0,
+            initiator: 0,
+            target: 1,
+            started_nanos: 0,
+            span_nanos: None,
+            outcome: CaseOutcome::Failed(CaseFailure {
+                reason: FailureReason::Internal,
+                message: String::new(),
+            }),
+        }
+    }
+
+    /// Whether rank 0 changed in each of four legs. Legs 0 and 2 run on node a, and legs 1 and 3 on node b.
+    fn changes(provider: &str, fabrics: [&str; 4]) -> [bool; 4] {
+        let facts = fabrics.map(|fabric| FabricFacts {
+            provider: provider.to_owned(),
+            fabric: fabric.to_owned(),
+            ..FabricFacts::default()
+        });
+        let index = EndpointIndex {
+            facts: (0..)
+                .zip(&facts)
+                .map(|(leg, facts)| ((leg, 1, 0, 0), vec![(leg, facts)]))
+                .collect(),
+            nodes: (0..)
+                .zip(["a", "b", "a", "b"])
+                .map(|(leg, node)| ((leg, 1, 0), node))
+                .collect(),
+            protocols: BTreeMap::new(),
+        };
+        [0, 1, 2, 3].map(|leg| {
+            let case = case(leg);
+            let now = index.facts_of_case(&case, 0).unwrap();
+            index.earlier(&case, 0).any(|earlier| earlier.differ_from(now))
+        })
+    }
+
+    #[test]
+    fn only_the_subnet_may_differ_between_nodes() {
+        let (one, other, third) = ("10.0.1.0/24", "10.0.2.0/24", "10.0.3.0/24");
+        assert_eq!(changes("tcp", [one, other, one, other]), [false; 4]);
+        assert_eq!(
+            changes("tcp", [one, other, other, other]),
+            [false, false, true, false]
+        );
+        assert_eq!(
+            changes("tcp", [one, other, one, third]),
+            [false, false, false, true]
+        );
+        assert_eq!(
+            changes("efa", ["efa", "efa-direct", "efa", "efa"]),
+            [false, true, false, true]
+        );
     }
 }
