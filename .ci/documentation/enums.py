@@ -21,7 +21,7 @@ def check(root, all_pages):
     invalid = variants(root / "operator/campaign/src/summarize/case_check.rs", "Invalid")
     yield from compare_sets("invalid cases", invalid, cells(troubleshooting, "Why a case is invalid", 0))
     warnings = variants(crds / "record.rs", "WarningReason")
-    yield from compare_sets("warnings", warnings, cells(troubleshooting, "Warnings of workers", 0))
+    yield from compare_sets("warnings", warnings, cells(troubleshooting, "Worker warnings", 0))
     status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "commands/exit.rs").read_text()))
     yield from compare_sets("exit statuses", status, cells(troubleshooting, "Exit status", 0))
     categories = variants(operator / "metrics/operator/category.rs", "Category")

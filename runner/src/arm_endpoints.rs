@@ -162,7 +162,7 @@ impl<T: Transport> ArmEndpoints<T> {
             ..ColdRecord::default()
         };
         let mut memory = Vec::new();
-        let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
+        let mut groups: Vec<(open::PreferredLocation, FabricFacts)> = Vec::new();
         let nodes = match assignment.spreads_threads() {
             true => cpus::by_node(cpus, &roots),
             false => Vec::new(),

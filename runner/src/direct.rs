@@ -5,17 +5,17 @@
 //! The client sends a [`request`](request::Request) over a TCP connection that it opens. Each side builds the same
 //! [assignment](assignment) from the request and becomes a worker in this assignment: the client is rank 0, which
 //! coordinates and posts first, and the server is rank 1. From then on, the connection is the link between the two
-//! workers, and the client turns the [records](records) into [metrics](figures).
+//! workers, and the client turns the [records](records) into [metrics].
 //!
 //! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and
 //! [`trace`] perform I/O. The other modules do not.
 
 pub mod assignment;
 pub mod connect;
-pub mod figures;
 pub mod flags;
 pub mod loopback;
 pub mod measurement;
+pub mod metrics;
 pub mod negotiate;
 pub mod records;
 pub mod report;
@@ -40,7 +40,7 @@ use negotiate::{NegotiationError, Refusal};
 use request::{Request, RequestError};
 use segment::metadata::MetadataError;
 
-/// Why a role failed.
+/// Error returned by a role.
 #[derive(Debug, Snafu)]
 pub enum DirectError {
     /// The flags or the request are invalid.

@@ -101,11 +101,11 @@ pub fn available_memory(roots: &SystemRoots) -> Option<AvailableMemory> {
 pub struct AvailableMemory {
     /// Amount of memory in bytes.
     pub bytes: u64,
-    /// What limits this amount.
+    /// Source of the limit.
     pub source: MemorySource,
 }
 
-/// What limits the memory that a process can use.
+/// Source of the limit on the memory that a process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemorySource {
     /// The machine's `MemAvailable`.

@@ -27,7 +27,7 @@ pub use message::{CallPlan, PayloadPassing};
 pub use process::Extension;
 pub use serve::{ExtensionOptions, run};
 
-/// Why an extension cannot serve its host.
+/// Error returned by an extension that cannot serve its host.
 #[derive(Debug, Snafu)]
 pub enum ExtensionError {
     /// Standard input is not a host's socket.

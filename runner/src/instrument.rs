@@ -2,9 +2,9 @@
 //! the worker over a socket on standard input, so that libraries may print to standard output and standard error.
 
 pub mod arm;
-mod conductor;
 mod cpus;
 mod failure;
+mod flow_control;
 mod open;
 mod open_arm;
 pub mod protocol;

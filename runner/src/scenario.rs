@@ -24,8 +24,8 @@ mod case;
 mod case_protocol;
 mod check;
 mod command;
-mod conductor;
 pub(crate) mod engine;
+mod flow_control;
 mod flushed;
 mod footprint;
 mod gate;
@@ -52,7 +52,7 @@ mod waiting;
 
 pub use case::{Case, CaseReport, Role, SideOutcome};
 pub use command::CommandSite;
-pub use conductor::Conductor;
+pub use flow_control::FlowControl;
 pub use probe::probe;
 pub use run::{run_case, run_flows};
 pub use samples::CaseSamples;

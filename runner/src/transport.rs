@@ -318,7 +318,7 @@ pub trait Region: Send {
     fn registration_method(&self) -> &'static str;
 }
 
-/// How evidence lines name the library's calls.
+/// Names of the library's calls in evidence lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNames {
     /// libfabric calls, named as the test procedures specify.
@@ -336,7 +336,7 @@ pub trait Transport: Sized + Send {
     /// plan reports that the optimization is not applicable.
     const SUPPORTS_MORE: bool = true;
 
-    /// How evidence lines name the library's calls.
+    /// Names of the library's calls in evidence lines.
     const CALL_NAMES: CallNames = CallNames::Libfabric;
 
     /// Loads the library and initializes its providers, so that the time to open an arm does not include it.

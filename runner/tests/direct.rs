@@ -174,14 +174,14 @@ mod errors {
     #[test]
     fn rejected_clients_do_not_end_the_server() {
         let server = Server::start(&["--tls", "tcp", "--max-bytes", "1Mi"]);
-        assert!(response_to(&server, b"GET / HTTP/1.1\n").contains("\"Garbage\""));
+        assert!(response_to(&server, b"GET / HTTP/1.1\n").contains("\"NotARequest\""));
         // A line that never ends is rejected at the size limit.
         assert!(response_to(&server, &vec![b'x'; 200_000]).contains("exceeds the limit"));
         let other =
             b"{\"program\":\"fabricbench-runner\",\"version\":\"99.1\",\"protocol\":9,\"request\":{}}\n";
         let response = response_to(&server, other);
         assert!(
-            response.contains("\"OtherVersion\"") && response.contains("99.1"),
+            response.contains("\"VersionMismatch\"") && response.contains("99.1"),
             "{response}"
         );
         // This client disconnects without sending a request.
@@ -214,7 +214,7 @@ mod errors {
         assert!(output.status.success(), "{output:?}");
         let server = server.finish();
         assert_eq!(server.status.code(), Some(0), "{server:?}");
-        for reason in ["Garbage", "OtherVersion", "InvalidRequest"] {
+        for reason in ["NotARequest", "VersionMismatch", "InvalidRequest"] {
             assert!(server.stderr.contains(reason), "{server:?}");
         }
         assert!(!server.stderr.contains("panicked"), "{server:?}");

@@ -40,7 +40,7 @@ struct Document<'a> {
     sweeps: Vec<NamedItem<'a, SweepSummary>>,
     comparisons: Vec<NamedItem<'a, Comparison>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    factor_effects: Vec<OfScenario<'a, FactorEffect>>,
+    factor_effects: Vec<WithScenarioName<'a, FactorEffect>>,
     expectations: &'a [ExpectationAnswer],
     cold_starts: Vec<NamedItem<'a, SetupCostSummary>>,
     /// Standard deviations of the natural logarithm of the baseline's primary metric.
@@ -64,7 +64,7 @@ struct NamedItem<'a, T> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OfScenario<'a, T> {
+struct WithScenarioName<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario_name: Option<&'a str>,
     #[serde(flatten)]
@@ -134,7 +134,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         factor_effects: comparisons
             .factor_effects
             .iter()
-            .map(|effect| OfScenario {
+            .map(|effect| WithScenarioName {
                 scenario_name: scenario(effect.scenario),
                 item: effect,
             })

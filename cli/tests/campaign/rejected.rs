@@ -239,11 +239,12 @@ fn rejects_an_invalid_manifest_before_starting() {
     for (manifest, message) in [
         (
             run(INJECT_64, LOOPBACK, on_gpu, &["resources: {gpus: 1}"]),
-            "spec.scenarios[0].memory: messages with memory: Cuda cannot be injected",
+            "spec.scenarios[0].memory: messages with `memory: Cuda` cannot be injected",
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but \
+             `spec.resources.efas` is 2",
         ),
     ] {
         let (dir, output) = run_manifest(&manifest);

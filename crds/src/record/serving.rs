@@ -23,7 +23,7 @@ pub struct ServingReport {
     /// Time lag at every step of every worker: the time since a newer version was published, or 0 if the version in use
     /// was the latest.
     pub time_lag: Durations,
-    /// Durations of fetches that returned a newer version, in modes Filesystem and Pull.
+    /// Durations of fetches that returned a newer version, in Filesystem and Pull modes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Durations>,
     /// Whether the trainer and the workers read the same clock.
@@ -70,7 +70,7 @@ pub struct WorkerReport {
     /// Number of fetched or received versions that were not used, because they contain bytes of several versions (torn
     /// versions).
     pub torn: u64,
-    /// Datagram counters. Set only for mode Multicast.
+    /// Datagram counters. Set only in Multicast mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramReport>,
 }

@@ -48,7 +48,7 @@ pub struct ParameterServing {
     #[serde(default = "default_max_version")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 30_000)))]
     pub max_version: u32,
-    /// Time after which the trainer stops, even when it has published fewer versions. Defaults to 60s.
+    /// Time after which the trainer stops, even if it has published fewer than maxVersion versions. Defaults to 60s.
     #[serde(default = "default_max_time")]
     pub max_time: Duration,
     /// Number of workers per trainer, all of which run in one pod. If several numbers are listed, each becomes a

@@ -99,7 +99,7 @@ struct AnalysisInputs<'a> {
 
 /// Question that a metric's interval has to answer.
 enum Question {
-    /// What the verdict is.
+    /// Which verdict the comparison gets.
     Verdict(BetterDirection),
     /// Whether an expectation is met.
     Expectation(ExpectedChange),

@@ -275,11 +275,11 @@ mod tests {
         Burst { transfers, operation }
     }
 
-    fn reasons(size: u64, burst: Burst, rails: u32) -> Vec<Option<String>> {
-        reasons_over(size, burst, &TransportSpec::Loopback(Loopback { rails }))
+    fn blockers(size: u64, burst: Burst, rails: u32) -> Vec<Option<String>> {
+        blockers_for(size, burst, &TransportSpec::Loopback(Loopback { rails }))
     }
 
-    fn reasons_over(size: u64, burst: Burst, transport: &TransportSpec) -> Vec<Option<String>> {
+    fn blockers_for(size: u64, burst: Burst, transport: &TransportSpec) -> Vec<Option<String>> {
         let planned = optimizations(tuning(StripingPolicy::NixlCoalesce), burst, size, transport);
         planned
             .into_iter()
@@ -291,7 +291,7 @@ mod tests {
     fn optimizations_that_do_not_apply_have_a_reason() {
         let text = |reason: &str| Some(reason.to_owned());
         assert_eq!(
-            reasons(256, burst(1), 4),
+            blockers(256, burst(1), 4),
             [
                 None,
                 text("only one post per rail per burst"),
@@ -299,15 +299,15 @@ mod tests {
             ]
         );
         assert_eq!(
-            reasons(32 * KIB, burst(16), 4),
+            blockers(32 * KIB, burst(16), 4),
             [text("chunks exceed maxBytes 256"), None, None]
         );
         assert_eq!(
-            reasons(64 * KIB, burst(16), 4)[2],
+            blockers(64 * KIB, burst(16), 4)[2],
             text("chunks already reach minChunkBytes 16Ki")
         );
         assert_eq!(
-            reasons(32 * KIB, burst(16), 1)[2],
+            blockers(32 * KIB, burst(16), 1)[2],
             text("the transport has only one rail")
         );
         let read = Burst {
@@ -315,7 +315,7 @@ mod tests {
             operation: TransferOperation::Read,
         };
         assert_eq!(
-            reasons(64, read, 4)[..2],
+            blockers(64, read, 4)[..2],
             [
                 text("a Read sends no payload that could be injected"),
                 text("a Read carries no FI_MORE")
@@ -326,14 +326,14 @@ mod tests {
     #[test]
     fn inject_and_doorbell_do_not_apply_to_ucx() {
         let ucx = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::Tcp], 4));
-        let reasons = reasons_over(64, burst(16), &ucx);
-        for (reason, text) in reasons
+        let blockers = blockers_for(64, burst(16), &ucx);
+        for (reason, text) in blockers
             .iter()
             .zip(["UCX has no inject call", "UCX has no FI_MORE"])
         {
             assert!(
                 reason.as_ref().is_some_and(|reason| reason.starts_with(text)),
-                "{reasons:?}"
+                "{blockers:?}"
             );
         }
         let supported = tuning(StripingPolicy::Nixl).supported_by(&ucx);
@@ -349,7 +349,7 @@ mod tests {
             transfers: 16,
             operation: TransferOperation::Write,
         };
-        let planned = reasons(64, write, 4);
+        let planned = blockers(64, write, 4);
         assert!(
             planned[0]
                 .as_ref()

@@ -34,7 +34,7 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed renewal is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Why this replica is not, or is no longer, the leader.
+/// Error returned if this replica is not, or is no longer, the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.

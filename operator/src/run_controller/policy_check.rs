@@ -95,11 +95,22 @@ fn private_directory_rejection(spec: &BenchmarkRunSpec) -> Option<String> {
     });
     let mut private = serving.filter(|(_, directory)| !has_claim || !is_shared(directory));
     private.next().map(|(index, directory)| {
+        let advice = if has_claim {
+            format!(
+                "Use {SHARED_DIRECTORY} or a directory in it, which all workers share through \
+                 spec.resources.persistentVolumeClaim"
+            )
+        } else {
+            let claim = "spec.resources.persistentVolumeClaim to a claim that all workers can mount";
+            if is_shared(directory) {
+                format!("Set {claim}")
+            } else {
+                format!("Use {SHARED_DIRECTORY} or a directory in it, and set {claim}")
+            }
+        };
         format!(
-            "spec.scenarios[{index}].parameterServing.directory: each pod has its own {directory}. Use {SHARED_DIRECTORY} or a \
-             directory in it, and set spec.resources.persistentVolumeClaim to a claim that all workers can mount{}, or use \
-             `fabricbench run` on one machine",
-            if has_claim { ", as this run does" } else { "" }
+            "spec.scenarios[{index}].parameterServing.directory: each pod has its own {directory}. {advice}, or use \
+             `fabricbench run` on one machine"
         )
     })
 }

@@ -39,7 +39,7 @@ pub struct Candidates {
     pub zoned: bool,
 }
 
-/// Why too few nodes meet the requirements, for the status.
+/// Error returned if too few nodes meet the requirements, for the status.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PreflightError {
     /// No node matches the node selector.

@@ -19,7 +19,7 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
     /// Location whose nearest NICs were chosen.
-    pub(super) near: Near,
+    pub(super) near: PreferredLocation,
     /// For each memory kind, in the order of [`Buffers::layouts`], the failure that makes it unusable; `None` if it is
     /// usable.
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
@@ -41,7 +41,7 @@ pub(super) struct Binding {
 
 /// Location whose nearest NICs a thread uses; `None` if no location is known.
 #[derive(Clone, Debug)]
-pub(super) struct Near(Option<Location>);
+pub(super) struct PreferredLocation(Option<Location>);
 
 /// Properties of the allocated and registered memory of one kind.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
-    near: Option<Near>,
+    near: Option<PreferredLocation>,
     binding: Binding,
     buffers: &mut Buffers,
 ) -> Result<OpenedThread<T>, TransportError> {
@@ -117,7 +117,7 @@ pub(super) fn endpoint_thread<T: Transport>(
 fn open_on_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
-    near: Option<Near>,
+    near: Option<PreferredLocation>,
     Binding { cpu, node }: Binding,
     buffers: &mut Buffers,
     thread_start_nanos: u64,
@@ -139,7 +139,7 @@ fn open_on_thread<T: Transport>(
     };
     let near = near.unwrap_or_else(|| {
         let location = location(allocated.iter().flatten(), cpu.is_some());
-        Near(location.or_else(|| config.location.clone()))
+        PreferredLocation(location.or_else(|| config.location.clone()))
     });
     let config = &OpenConfig {
         location: near.0.clone(),

@@ -29,7 +29,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which remaining processes are searched for and killed.
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Why a supervisor cannot do its work.
+/// Error returned by a supervisor.
 #[derive(Debug, Snafu)]
 pub enum SupervisorError {
     /// Standard input is not an instrument's socket.

@@ -42,7 +42,7 @@ enum Response {
     Refused(Refusal),
 }
 
-/// Why a server refuses a request.
+/// Rejection of a request, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
@@ -56,14 +56,14 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefusalReason {
     /// The first message is not a request from fabricbench-runner.
-    Garbage,
+    NotARequest,
     /// The client has a different version.
-    OtherVersion,
+    VersionMismatch,
     /// The request is invalid or exceeds the server's limits.
     InvalidRequest,
 }
 
-/// Why the two sides could not agree on a measurement.
+/// Error returned if the two sides cannot agree on a measurement.
 #[derive(Debug, Snafu)]
 pub enum NegotiationError {
     /// The connection failed before the two sides agreed.
@@ -158,7 +158,7 @@ fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
     let version = env!("CARGO_PKG_VERSION");
     if opening.protocol != PROTOCOL_VERSION || opening.version != version {
         return Err(Refusal {
-            reason: RefusalReason::OtherVersion,
+            reason: RefusalReason::VersionMismatch,
             message: format!(
                 "the client has version {:.40} (protocol {}), and the server has version {version} (protocol \
                  {PROTOCOL_VERSION}): use the same version on both machines",
@@ -180,7 +180,7 @@ fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
 
 fn invalid_message(limits: &Limits, cause: &str) -> Refusal {
     Refusal {
-        reason: RefusalReason::Garbage,
+        reason: RefusalReason::NotARequest,
         message: format!(
             "the first message is not a request from `fabricbench-runner {}`: {cause}",
             limits.accepted.roles().client
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn refuses_other_programs_and_other_versions() {
         let invalid = refusal("GET / HTTP/1.1");
-        assert_eq!(invalid.reason, RefusalReason::Garbage);
+        assert_eq!(invalid.reason, RefusalReason::NotARequest);
         assert!(
             invalid.message.contains("`fabricbench-runner connect`"),
             "{invalid:?}"
@@ -233,10 +233,10 @@ mod tests {
             "{invalid:?}"
         );
         let other = r#"{"program":"iperf3","version":"1","protocol":1,"request":{}}"#;
-        assert_eq!(refusal(other).reason, RefusalReason::Garbage);
+        assert_eq!(refusal(other).reason, RefusalReason::NotARequest);
         let newer = r#"{"program":"fabricbench-runner","version":"99.0","protocol":7,"request":{},"more":1}"#;
         let found = refusal(newer);
-        assert_eq!(found.reason, RefusalReason::OtherVersion);
+        assert_eq!(found.reason, RefusalReason::VersionMismatch);
         assert!(found.message.contains("99.0") && found.message.contains("same version on both"));
     }
 

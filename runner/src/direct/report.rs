@@ -11,7 +11,7 @@ use crds::v1alpha1::{Answer, MemoryKind};
 use serde::Serialize;
 
 use super::assignment::{CLIENT, SERVER};
-use super::figures::{self, ComputedMetrics, Metrics};
+use super::metrics::{self, ComputedMetrics, Metrics};
 use super::request::{Request, RequestedScenario, RequestedTransport};
 use super::software;
 use super::trace::SideSamples;
@@ -154,7 +154,7 @@ impl Report {
                     software::emulated_operations(scenario, &transport, request.memory, fabrics, &protocols);
                 if let Some(reason) = &excluded {
                     report.fail(format!(
-                        "the library used something that the request excludes: {reason}"
+                        "the library used a protocol that the request excludes: {reason}"
                     ));
                 }
                 report
@@ -279,7 +279,7 @@ impl ScenarioReport {
                 if self.state == ScenarioState::Failed {
                     return;
                 }
-                match figures::compute(scenario, measurement, fabrics) {
+                match metrics::compute(scenario, measurement, fabrics) {
                     Ok(ComputedMetrics {
                         metrics,
                         omitted,

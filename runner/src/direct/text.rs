@@ -8,7 +8,7 @@ use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
 use crds::v1alpha1::Answer;
 
-use super::figures::{Distribution, Metrics, Throughput};
+use super::metrics::{Distribution, Metrics, Throughput};
 use super::report::{Report, ScenarioReport, ScenarioState, Side};
 
 /// Formats the report.

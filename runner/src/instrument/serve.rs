@@ -10,8 +10,8 @@ use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
 use serde_json::value::RawValue;
 
 use super::arm::{Arm, CaseOutcome};
-use super::conductor::SocketConductor;
 use super::failure::internal;
+use super::flow_control::SocketFlowControl;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::samples_file::SamplesFile;
@@ -140,12 +140,12 @@ impl<'c> Server<'c> {
         let scenario = opener.scenario(order.scenario)?;
         let arm = self.arms.get_mut(&order.arm).ok_or_else(|| not_open(order.arm))?;
         let directory = env::var_os(ENV_SAMPLES_DIRECTORY);
-        let mut conductor = SocketConductor {
+        let mut flow_control = SocketFlowControl {
             reader: &mut self.reader,
             writer: &mut self.writer,
         };
         let deadline = opener.case_deadline();
-        let mut outcomes = arm.run(order, scenario, deadline, directory.is_some(), &mut conductor);
+        let mut outcomes = arm.run(order, scenario, deadline, directory.is_some(), &mut flow_control);
         for outcome in outcomes.iter_mut().flatten() {
             let (Some(directory), Some(samples)) = (&directory, outcome.samples.take()) else {
                 continue;

@@ -45,7 +45,7 @@ pub enum JoinError {
     },
     /// The coordinator belongs to another attempt.
     #[snafu(display("the coordinator at {address} belongs to another run, plan, leg or attempt"))]
-    OtherCoordinator {
+    WrongCoordinator {
         /// Coordinator address.
         address: String,
     },
@@ -74,7 +74,7 @@ impl JoinError {
         let reason = match self {
             Self::Unreachable { .. } => FailureReason::WorkerMissing,
             Self::Broken { .. } => FailureReason::PeerLost,
-            Self::OtherCoordinator { .. } | Self::Refused { .. } => FailureReason::UnknownPeerRefused,
+            Self::WrongCoordinator { .. } | Self::Refused { .. } => FailureReason::UnknownPeerRefused,
             Self::Cancelled { failure } => failure.reason,
             Self::Stopped => FailureReason::Interrupted,
         };
@@ -185,7 +185,7 @@ impl Connection {
         match response.message {
             HelloResponse::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
             _ if response.identity != *identity || response.rank != 0 => {
-                OtherCoordinatorSnafu { address }.fail()
+                WrongCoordinatorSnafu { address }.fail()
             }
             HelloResponse::Welcome(cpus) => Ok((cpus, reader)),
             HelloResponse::Cancelled(failure) => CancelledSnafu { failure }.fail(),

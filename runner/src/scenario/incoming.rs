@@ -9,7 +9,7 @@
 
 use crate::immediate::VALUE_MASK;
 
-/// Why an arrival is invalid.
+/// Error returned for an invalid arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalError {
     /// The chunk has already arrived.

@@ -38,8 +38,8 @@ impl<T: Transport> Work<T> for IdleSide {
     }
 }
 
-/// Serves the peer until `until` returns true, and sleeps between polls, so that the CPUs are available to host and
-/// extension.
+/// Serves the peer until `until` returns true, and sleeps between polls, so that the CPUs are available to the host
+/// and the extension.
 pub(super) fn wait_asleep<T: Transport>(
     engine: &mut Engine<'_, T>,
     activity: &'static str,

@@ -9,8 +9,8 @@ use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::command;
-use super::conductor::{Conductor, coordinate_flows};
 use super::engine::{Engine, Setup, data_seed, failure};
+use super::flow_control::{FlowControl, coordinate_flows};
 use super::footprint;
 use super::gate::Gate;
 use super::isolated;
@@ -62,16 +62,16 @@ pub fn run_case<T: Transport>(
 /// order. All cases have the same scenario and the same role. The position of a case is the index of its flow on this
 /// worker.
 ///
-/// If there is a `conductor`, the coordinator determines when the windows open and when the flows end.
+/// If `flow_control` is set, the coordinator determines when the windows open and when the flows end.
 ///
 /// The report of a case contains the same errors as the result of [`run_case`]. If the connection to the coordinator
 /// fails, all cases fail.
 pub fn run_flows<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
-    conductor: Option<&mut dyn Conductor>,
+    flow_control: Option<&mut dyn FlowControl>,
 ) -> Vec<Result<CaseReport, CaseFailure>> {
-    run_concurrently(endpoints, cases, conductor)
+    run_concurrently(endpoints, cases, flow_control)
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
@@ -109,7 +109,7 @@ fn rails<T: Transport>(endpoints: &ArmEndpoints<T>) -> u64 {
 fn run_concurrently<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
-    conductor: Option<&mut dyn Conductor>,
+    flow_control: Option<&mut dyn FlowControl>,
 ) -> Result<Vec<Result<CaseReport, CaseFailure>>, CaseFailure> {
     let Some(first) = cases.first() else {
         return Ok(Vec::new());
@@ -154,7 +154,7 @@ fn run_concurrently<T: Transport>(
     } else {
         0
     };
-    let phases = conductor
+    let phases = flow_control
         .as_ref()
         .map(|_| Phases::new(posters, all_threads))
         .transpose()
@@ -198,9 +198,9 @@ fn run_concurrently<T: Transport>(
             });
             running.push(started.collect::<Vec<_>>());
         }
-        let conducted = match (conductor, &phases) {
-            (Some(conductor), Some(phases)) => {
-                coordinate_flows(conductor, phases, flows.iter().map(|flow| &flow.gate))
+        let coordinated = match (flow_control, &phases) {
+            (Some(flow_control), Some(phases)) => {
+                coordinate_flows(flow_control, phases, flows.iter().map(|flow| &flow.gate))
             }
             _ => Ok(()),
         };
@@ -212,7 +212,7 @@ fn run_concurrently<T: Transport>(
             .into_iter()
             .map(|threads| threads.into_iter().map(join).collect())
             .collect();
-        conducted.map(|()| joined)
+        coordinated.map(|()| joined)
     })?;
     let mut reports = Vec::with_capacity(cases.len());
     for (flow, results) in flows.iter().zip(results) {

@@ -75,14 +75,14 @@ impl<'a, W: Write> Coordinator<'a, W> {
                     reason: FailureReason::Interrupted,
                     message: error.to_string(),
                 };
-                self.gang.dismiss(&self.end_record(Some(failure)));
+                self.gang.notify_end(&self.end_record(Some(failure)));
                 return Err(error);
             }
         };
         let end = self.end_record(halt);
         // The workers are notified before the end record is written, because the write blocks if nothing reads the
         // stream.
-        self.gang.dismiss(&end);
+        self.gang.notify_end(&end);
         self.write_warnings()?;
         self.stream.write(Record::End(end.clone()))?;
         Ok(end)

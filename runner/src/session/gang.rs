@@ -142,7 +142,7 @@ impl Gang {
     }
 
     /// Notifies all workers that the attempt has ended.
-    pub fn dismiss(&mut self, end: &EndRecord) {
+    pub fn notify_end(&mut self, end: &EndRecord) {
         for rank in self.alive() {
             self.send(rank, Command::Leave(end.clone()));
         }

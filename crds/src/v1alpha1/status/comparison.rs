@@ -82,7 +82,7 @@ pub struct ComparisonResult {
     /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
-    /// How the comparison ended before the last round. Unset if it did not.
+    /// When and why the comparison ended early. Unset if it ran to the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<ComparisonEnd>,
 }

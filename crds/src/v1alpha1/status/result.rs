@@ -219,7 +219,7 @@ pub struct PingResult {
 pub struct ServingResult {
     /// Number of workers of the trainer.
     pub workers: u32,
-    /// Number of workers that had no version at any step of at least one valid case. The lags exclude these workers in
+    /// Number of workers that never had a version during at least one valid case. The lags exclude these workers in
     /// these cases.
     #[serde(default)]
     pub workers_without_version: u32,
@@ -252,29 +252,29 @@ pub struct ServingResult {
     #[serde(default)]
     pub published: u64,
     /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced
-    /// them or the case ended. The push times exclude them. Unset for mode Pull.
+    /// them or the case ended. The push times exclude them. Unset in Pull mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_not_delivered_to_all: Option<u64>,
     /// Median time from the publication of a version to its delivery to all workers, in nanoseconds. Versions that were
-    /// not delivered to all workers are excluded. Unset for mode Pull.
+    /// not delivered to all workers are excluded. Unset in Pull mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_p50_nanos: Option<u64>,
-    /// Maximum time from the publication of a version to its delivery to all workers, in nanoseconds. Unset for mode
-    /// Pull.
+    /// Maximum time from the publication of a version to its delivery to all workers, in nanoseconds. Unset in Pull
+    /// mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_max_nanos: Option<u64>,
-    /// Bytes delivered divided by the median delivery time, per second. In mode Push, the copies for all workers are
+    /// Bytes delivered divided by the median delivery time, per second. In Push mode, the copies for all workers are
     /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_bytes_per_second: Option<u64>,
-    /// Median duration of a fetch that returned a newer version, in nanoseconds. Set only for modes Filesystem and
-    /// Pull.
+    /// Median duration of a fetch that returned a newer version, in nanoseconds. Set only in Filesystem and Pull
+    /// modes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_p50_nanos: Option<u64>,
-    /// Mean store lag of the posts, in millionths of a version. Unset if there are no posts.
+    /// Mean store lag, in millionths of a version. Unset if there are no posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_lag_ppm: Option<u64>,
-    /// Mean post lag of the posts, in millionths of a version.
+    /// Mean post lag, in millionths of a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_lag_ppm: Option<u64>,
     /// Mean staleness of the posts as the original benchmark computes it, in millionths of a version.
@@ -286,7 +286,7 @@ pub struct ServingResult {
     pub cold_nanos: u64,
     /// Number of torn versions, which contain bytes of several versions. They were detected and not used.
     pub torn: u64,
-    /// Number of datagrams sent to each worker, summed over the workers. Set only for mode Multicast.
+    /// Number of datagrams sent to each worker, summed over the workers. Set only in Multicast mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_sent: Option<u64>,
     /// Number of datagrams that did not arrive.

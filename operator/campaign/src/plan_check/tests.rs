@@ -27,7 +27,7 @@ fn contains_note(notes: &[String], start: &str, part: &str) -> bool {
 }
 
 #[test]
-fn warns_of_too_few_rounds() {
+fn warns_about_too_few_rounds() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 5}\n"]);
     assert!(
         contains_note(
@@ -47,7 +47,7 @@ fn warns_of_too_few_rounds() {
 }
 
 #[test]
-fn warns_of_a_run_that_cannot_end_early() {
+fn warns_about_a_run_that_cannot_end_early() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 12, stop: Settled}\n"]);
     let start = "warning: sampling.stop is Settled, but 12 rounds allow only one analysis";
     assert!(contains_note(&found, start, "raise sampling.rounds"), "{found:?}");
@@ -80,7 +80,7 @@ fn notes_that_writes_over_verbs_do_not_report_delivery() {
 }
 
 #[test]
-fn notes_negative_controls_and_warns_of_a_single_rail() {
+fn notes_negative_controls_and_warns_about_a_single_rail() {
     let found = notes(&[COALESCE, TCP, MID]);
     assert!(
         contains_note(
@@ -99,7 +99,7 @@ fn notes_negative_controls_and_warns_of_a_single_rail() {
 }
 
 #[test]
-fn warns_of_bursts_with_one_post() {
+fn warns_about_bursts_with_one_post() {
     let mixed = "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8}}, {name: one, transfer: {sizes: [64Ki]}}]\n";
     let found = notes(&[DOORBELL, TCP, mixed]);
     assert!(
@@ -114,7 +114,7 @@ fn warns_of_bursts_with_one_post() {
 }
 
 #[test]
-fn notes_small_windows_and_warns_of_long_runs() {
+fn notes_small_windows_and_warns_about_long_runs() {
     let window =
         "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8, window: 8, duration: 20s}}]\n";
     let found = notes(&[
@@ -138,7 +138,7 @@ fn notes_small_windows_and_warns_of_long_runs() {
 }
 
 #[test]
-fn warns_of_slow_cases_and_too_few_samples_for_tails() {
+fn warns_about_slow_cases_and_too_few_samples_for_tails() {
     let slow = "  scenarios: [{name: mid, primaryMetric: LatencyP99_9, transfer: {sizes: [1Gi], batch: 8, iterations: 1000}}]\n";
     let found = notes(&[DOORBELL, TCP, slow]);
     assert!(
@@ -160,7 +160,7 @@ fn warns_of_slow_cases_and_too_few_samples_for_tails() {
 }
 
 #[test]
-fn warns_of_expectations_where_no_optimization_applies() {
+fn warns_about_expectations_where_no_optimization_applies() {
     let expected =
         "  expectations: [{variant: b, scenario: mid, metric: Throughput, increasePercent: {min: 2}}]\n";
     let found = notes(&[COALESCE, TCP, MID, expected]);
@@ -175,7 +175,7 @@ fn warns_of_expectations_where_no_optimization_applies() {
 }
 
 #[test]
-fn warns_of_sends_longer_than_a_packet_on_efa_direct() {
+fn warns_about_sends_longer_than_a_packet_on_efa_direct() {
     let efa = "  transport: {libfabric: {provider: efa-direct, rails: 4}}\n  resources: {efas: 4}\n";
     let send = "  scenarios: [{name: mid, transfer: {operation: Send, sizes: [16Ki, 64Ki], batch: 8}}]\n";
     let found = notes(&[DOORBELL, efa, send]);

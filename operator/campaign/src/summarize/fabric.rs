@@ -267,8 +267,8 @@ fn proof(
     if let Some(short) = readings.iter().find(|reading| !reading.total().covers()) {
         let total = short.total();
         return declared(format!(
-            "{} pairs shared {} at the same time, and no reading covers the payload of all of them: at most {} bytes \
-             sent and {} received of {} and {}",
+            "{} pairs used {} concurrently, and no reading covers their combined payload: at most {} bytes sent and {} \
+             received of {} and {}",
             short.cases.len(),
             short.interface,
             total.counted_sent,
@@ -281,10 +281,10 @@ fn proof(
     if let Some(serving) = serving.filter(|serving| !serving.delivery.uses_fabric()) {
         let mode = serving.delivery.mode();
         return declared(format!(
-            "mode {mode} does not send the parameters over the fabric"
+            "{mode} mode does not send the parameters over the fabric"
         ));
     }
-    // In parameter serving with mode Pull, only the target posts.
+    // In `Pull` mode of parameter serving, only the target posts.
     let posted = measured.initiator.posted.as_ref();
     let posted = posted.or_else(|| serving.and(measured.target.posted.as_ref()));
     let Some(posted) = posted else {

@@ -23,13 +23,14 @@ pub struct Serving {
     /// Number of published versions.
     pub published: u64,
     /// For each version that the trainer delivered to all workers, the time from its publication to the completion of
-    /// the delivery, in nanoseconds. Empty in mode Pull.
+    /// the delivery, in nanoseconds. Empty in `Pull` mode.
     pub pushes: Distribution,
-    /// Number of published versions that were not delivered to all workers; `None` in mode Pull.
+    /// Number of published versions that were not delivered to all workers; `None` in `Pull` mode.
     pub not_delivered_to_all: Option<u64>,
     /// Bytes that the trainer delivers for one version, divided by the median of `pushes`, per second.
     pub push_bytes_per_second: Option<f64>,
-    /// Durations of fetches that returned a newer version, in nanoseconds. Empty except in modes Filesystem and Pull.
+    /// Durations of fetches that returned a newer version, in nanoseconds. Empty except in `Filesystem` and `Pull`
+    /// modes.
     pub pulls: Distribution,
     /// Mean store lag, in versions, over all posts that cover a step with a version, of all workers.
     pub store_lag: Option<f64>,
@@ -46,7 +47,7 @@ pub struct Serving {
     pub cold_nanos: u64,
     /// Number of torn versions.
     pub torn: u64,
-    /// Datagram counts, summed over all workers; `None` except in mode Multicast.
+    /// Datagram counts, summed over all workers; `None` except in `Multicast` mode.
     pub datagrams: Option<DatagramReport>,
     /// Largest error bound of times measured across the two clocks, in nanoseconds; 0 if both sides use the same clock.
     pub clock_bound_nanos: u64,
@@ -56,7 +57,7 @@ pub struct Serving {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingWorker {
-    /// Number of valid cases in which the worker had no version at any step.
+    /// Number of valid cases in which the worker never had a version.
     pub cases_without_version: u32,
     /// Number of versions that the worker used.
     pub versions: u64,
@@ -120,7 +121,7 @@ impl Serving {
         means.max_by(f64::total_cmp)
     }
 
-    /// Number of workers that had no version at any step of at least one case.
+    /// Number of workers that never had a version during at least one case.
     pub fn workers_without_version(&self) -> usize {
         let without = self
             .workers

@@ -66,7 +66,10 @@ fn check_scenario(
             .first()
             .is_some_and(|program| program.contains('{') || program.is_empty())
         {
-            report.add(format!("{}[0]", field(name)), ProblemKind::ProgramOfCommand);
+            report.add(
+                format!("{}[0]", field(name)),
+                ProblemKind::CommandProgramPlaceholder,
+            );
         }
     }
     if given.sizes.len() > 1 && !template::contains(&given.client, "size") {
@@ -87,12 +90,12 @@ fn check_scenario(
     }
     check_output(path, scenario, given, report);
     if scenario.memory != MemoryKind::Heap {
-        report.add(format!("{path}.memory"), ProblemKind::MemoryOfCommand);
+        report.add(format!("{path}.memory"), ProblemKind::CommandMemory);
     }
     let deadline = spec.run_policy.case_deadline_seconds;
     // The case also starts and stops the processes.
     if given.timeout_seconds.saturating_add(CASE_SECONDS) > deadline {
-        let kind = ProblemKind::TimeoutOfCommand {
+        let kind = ProblemKind::CommandTimeout {
             given: given.timeout_seconds,
             max: deadline.saturating_sub(CASE_SECONDS),
         };

@@ -32,7 +32,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
             let metric = expectation.metric;
             report.add(
                 format!("{path}.metric"),
-                ProblemKind::metric_does_not_fit(metric, &scenario.assignment.workload),
+                ProblemKind::metric_not_available(metric, &scenario.assignment.workload),
             );
         }
         check_decrease(&path, expectation, report);
@@ -58,7 +58,7 @@ fn check_decrease(path: &str, expectation: &Expectation, report: &mut Reporter) 
         if let Some(percent) = percent.filter(|percent| *percent >= 100) {
             report.add(
                 format!("{path}.decreasePercent.{field}"),
-                ProblemKind::DecreaseOfEverything { percent },
+                ProblemKind::DecreaseTooLarge { percent },
             );
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
         return;
     };
     if spec.devices.groups() > 1 {
-        report.add("spec.devices.gpus", ProblemKind::GpusOfFlows);
+        report.add("spec.devices.gpus", ProblemKind::MultipleGpusWithManyToMany);
     }
     for (index, scenario) in spec.scenarios.iter().enumerate() {
         if let Some(workload) = scenario.workload() {
@@ -36,19 +36,19 @@ fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMan
         }
         _ => {
             let path = format!("{path}.{}", workload.field());
-            report.add(path, ProblemKind::WorkloadOfFlows);
+            report.add(path, ProblemKind::WorkloadWithoutFlows);
             return;
         }
     };
     let mut add = |field: &str, kind| report.add(format!("{path}.transfer.{field}"), kind);
     if transfer.direction != Direction::Unidirectional {
-        add("direction", ProblemKind::DirectionOfFlows);
+        add("direction", ProblemKind::BidirectionalFlows);
     }
     if transfer.load.is_some() {
-        add("load", ProblemKind::LoadOfFlows);
+        add("load", ProblemKind::OpenLoopFlows);
     }
     if transfer.iterations.is_some() {
-        add("iterations", ProblemKind::IterationsOfFlows);
+        add("iterations", ProblemKind::FlowsWithIterations);
     }
     check_threads(
         format!("{path}.transfer.threads"),
@@ -63,6 +63,6 @@ fn check_threads(path: String, threads: u32, pattern: ManyToMany, report: &mut R
     let flows = pattern.max_flows_of_a_worker();
     if threads.saturating_mul(flows) > MAX_THREADS {
         let max = MAX_THREADS;
-        report.add(path, ProblemKind::ThreadsOfFlows { threads, flows, max });
+        report.add(path, ProblemKind::TooManyFlowThreads { threads, flows, max });
     }
 }

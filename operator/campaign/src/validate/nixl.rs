@@ -55,7 +55,10 @@ fn check_descriptors(
 ) {
     let field = format!("{path}.descriptors");
     if descriptors.merge && nixl.requests == NixlRequests::Created {
-        report.add(format!("{field}.merge"), ProblemKind::MergeOfCreatedRequests);
+        report.add(
+            format!("{field}.merge"),
+            ProblemKind::MergeWithoutPreparedRequests,
+        );
     }
     let max_bytes = descriptors.max_bytes.bytes();
     if max_bytes == 0 {

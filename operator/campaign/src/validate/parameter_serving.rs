@@ -41,10 +41,10 @@ pub(super) fn workload(
     match many_to_many {
         Some(pattern) if given.workers.is_some() => {
             let receivers = pattern.receivers;
-            report("workers", ProblemKind::WorkersOfReceivers { receivers });
+            report("workers", ProblemKind::WorkersWithManyToMany { receivers });
         }
         None if given.workers_per_node.is_some() => {
-            report("workersPerNode", ProblemKind::WorkersPerNodeOfPairs);
+            report("workersPerNode", ProblemKind::WorkersPerNodeWithPairwise);
         }
         Some(_) | None => {}
     }

@@ -60,14 +60,14 @@ pub enum ProblemKind {
     },
     /// A factor must be absent from the baseline.
     #[snafu(display(
-        "the baseline already coalesces, because its striping policy is NixlCoalesce. Use policy: Nixl in \
-         spec.striping, or remove the factor"
+        "the baseline already coalesces, because its striping policy is NixlCoalesce. Use `policy: Nixl` in \
+         `spec.striping`, or remove the factor"
     ))]
     BaselineCoalesces,
     /// Arms are compared on the same number of rails.
     #[snafu(display(
-        "{rails} rails, but spec.transport has {expected}: all arms must use the same number of rails. Set rails to \
-         {expected}"
+        "{rails} rails, but `spec.transport` has {expected}: all arms must use the same number of rails. Set `rails` \
+         to {expected}"
     ))]
     UnequalRails {
         /// Number of rails of the variant.
@@ -86,35 +86,35 @@ pub enum ProblemKind {
     },
     /// The flow windows are opened and closed together, which only transfers and parameter serving support.
     #[snafu(display(
-        "spec.placement.pattern: ManyToMany measures flows that are active at the same time, which only transfer and \
-         parameterServing support. Use one of them, or pattern: Pairwise"
+        "`spec.placement.pattern: ManyToMany` measures flows that are active at the same time, which only `transfer` \
+         and `parameterServing` support. Use one of them, or `pattern: Pairwise`"
     ))]
-    WorkloadOfFlows,
+    WorkloadWithoutFlows,
     /// The flows of the many-to-many pattern have one direction.
     #[snafu(display(
-        "if spec.placement.pattern is ManyToMany, only senders post transfers. Use direction: Unidirectional, or \
-         pattern: Pairwise"
+        "if `spec.placement.pattern` is ManyToMany, only senders post transfers. Use `direction: Unidirectional` or \
+         `pattern: Pairwise`"
     ))]
-    DirectionOfFlows,
+    BidirectionalFlows,
     /// The flows of the many-to-many pattern are closed loops.
     #[snafu(display(
-        "if spec.placement.pattern is ManyToMany, a transfer starts as soon as an earlier one of its flow has completed. \
-         Remove load, or use pattern: Pairwise"
+        "if `spec.placement.pattern` is ManyToMany, a transfer starts as soon as an earlier one of its flow has \
+         completed. Remove `load`, or use `pattern: Pairwise`"
     ))]
-    LoadOfFlows,
+    OpenLoopFlows,
     /// The flows of the many-to-many pattern have the same duration.
     #[snafu(display(
-        "if spec.placement.pattern is ManyToMany, all flows must be active for the same time, but a fast flow would \
-         complete this number of transfers before the others. Use duration"
+        "if `spec.placement.pattern` is ManyToMany, all flows must be active for the same time, but a fast flow would \
+         complete this number of transfers before the others. Use `duration`"
     ))]
-    IterationsOfFlows,
+    FlowsWithIterations,
     /// Each flow has separate threads.
     #[snafu(display(
         "each flow has separate threads, so {threads} threads and {flows} flows of a worker need {}, more than {max}. Use \
          fewer threads, senders or receivers",
         u64::from(*threads) * u64::from(*flows)
     ))]
-    ThreadsOfFlows {
+    TooManyFlowThreads {
         /// Number of threads of each flow.
         threads: u32,
         /// Largest number of flows of a worker.
@@ -124,33 +124,34 @@ pub enum ProblemKind {
     },
     /// A trainer's workers run in all receiver pods.
     #[snafu(display(
-        "if spec.placement.pattern is ManyToMany, the workers of a trainer run in the pods of all {receivers} \
-         receivers. Use workersPerNode, or pattern: Pairwise"
+        "if `spec.placement.pattern` is ManyToMany, the workers of a trainer run in the pods of all {receivers} \
+         receivers. Use `workersPerNode` or `pattern: Pairwise`"
     ))]
-    WorkersOfReceivers {
+    WorkersWithManyToMany {
         /// Number of receivers.
         receivers: u32,
     },
     /// A trainer's workers run in one pod.
     #[snafu(display(
-        "all workers of a trainer run in one pod, because spec.placement.pattern is not ManyToMany. Use workers, or pattern \
-         ManyToMany with senders: 1 and one receiver for each node"
+        "all workers of a trainer run in one pod, because `spec.placement.pattern` is not ManyToMany. Use `workers`, \
+         or `pattern: ManyToMany` with `senders: 1` and one receiver for each node"
     ))]
-    WorkersPerNodeOfPairs,
+    WorkersPerNodeWithPairwise,
     /// A flow's threads use the same GPU.
     #[snafu(display(
-        "spec.placement.pattern: ManyToMany supports one GPU per worker. Keep one GPU, or use pattern: Pairwise"
+        "`spec.placement.pattern: ManyToMany` supports one GPU per worker. Keep one GPU, or use `pattern: Pairwise`"
     ))]
-    GpusOfFlows,
+    MultipleGpusWithManyToMany,
     /// Every transfer of an open loop has its own intended start.
     #[snafu(display(
-        "{batch} transfers cannot be posted together at the intended starts of load. Remove batch or load"
+        "in an open loop, every transfer has its own intended start, so {batch} transfers cannot be posted together. \
+         Remove `batch` or `load`"
     ))]
     BatchInOpenLoop {
         /// The given batch.
         batch: u32,
     },
-    /// Parameters have a header and a trailer, and a body that depends on the version.
+    /// The parameters are too small for their header, body and trailer.
     #[snafu(display("{size} is less than {min}, the minimum size of parameters. Use a larger size"))]
     ServingSize {
         /// The given size.
@@ -165,7 +166,9 @@ pub enum ProblemKind {
         directory: String,
     },
     /// A period is out of bounds.
-    #[snafu(display("{given} is not between {min} and {max}. Use a period that is not longer than maxTime"))]
+    #[snafu(display(
+        "{given} is not between {min} and {max}. Use a period that is not longer than `maxTime`"
+    ))]
     PeriodBounds {
         /// The given period.
         given: Duration,
@@ -176,7 +179,7 @@ pub enum ProblemKind {
     },
     /// There are too many steps to evaluate.
     #[snafu(display(
-        "maxTime contains {steps} steps, more than {max}. Use longer steps or a shorter maxTime"
+        "`maxTime` contains {steps} steps, more than {max}. Use longer steps or a shorter `maxTime`"
     ))]
     TooManySteps {
         /// Number of steps.
@@ -223,7 +226,7 @@ pub enum ProblemKind {
         max: u64,
     },
     /// No datagram can be sent at a rate of 0.
-    #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove rate for no limit"))]
+    #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove `rate` for no limit"))]
     ZeroRate,
     /// The name of a scenario is too long to be followed by a worker count.
     #[snafu(display(
@@ -309,29 +312,29 @@ pub enum ProblemKind {
     },
     /// The UCX setting has a separate field.
     #[snafu(display(
-        "`{name}` is determined by another field or by the runner: use spec.transport.ucx.transports, \
-         spec.transport.ucx.emulation or spec.devices.nics, or remove it"
+        "`{name}` is determined by another field or by the runner: use `spec.transport.ucx.transports`, \
+         `spec.transport.ucx.emulation` or `spec.devices.nics`, or remove it"
     ))]
     ReservedSetting {
         /// Name of the setting.
         name: String,
     },
     /// The name of a UCX setting has the prefix of the environment variables.
-    #[snafu(display("`{name}` has the prefix of environment variables. Write {}", name.trim_start_matches("UCX_")))]
+    #[snafu(display("`{name}` must be written without the UCX_ prefix. Use `{}`", name.trim_start_matches("UCX_")))]
     PrefixedSetting {
         /// Name of the setting.
         name: String,
     },
     /// The NIXL backend parameter is determined by the rail devices or by fabricbench.
-    #[snafu(display("`{name}` is determined by spec.devices.nics or by the runner. Remove it"))]
+    #[snafu(display("`{name}` is determined by `spec.devices.nics` or by the runner. Remove it"))]
     ReservedParameter {
         /// Name of the parameter.
         name: String,
     },
     /// NIXL transfers data only between registered memory of both sides.
     #[snafu(display(
-        "{path} has no messages with a payload: an agent reads and writes registered memory, and its notifications carry no \
-         payload. Use operation: Write, WriteImmediate or Read, or another transport"
+        "{path} has no messages with a payload: an agent reads and writes registered memory, and its notifications \
+         carry no payload. Use `operation: Write`, `WriteImmediate` or `Read`, or another transport"
     ))]
     MessagesOverNixl {
         /// Path of the transport.
@@ -339,12 +342,12 @@ pub enum ProblemKind {
     },
     /// NIXL merges descriptors only when it creates a request from prepared lists.
     #[snafu(display(
-        "requires requests: Prepared, because NIXL does not merge descriptors of requests that it creates"
+        "requires `requests: Prepared`, because NIXL does not merge descriptors of requests that it creates"
     ))]
-    MergeOfCreatedRequests,
+    MergeWithoutPreparedRequests,
     /// A transfer would have too many descriptors.
     #[snafu(display(
-        "a transfer of {size} would have {count} descriptors, more than {max}. Increase maxBytes",
+        "a transfer of {size} would have {count} descriptors, more than {max}. Increase `maxBytes`",
         max = NixlDescriptors::MAX_COUNT
     ))]
     TooManyDescriptors {
@@ -355,8 +358,8 @@ pub enum ProblemKind {
     },
     /// The runner copies short active messages itself.
     #[snafu(display(
-        "memory: Cuda cannot be used with {path}.messages: ActiveMessage, because the runner copies short active \
-         messages to host memory. Use messages: Tag"
+        "`memory: Cuda` cannot be used with `{path}.messages: ActiveMessage`, because the runner copies short active \
+         messages to host memory. Use `messages: Tag`"
     ))]
     ActiveMessagesToGpu {
         /// Path of the transport.
@@ -364,19 +367,19 @@ pub enum ProblemKind {
     },
     /// UCX allocates memory for one rail only.
     #[snafu(display(
-        "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the memory of each rail \
-         separately. Set rails to 1, or remove allocation"
+        "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the memory of each \
+         rail separately. Set `rails` to 1, or remove `allocation`"
     ))]
-    RailsOfLibraryMemory {
+    LibraryMemoryOnSeveralRails {
         /// Number of rails.
         rails: u32,
     },
     /// UCX allocates only ordinary host memory.
     #[snafu(display(
-        "memory: {kind:?} cannot be allocated by UCX, as {path}.allocation requires. Use memory: Heap, or remove \
-         allocation"
+        "UCX cannot allocate `memory: {kind:?}`, which `{path}.allocation` requires. Use `memory: Heap`, or remove \
+         `allocation`"
     ))]
-    KindOfLibraryMemory {
+    LibraryMemoryKind {
         /// Memory kind of the scenario.
         kind: MemoryKind,
         /// Path of the transport whose library allocates the memory.
@@ -392,7 +395,7 @@ pub enum ProblemKind {
     },
     /// A list contains the same size twice.
     #[snafu(display(
-        "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
+        "{size} is in the list twice. Remove one; `spec.sampling.rounds` sets the number of repetitions"
     ))]
     DuplicateSize {
         /// Size that occurs twice.
@@ -400,7 +403,7 @@ pub enum ProblemKind {
     },
     /// A list contains the same payload twice.
     #[snafu(display(
-        "{payload:?} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
+        "{payload:?} is in the list twice. Remove one; `spec.sampling.rounds` sets the number of repetitions"
     ))]
     DuplicatePayload {
         /// Payload that occurs twice.
@@ -419,7 +422,7 @@ pub enum ProblemKind {
     },
     /// Only recursive calls have a depth.
     #[snafu(display(
-        "calls with pattern: {pattern:?} have no depth. Remove depth, or use pattern: Recursive"
+        "calls with `pattern: {pattern:?}` have no depth. Remove `depth`, or use `pattern: Recursive`"
     ))]
     DepthWithoutRecursion {
         /// Pattern of the calls.
@@ -427,7 +430,8 @@ pub enum ProblemKind {
     },
     /// The time limit of a scenario exceeds the deadline of every case.
     #[snafu(display(
-        "{given} s is longer than spec.runPolicy.caseDeadlineSeconds, {deadline} s. Reduce it, or raise the deadline"
+        "{given} s is longer than `spec.runPolicy.caseDeadlineSeconds`, {deadline} s. Reduce it, or raise the \
+         deadline"
     ))]
     TimeoutAboveDeadline {
         /// Time limit of the scenario, in seconds.
@@ -437,13 +441,13 @@ pub enum ProblemKind {
     },
     /// A variant names a channel, but no scenario makes calls.
     #[snafu(display(
-        "no scenario makes calls. Add a scenario with rpc or memoryFootprint, or remove channel"
+        "no scenario makes calls. Add a scenario with `rpc` or `memoryFootprint`, or remove `channel`"
     ))]
     ChannelWithoutCalls,
     /// A variant's tuning applies only to messages over a transport.
     #[snafu(display(
-        "calls over channel {channel:?} post no messages to which {field} could apply. Remove {field}, or use channel \
-         Transport"
+        "calls over channel {channel:?} post no messages to which `{field}` could apply. Remove `{field}`, or use \
+         `channel: Transport`"
     ))]
     TuningOffFabric {
         /// Channel of the variant.
@@ -453,8 +457,8 @@ pub enum ProblemKind {
     },
     /// Only a transport can send GPU memory.
     #[snafu(display(
-        "variant \"{variant}\" calls over channel {channel:?}, which can pass only host memory. Use memory: Heap, or \
-         channel: Transport for every variant"
+        "variant \"{variant}\" calls over channel {channel:?}, which can pass only host memory. Use `memory: Heap`, \
+         or `channel: Transport` for every variant"
     ))]
     GpuOffFabric {
         /// Name of the variant.
@@ -470,7 +474,7 @@ pub enum ProblemKind {
     },
     /// A duration is too short to measure, or longer than the case deadline allows.
     #[snafu(display(
-        "{given} is not between {min} and {max}. The maximum is half of spec.runPolicy.caseDeadlineSeconds, so that \
+        "{given} is not between {min} and {max}. The maximum is half of `spec.runPolicy.caseDeadlineSeconds`, so that \
          warm-up and measurement both finish in time. Choose another duration"
     ))]
     DurationBounds {
@@ -483,8 +487,8 @@ pub enum ProblemKind {
     },
     /// The minimum window is too long.
     #[snafu(display(
-        "{given} is longer than {max}, the smaller of 10s and a fifth of runPolicy.caseDeadlineSeconds. Choose a \
-         shorter window, or raise the deadline"
+        "{given} is longer than {max}, the smaller of 10s and a fifth of `spec.runPolicy.caseDeadlineSeconds`. Choose \
+         a shorter window, or raise the deadline"
     ))]
     MinWindowBounds {
         /// Minimum window in the spec.
@@ -494,7 +498,8 @@ pub enum ProblemKind {
     },
     /// The measurement duration is shorter than the minimum window.
     #[snafu(display(
-        "{given} is shorter than spec.sampling.minWindow, {min_window}. Use a longer duration, or reduce minWindow"
+        "{given} is shorter than `spec.sampling.minWindow`, {min_window}. Use a longer duration, or reduce \
+         `minWindow`"
     ))]
     ShorterThanMinWindow {
         /// Duration in the spec.
@@ -504,7 +509,7 @@ pub enum ProblemKind {
     },
     /// The spec sets operation counts for a scenario that needs no pilot.
     #[snafu(display(
-        "a duration, or a minWindow of 0s, already fixes the length of the measurement. Remove operationCounts"
+        "a duration, or a `minWindow` of 0s, already fixes the length of the measurement. Remove `operationCounts`"
     ))]
     FixedOperationCounts,
     /// The operation counts do not cover every size of the scenario exactly once.
@@ -518,7 +523,7 @@ pub enum ProblemKind {
     },
     /// An operation count is given for a rate, but the scenario has no sweep.
     #[snafu(display(
-        "only a scenario with transfer.load.sweep has an operation count for each rate. Remove rate"
+        "only a scenario with `transfer.load.sweep` has an operation count for each rate. Remove `rate`"
     ))]
     RateWithoutSweep,
     /// The operation counts do not cover every rate of the sweep exactly once.
@@ -533,7 +538,7 @@ pub enum ProblemKind {
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
         "messages in flight need {needed} of memory in every instrument process, which may use at most {max}. Reduce \
-         threads or the largest size"
+         `threads` or the largest size"
     ))]
     TooMuchMemory {
         /// Memory that all threads of the process need.
@@ -543,16 +548,17 @@ pub enum ProblemKind {
     },
     /// An expected decrease is 100 percent or more.
     #[snafu(display("a decrease of {percent} percent is not possible: use a value below 100"))]
-    DecreaseOfEverything {
+    DecreaseTooLarge {
         /// The expected decrease.
         percent: u32,
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong, a call or a footprint is the inverse of its latency, since only one message is in flight, and \
-         the CPU time of the consumers of a footprint is not measured. Use LatencyP50, or a transfer scenario"
+        "{metric} is not available for a ping-pong, a call or a footprint: with only one message in flight, a rate is \
+         the inverse of the latency, and the CPU time of a footprint's consumers is not measured. Use LatencyP50, or \
+         a transfer scenario"
     ))]
-    MetricDoesNotFit {
+    MetricNotAvailable {
         /// The metric.
         metric: Metric,
     },
@@ -567,7 +573,7 @@ pub enum ProblemKind {
     },
     /// A command has no metrics other than the reported ones.
     #[snafu(display(
-        "the only values of a command are those that its tool reports. Use ReportedLatency or ReportedBandwidth"
+        "a command has only the metrics that its tool reports. Use ReportedLatency or ReportedBandwidth"
     ))]
     NoMetricOfCommand,
     /// The tool does not report the metric.
@@ -580,13 +586,13 @@ pub enum ProblemKind {
     },
     /// A variant's arguments are not used.
     #[snafu(display(
-        "no command has the argument {{arguments}}, which these arguments replace. Add it to server or client, or remove \
-         arguments"
+        "no command contains {{arguments}}, the placeholder that these arguments replace. Add it to `server` or \
+         `client`, or remove `arguments`"
     ))]
     ArgumentsWithoutCommand,
     /// The library directory in the image is not set.
     #[snafu(display(
-        "library must be set to the directory of this image that contains the library, such as /opt/amazon/efa/lib"
+        "`library` must be set to the directory of this image that contains the library, such as /opt/amazon/efa/lib"
     ))]
     LibraryImageWithoutLibrary,
     /// An argument of a command cannot be used.
@@ -599,19 +605,19 @@ pub enum ProblemKind {
     #[snafu(display(
         "the program must be a name or a path without placeholders, so that all arms run the same program"
     ))]
-    ProgramOfCommand,
+    CommandProgramPlaceholder,
     /// A command has several sizes, but no placeholder for the size.
     #[snafu(display(
         "each size is measured in a separate run, so the client must contain {{size}}. Add it, or use one size"
     ))]
     SizesWithoutPlaceholder,
     /// A command has a pattern for server readiness, but no server.
-    #[snafu(display("there is no server. Remove ready, or set server"))]
+    #[snafu(display("there is no server. Remove `ready`, or set `server`"))]
     ReadyWithoutServer,
     /// Server readiness cannot be observed.
     #[snafu(display(
         "the client is started when the server is ready, so the server must listen on {{port}} or print a line. Add \
-         {{port}} to server, or set ready"
+         {{port}} to `server`, or set `ready`"
     ))]
     NoReadiness,
     /// A regular expression of a command is invalid.
@@ -621,23 +627,23 @@ pub enum ProblemKind {
         problem: String,
     },
     /// The `Regex` tool has no pattern.
-    #[snafu(display("tool: Regex requires a pattern that matches the lines with results"))]
+    #[snafu(display("`tool: Regex` requires a pattern that matches the lines with results"))]
     RegexWithoutPattern,
     /// A pattern is given for a tool whose output is known.
-    #[snafu(display("the output of {tool:?} is known. Remove pattern, or use tool: Regex"))]
+    #[snafu(display("the output of {tool:?} is known. Remove `pattern`, or use `tool: Regex`"))]
     PatternWithoutRegex {
         /// The tool.
         tool: CommandTool,
     },
     /// A scenario's memory has no effect on a command.
-    #[snafu(display("a command allocates its own memory. Use memory: Heap, or remove memory"))]
-    MemoryOfCommand,
+    #[snafu(display("a command allocates its own memory. Use `memory: Heap`, or remove `memory`"))]
+    CommandMemory,
     /// A command's time limit does not fit into the case deadline.
     #[snafu(display(
-        "{given} s plus 10 s to start and stop the processes exceed runPolicy.caseDeadlineSeconds. Use at most {max}, or raise \
-         the deadline"
+        "{given} s plus 10 s to start and stop the processes exceed `spec.runPolicy.caseDeadlineSeconds`. Use at most \
+         {max}, or raise the deadline"
     ))]
-    TimeoutOfCommand {
+    CommandTimeout {
         /// The time limit, in seconds.
         given: u32,
         /// Maximum, in seconds.
@@ -645,18 +651,18 @@ pub enum ProblemKind {
     },
     /// A variant names a channel over which no process can receive a tensor.
     #[snafu(display(
-        "a tensor can be passed to other processes over channel: UnixSocket, Tcp or SharedMemory, but variant \
-         \"{variant}\" uses {channel:?}. Set its channel"
+        "a tensor can be passed to other processes over `channel: UnixSocket`, `Tcp` or `SharedMemory`, but variant \
+         \"{variant}\" uses {channel:?}. Set its `channel`"
     ))]
-    ChannelOfFootprint {
+    FootprintChannel {
         /// Name of the variant.
         variant: String,
         /// Channel of the variant.
         channel: RpcChannel,
     },
     /// The consumers have host memory only.
-    #[snafu(display("the consumers measure host memory. Use memory: Heap, or remove memory"))]
-    MemoryOfFootprint,
+    #[snafu(display("the consumers measure host memory. Use `memory: Heap`, or remove `memory`"))]
+    FootprintMemory,
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
         "{given} of huge pages is not enough: {processes} instrument processes need {needed} for scenario \
@@ -680,13 +686,13 @@ pub enum ProblemKind {
     },
     /// A scenario uses GPU memory, but the run requests no GPU.
     #[snafu(display(
-        "memory: Cuda needs a GPU, but spec.resources.gpus is 0. Request one, or use memory: Heap"
+        "`memory: Cuda` needs a GPU, but `spec.resources.gpus` is 0. Request one, or use `memory: Heap`"
     ))]
     NoGpu,
     /// A variant injects messages from device memory.
     #[snafu(display(
-        "messages with memory: Cuda cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \
-         memory: Heap or sizes above {max}, or remove the variant's inject"
+        "messages with `memory: Cuda` cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \
+         `memory: Heap` or sizes above {max}, or remove the variant's `inject`"
     ))]
     InjectOnDevice {
         /// Name of the variant.
@@ -698,8 +704,8 @@ pub enum ProblemKind {
     },
     /// The list contains more GPUs than the scenarios use.
     #[snafu(display(
-        "the list has more GPUs than the scenarios with memory: Cuda have threads ({threads}), and each thread uses \
-         one GPU. Remove GPUs, or raise threads in a transfer scenario"
+        "the list has more GPUs than a scenario with `memory: Cuda` can use: each thread uses one GPU, and no such \
+         scenario has more than {threads} threads. Remove GPUs, or raise `threads` in a transfer scenario"
     ))]
     UnusedGpus {
         /// Maximum number of threads of the scenarios with GPU memory; 0 if there is no such scenario.
@@ -707,8 +713,8 @@ pub enum ProblemKind {
     },
     /// A GPU index is not below the number of GPUs requested.
     #[snafu(display(
-        "GPU {gpu} does not exist in the container: spec.resources.gpus is {requested}, and indexes start at 0. Request more \
-         GPUs, or use a lower index"
+        "GPU {gpu} does not exist in the container: `spec.resources.gpus` is {requested}, and indexes start at 0. \
+         Request more GPUs, or use a lower index"
     ))]
     UnknownGpu {
         /// Index of the GPU.
@@ -748,8 +754,8 @@ pub enum ProblemKind {
     },
     /// The run requests fewer EFA devices than a worker has rails.
     #[snafu(display(
-        "every rail needs an EFA device: a worker has {rails} rails, but spec.resources.efas is {efas}. Request {rails} \
-         devices, or use fewer rails"
+        "every rail needs an EFA device: a worker has {rails} rails, but `spec.resources.efas` is {efas}. Request \
+         {rails} devices, or use fewer rails"
     ))]
     MoreRailsThanEfas {
         /// Number of rails.
@@ -852,12 +858,12 @@ impl Reporter {
 
 impl ProblemKind {
     /// Problem for a metric that a scenario does not have.
-    pub(super) fn metric_does_not_fit(metric: Metric, workload: &Workload) -> Self {
+    pub(super) fn metric_not_available(metric: Metric, workload: &Workload) -> Self {
         match metric {
             _ if workload.command().is_some() => Self::NoMetricOfCommand,
             Metric::ReportedLatency | Metric::ReportedBandwidth => Self::ReportedMetric { metric },
             Metric::MemoryPerConsumer => Self::MemoryMetric,
-            metric => Self::MetricDoesNotFit { metric },
+            metric => Self::MetricNotAvailable { metric },
         }
     }
 }

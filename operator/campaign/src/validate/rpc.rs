@@ -70,7 +70,7 @@ fn check_footprint(
 ) {
     let path = format!("spec.scenarios[{}]", scenario.index);
     if scenario.assignment.memory != MemoryKind::Heap {
-        report.add(format!("{path}.memory"), ProblemKind::MemoryOfFootprint);
+        report.add(format!("{path}.memory"), ProblemKind::FootprintMemory);
     }
     let deadline = spec.run_policy.case_deadline_seconds;
     if given.timeout_seconds > deadline {
@@ -86,7 +86,7 @@ fn check_footprint(
             let variant = variant.name.clone();
             report.add(
                 format!("spec.variants[{index}].channel"),
-                ProblemKind::ChannelOfFootprint { variant, channel },
+                ProblemKind::FootprintChannel { variant, channel },
             );
         }
     }

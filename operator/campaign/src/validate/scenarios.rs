@@ -127,7 +127,7 @@ impl ScenarioExpander<'_> {
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
         if !metric_fits(primary, &workload) {
-            let kind = ProblemKind::metric_does_not_fit(primary, &workload);
+            let kind = ProblemKind::metric_not_available(primary, &workload);
             self.add("primaryMetric", kind);
         }
         let sizes = match given {

@@ -255,7 +255,7 @@ fn rejects_device_memory_only_if_a_message_would_be_injected() {
     assert_eq!(problems(&spec("128Ki")), [""; 0]);
     assert!(
         problems(&spec("64, 128Ki"))[0]
-            .starts_with("spec.scenarios[0].memory: messages with memory: Cuda cannot be injected")
+            .starts_with("spec.scenarios[0].memory: messages with `memory: Cuda` cannot be injected")
     );
 }
 
@@ -280,7 +280,7 @@ fn devices_must_exist_and_be_used() {
             efa,
             "gpus: [8]",
             "",
-            "spec.devices.gpus[0]: GPU 8 does not exist in the container: spec.resources.gpus is 8",
+            "spec.devices.gpus[0]: GPU 8 does not exist in the container: `spec.resources.gpus` is 8",
         ),
         (
             efa,
@@ -292,7 +292,8 @@ fn devices_must_exist_and_be_used() {
             efa,
             "gpus: [0, 1, 2]",
             "",
-            "spec.devices.gpus: the list has more GPUs than the scenarios with memory: Cuda have threads (2)",
+            "spec.devices.gpus: the list has more GPUs than a scenario with `memory: Cuda` can use: each thread uses \
+             one GPU, and no such scenario has more than 2 threads",
         ),
         (
             efa,
@@ -379,8 +380,8 @@ fn rejects_transports_that_cannot_be_compared() {
             "{variants}{TCP}scenarios: [{{name: put, transfer: {{sizes: [64], operation: WriteImmediate}}}}]"
         )),
         [
-            "spec.variants[1].transport.ucx.rails: 2 rails, but spec.transport has 4: all arms must use the same \
-             number of rails. Set rails to 4",
+            "spec.variants[1].transport.ucx.rails: 2 rails, but `spec.transport` has 4: all arms must use the same \
+             number of rails. Set `rails` to 4",
             "spec.scenarios[0].transfer.operation: WriteImmediate cannot be compared between libfabric and ucx: UCX has \
              no write with immediate data, so it needs a flush and a separate message. Use Write, Read or Send",
         ]
@@ -396,9 +397,9 @@ fn ucx_allocates_only_host_memory_for_a_single_rail() {
         problems(&format!("{variants}{transport}{scenarios}")),
         [
             "spec.transport.ucx.rails: `allocation: Library` supports only one rail, but there are 2, and UCX allocates the memory of \
-             each rail separately. Set rails to 1, or remove allocation",
-            "spec.scenarios[1].memory: memory: SharedMemory cannot be allocated by UCX, as spec.transport.ucx.allocation \
-             requires. Use memory: Heap, or remove allocation",
+             each rail separately. Set `rails` to 1, or remove `allocation`",
+            "spec.scenarios[1].memory: UCX cannot allocate `memory: SharedMemory`, which \
+             `spec.transport.ucx.allocation` requires. Use `memory: Heap`, or remove `allocation`",
         ]
     );
 }
@@ -409,9 +410,9 @@ fn active_messages_need_host_memory() {
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
     let transport = "transport: {ucx: {transports: [tcp, cuda_copy], messages: ActiveMessage}}\n";
     let found = problems(&format!("{variants}{transport}{scenarios}"));
-    let expected = "spec.scenarios[0].memory: memory: Cuda cannot be used with spec.transport.ucx.messages: \
-                    ActiveMessage, because the runner copies short active messages to host memory. Use messages: \
-                    Tag";
+    let expected = "spec.scenarios[0].memory: `memory: Cuda` cannot be used with `spec.transport.ucx.messages: \
+                    ActiveMessage`, because the runner copies short active messages to host memory. Use \
+                    `messages: Tag`";
     assert!(found.contains(&expected.to_owned()), "{found:?}");
 }
 

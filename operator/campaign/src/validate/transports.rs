@@ -128,7 +128,7 @@ fn check_allocation(
         let rails = transport.rails();
         report.add(
             format!("{path}.rails"),
-            ProblemKind::RailsOfLibraryMemory { rails },
+            ProblemKind::LibraryMemoryOnSeveralRails { rails },
         );
     }
     for scenario in one_per_sweep(scenarios) {
@@ -137,7 +137,7 @@ fn check_allocation(
         if kind != MemoryKind::Heap {
             report.add(
                 format!("spec.scenarios[{index}].memory"),
-                ProblemKind::KindOfLibraryMemory {
+                ProblemKind::LibraryMemoryKind {
                     kind,
                     path: path.clone(),
                 },

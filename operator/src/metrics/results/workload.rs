@@ -76,7 +76,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
     metric(
         "fabricbench_arm_workers_without_version",
         "workers",
-        "Number of workers in parameter serving that had no version at any step of at least one valid case",
+        "Number of workers in parameter serving that never had a version during at least one valid case",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             emit_single(

@@ -8,7 +8,7 @@ use snafu::{Snafu, ensure};
 /// Maximum number of measured or warm-up operations of a scenario, so that every latency sample is stored.
 pub const MAX_OPERATIONS: u64 = 1_000_000;
 
-/// Why a request is invalid or exceeds a server's limits.
+/// Error returned for a request that is invalid or exceeds a server's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 #[snafu(display("{flag} {reason}"), visibility(pub(super)))]
 pub struct RequestError {

@@ -35,13 +35,13 @@ pub struct Trainer<'a> {
     /// Index of this thread's flow.
     flow: usize,
     is_publisher: bool,
-    outlet: Outlet,
+    version_sink: VersionSink,
     /// Number of published versions when each of the worker's posts arrived.
     receipts: Vec<u64>,
 }
 
 /// How this thread delivers versions.
-enum Outlet {
+enum VersionSink {
     /// Another thread delivers them.
     Other,
     /// This thread writes them to a file.
@@ -69,33 +69,33 @@ impl<'a> Trainer<'a> {
             phases: side.phases,
             flow: side.flow,
             is_publisher: (side.flow, side.thread) == (0, 0),
-            outlet: Outlet::Other,
+            version_sink: VersionSink::Other,
             receipts: Vec::with_capacity(serving.max_posts() as usize),
         }
     }
 
-    /// Opens the outlet, and creates the bytes of the first version.
+    /// Opens the version sink and creates the bytes of the first version.
     fn open<T: Transport>(&mut self, engine: &Engine<'_, T>) -> Result<(), CaseFailure> {
         let (size, key) = (engine.geometry.size, self.publication.key());
         let mut parameters = Parameters::new(key, size);
-        self.outlet = match &self.serving.delivery {
+        self.version_sink = match &self.serving.delivery {
             Delivery::Filesystem { directory } if self.is_publisher => {
                 let writer = StoreWriter::create(Path::new(directory), &parameters, key);
                 let mut writer = writer.map_err(|error| store_failure(directory, &error))?;
                 writer.prepare(&mut parameters, 0);
-                Outlet::File(writer, parameters)
+                VersionSink::File(writer, parameters)
             }
             Delivery::Multicast(delivery) if self.is_publisher => {
                 let sender = Sender::open(delivery, &parameters, key).map_err(|error| socket_failure(&error));
                 let mut sender = sender?;
                 sender.prepare(&mut parameters, 0);
-                Outlet::Group(sender, parameters)
+                VersionSink::Group(sender, parameters)
             }
-            Delivery::Filesystem { .. } | Delivery::Multicast(_) => Outlet::Other,
+            Delivery::Filesystem { .. } | Delivery::Multicast(_) => VersionSink::Other,
             Delivery::Push => {
                 let memory = engine.memory()?;
                 create_version(&memory, engine, &mut parameters, 0)?;
-                Outlet::Write {
+                VersionSink::Write {
                     parameters,
                     prepared: Some(0),
                     in_flight: None,
@@ -106,7 +106,7 @@ impl<'a> Trainer<'a> {
                 let memory = engine.memory()?;
                 create_version(&memory, engine, &mut parameters, 0)?;
                 table::write_words(&memory, head_offset(engine), &[0])?;
-                Outlet::Offer {
+                VersionSink::Offer {
                     parameters,
                     offered: 0,
                 }
@@ -128,13 +128,13 @@ impl<'a> Trainer<'a> {
             return Ok(());
         }
         // Versions are sent to the group one after another, just as they are written to a file.
-        let is_busy = matches!(&self.outlet, Outlet::Group(sender, _) if sender.is_busy());
+        let is_busy = matches!(&self.version_sink, VersionSink::Group(sender, _) if sender.is_busy());
         if !is_due || is_busy {
             return Ok(());
         }
         self.publication.publish(now);
-        match &mut self.outlet {
-            Outlet::File(writer, parameters) => {
+        match &mut self.version_sink {
+            VersionSink::File(writer, parameters) => {
                 let Delivery::Filesystem { directory } = &self.serving.delivery else {
                     return Ok(());
                 };
@@ -147,8 +147,8 @@ impl<'a> Trainer<'a> {
                     writer.prepare(parameters, published + 1);
                 }
             }
-            Outlet::Group(sender, _) => sender.start(published, now),
-            Outlet::Other | Outlet::Write { .. } | Outlet::Offer { .. } => {}
+            VersionSink::Group(sender, _) => sender.start(published, now),
+            VersionSink::Other | VersionSink::Write { .. } | VersionSink::Offer { .. } => {}
         }
         Ok(())
     }
@@ -166,9 +166,9 @@ impl<'a> Trainer<'a> {
     ) -> Result<bool, CaseFailure> {
         let (publication, flow) = (self.publication, self.flow);
         let max_version = u64::from(self.serving.max_version);
-        match &mut self.outlet {
-            Outlet::Other | Outlet::File(..) => Ok(false),
-            Outlet::Group(sender, parameters) => {
+        match &mut self.version_sink {
+            VersionSink::Other | VersionSink::File(..) => Ok(false),
+            VersionSink::Group(sender, parameters) => {
                 let sent = sender
                     .advance(clock::now())
                     .map_err(|error| socket_failure(&error))?;
@@ -181,7 +181,7 @@ impl<'a> Trainer<'a> {
                 }
                 Ok(sender.is_busy())
             }
-            Outlet::Write {
+            VersionSink::Write {
                 parameters,
                 prepared,
                 in_flight,
@@ -215,7 +215,7 @@ impl<'a> Trainer<'a> {
                 }
                 Ok(in_flight.is_some())
             }
-            Outlet::Offer { parameters, offered } => {
+            VersionSink::Offer { parameters, offered } => {
                 let published = publication.published_count();
                 if published > *offered {
                     if published > *offered + 1 {

@@ -31,7 +31,7 @@ const DRAIN_NANOS: u64 = 100_000_000;
 /// Work of one worker.
 pub struct Worker<'a> {
     serving: &'a ServingWorkload,
-    inlet: Option<Inlet>,
+    version_source: Option<VersionSource>,
     /// Best clock exchange before the measurement, and the trainer's boot ID.
     clock: Option<(Exchange, u64)>,
     observed: WorkerObservations,
@@ -42,7 +42,7 @@ pub struct Worker<'a> {
 }
 
 /// How versions reach the worker.
-enum Inlet {
+enum VersionSource {
     /// The worker reads them from a file.
     File(StoreReader, Parameters),
     /// The worker receives them from a multicast group.
@@ -75,7 +75,7 @@ impl<'a> Worker<'a> {
     pub fn new(serving: &'a ServingWorkload) -> Self {
         Self {
             serving,
-            inlet: None,
+            version_source: None,
             clock: None,
             observed: WorkerObservations {
                 step_nanos: serving.step_nanos,
@@ -122,23 +122,23 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn open<T: Transport>(&self, engine: &Engine<'_, T>, key: u64) -> Result<Inlet, CaseFailure> {
+    fn open<T: Transport>(&self, engine: &Engine<'_, T>, key: u64) -> Result<VersionSource, CaseFailure> {
         let parameters = Parameters::new(key, engine.geometry.size);
         Ok(match &self.serving.delivery {
             Delivery::Filesystem { directory } => {
                 let reader = StoreReader::open(Path::new(directory), &parameters, key);
                 let reader = reader.map_err(|error| store_failure(directory, &error))?;
-                Inlet::File(reader, parameters)
+                VersionSource::File(reader, parameters)
             }
             Delivery::Multicast(delivery) => {
                 let receiver = Receiver::open(delivery, &parameters, key, self.serving.max_version);
-                Inlet::Group(receiver.map_err(|error| socket_failure(&error))?, parameters)
+                VersionSource::Group(receiver.map_err(|error| socket_failure(&error))?, parameters)
             }
-            Delivery::Push => Inlet::Memory {
+            Delivery::Push => VersionSource::Memory {
                 parameters,
                 seen: None,
             },
-            Delivery::Pull => Inlet::Read {
+            Delivery::Pull => VersionSource::Read {
                 parameters,
                 state: PullState::Idle,
             },
@@ -162,16 +162,18 @@ impl<'a> Worker<'a> {
         engine: &mut Engine<'_, T>,
         memory: &Memory,
     ) -> Result<bool, CaseFailure> {
-        let Some(mut inlet) = self.inlet.take() else {
+        let Some(mut version_source) = self.version_source.take() else {
             return Ok(false);
         };
-        let received = match &mut inlet {
-            Inlet::File(reader, parameters) => self.fetch(reader, parameters),
-            Inlet::Group(receiver, parameters) => self.take_datagrams(receiver, parameters),
-            Inlet::Memory { parameters, seen } => self.verify_pushed(engine, memory, parameters, seen),
-            Inlet::Read { parameters, state } => self.read(engine, memory, parameters, state),
+        let received = match &mut version_source {
+            VersionSource::File(reader, parameters) => self.fetch(reader, parameters),
+            VersionSource::Group(receiver, parameters) => self.take_datagrams(receiver, parameters),
+            VersionSource::Memory { parameters, seen } => {
+                self.verify_pushed(engine, memory, parameters, seen)
+            }
+            VersionSource::Read { parameters, state } => self.read(engine, memory, parameters, state),
         };
-        self.inlet = Some(inlet);
+        self.version_source = Some(version_source);
         received
     }
 
@@ -305,7 +307,7 @@ impl<'a> Worker<'a> {
         engine: &mut Engine<'_, T>,
         memory: &Memory,
     ) -> Result<(), CaseFailure> {
-        if !matches!(self.inlet, Some(Inlet::Group(..))) {
+        if !matches!(self.version_source, Some(VersionSource::Group(..))) {
             return engine.wait_for_local_completions();
         }
         let mut quiet_since = clock::now();
@@ -324,10 +326,10 @@ impl<'a> Worker<'a> {
     /// Time of the next event that is due.
     fn next_due(&self, now: u64) -> u64 {
         let next_post = self.next_post;
-        match &self.inlet {
-            Some(Inlet::Group(..)) => next_post.min(now + SOCKET_NANOS),
-            Some(Inlet::File(..) | Inlet::Read { .. }) => next_post.min(self.next_pull),
-            Some(Inlet::Memory { .. }) | None => next_post,
+        match &self.version_source {
+            Some(VersionSource::Group(..)) => next_post.min(now + SOCKET_NANOS),
+            Some(VersionSource::File(..) | VersionSource::Read { .. }) => next_post.min(self.next_pull),
+            Some(VersionSource::Memory { .. }) | None => next_post,
         }
     }
 }
@@ -387,7 +389,7 @@ impl<T: Transport> Work<T> for Worker<'_> {
         let memory = engine.memory()?;
         let (exchange, reading) = exchange_clocks(engine, &memory)?;
         self.clock = Some((exchange, reading.boot));
-        self.inlet = Some(self.open(engine, reading.key)?);
+        self.version_source = Some(self.open(engine, reading.key)?);
         Ok(())
     }
 
@@ -433,7 +435,7 @@ impl<T: Transport> Work<T> for Worker<'_> {
         };
         let mut staleness = staleness::evaluate(&self.observed, &published);
         staleness.worker.torn = self.torn;
-        if let Some(Inlet::Group(receiver, _)) = &self.inlet {
+        if let Some(VersionSource::Group(receiver, _)) = &self.version_source {
             let sent = published.times.len() as u64;
             staleness.worker.datagrams = Some(receiver.report(table.datagrams, sent, received));
         }

@@ -39,8 +39,9 @@ struct Exchange {
     payload: Vec<u8>,
     /// The callee's copy of the arguments.
     received: Vec<u8>,
-    /// Numbers of messages with and without payload that have been expected so far.
+    /// Number of messages with a payload that have been expected so far.
     payloads: u64,
+    /// Number of messages without a payload that have been expected so far.
     replies: u64,
 }
 

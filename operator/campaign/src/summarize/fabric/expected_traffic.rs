@@ -57,7 +57,7 @@ pub(super) fn expected_traffic(
         // The target's posts are not reported, so the expected traffic does not include replies and nested calls. A
         // command's bytes are in its own report.
         Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => (request, Vec::new()),
-        // The trainer writes the versions or, in mode Pull, the workers read them from its memory.
+        // The trainer writes the versions or, in `Pull` mode, the workers read them from its memory.
         Workload::ParameterServing(_) => {
             let read = posted_bytes_per_rail(&measured.target);
             (add(request, &read), Vec::new())

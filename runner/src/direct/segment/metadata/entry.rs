@@ -72,14 +72,14 @@ impl Entry {
     pub(super) fn check(&self, name: &str, now: u64) -> Result<(), MetadataError> {
         let runner = env!("CARGO_PKG_VERSION");
         if self.version != VERSION || self.runner_version != runner {
-            return Err(MetadataError::OtherVersion {
+            return Err(MetadataError::VersionMismatch {
                 segment: name.into(),
                 found: self.runner_version.clone(),
                 expected: runner,
             });
         }
         if self.segment != name {
-            return Err(MetadataError::OtherSegment {
+            return Err(MetadataError::SegmentMismatch {
                 segment: name.into(),
                 found: self.segment.clone(),
             });

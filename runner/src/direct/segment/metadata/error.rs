@@ -4,7 +4,7 @@ use snafu::Snafu;
 
 use super::ENV_PASSWORD;
 
-/// Why a metadata service cannot be used, or has no valid entry.
+/// Error returned if a metadata service cannot be used, or has no valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum MetadataError {
@@ -68,7 +68,7 @@ pub enum MetadataError {
         "the entry of segment {segment} describes segment {found:.200}: the metadata service mixes up its keys, or another \
          program wrote the entry; start the target again"
     ))]
-    OtherSegment {
+    SegmentMismatch {
         /// Name of the requested segment.
         segment: String,
         /// Name in the entry.
@@ -79,7 +79,7 @@ pub enum MetadataError {
         "the entry of segment {segment} has version {found:.40}, but this program has version {expected}: use the \
          same version on both machines"
     ))]
-    OtherVersion {
+    VersionMismatch {
         /// Name of the segment.
         segment: String,
         /// The target's version.

@@ -81,8 +81,8 @@ fn receive_all(receiver: &mut Receiver, wanted: u64) -> BTreeSet<u64> {
     whole
 }
 
-/// Sends `versions` versions through a relay, and returns the report, the number of complete versions and the number of
-/// datagrams that the relay dropped.
+/// Sends `versions` versions through a relay, and returns the report, the number of datagrams that the relay dropped
+/// and the number of complete versions.
 fn through_relay(versions: u64, drops: impl Fn(u64) -> bool + Send + Copy) -> (DatagramReport, u64, u64) {
     let mut parameters = Parameters::new(KEY, SIZE);
     let (inbound, _) = free_address();

@@ -63,9 +63,9 @@ impl Steps {
     }
 }
 
-/// Function name of a read in records.
+/// Function name recorded for reads.
 const READ: &str = "nixl READ";
-/// Function name of a write in records.
+/// Function name recorded for writes.
 const WRITE: &str = "nixl WRITE";
 
 #[cfg(test)]

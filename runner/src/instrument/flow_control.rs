@@ -11,15 +11,15 @@ use super::failure::internal;
 use super::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::{FlowCommand, FlowPhase};
-use crate::scenario::Conductor;
+use crate::scenario::FlowControl;
 
 /// The worker's socket while a case runs.
-pub(super) struct SocketConductor<'a> {
+pub(super) struct SocketFlowControl<'a> {
     pub(super) reader: &'a mut FrameReader<UnixStream>,
     pub(super) writer: &'a mut UnixStream,
 }
 
-impl Conductor for SocketConductor<'_> {
+impl FlowControl for SocketFlowControl<'_> {
     fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure> {
         let written = frame::write(self.writer, &Reply::Reached(phase), MAX_MESSAGE_BYTES);
         written.map_err(|error| connection_failure(&error))
