@@ -6,9 +6,9 @@
 //!
 //! 1. It posts until a transfer has completed, and reports that it is active.
 //! 2. When all threads are active, the windows may open. A window opens at the first completion after that. It closes
-//! at the first completion after the duration that the scenario specifies, or at the completion that reaches the number
-//! of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at both ends
-//! of the window do not matter.
+//!    at the first completion after the duration that the scenario specifies, or at the completion that reaches the
+//!    number of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at
+//!    both ends of the window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first one, it waits until both
