@@ -69,7 +69,7 @@ generate-all: generate ## Also rewrite the chart's README (Go), the simulated co
 	@runner/sys/ucx-sys/regenerate.sh
 
 .PHONY: truth
-truth: build ## Run campaigns with known true effects and count wrong verdicts
+truth: build ## Run campaigns with known true effects and count false verdicts
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth

@@ -3,7 +3,7 @@
 //! is 10^9 bytes.
 
 use crate::row::PrintedSize;
-use crate::table::{above_zero, number, starts_with_number, whole_number};
+use crate::table::{above_zero, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const EXPECTED: &str = "time (us), algbw (GB/s) and busbw (GB/s)";
@@ -35,7 +35,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             }
             found.add_end(comment.contains("Avg bus bandwidth"));
         } else if let Some(header) = &header {
-            let has_size = starts_with_number(line);
+            let has_size = starts_with_whole_number(line);
             found.add_row(parse_row(line, header)?, line, has_size);
         }
     }

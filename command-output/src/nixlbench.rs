@@ -3,7 +3,7 @@
 //! skipped.
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, number, starts_with_number, whole_number};
+use crate::table::{Columns, above_zero, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 14] = [
@@ -37,7 +37,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
                 .trim_start()
                 .strip_prefix('[')
                 .and_then(|rest| rest.split_once(']'));
-            let has_size = starts_with_number(without_time.map_or(line, |(_, rest)| rest));
+            let has_size = starts_with_whole_number(without_time.map_or(line, |(_, rest)| rest));
             found.add_row(parse_row(line, columns)?, line, has_size);
         }
     }

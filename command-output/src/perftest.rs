@@ -4,7 +4,7 @@
 //! which is half the round-trip time for ib_write_lat and ib_send_lat (perftest_parameters.h and perftest_resources.c).
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, number, starts_with_number, whole_number};
+use crate::table::{Columns, above_zero, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 24] = [
@@ -52,7 +52,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         } else if let Some(columns) = &columns {
             let line = line.trim();
             found.add_end(line.len() >= 10 && line.chars().all(|character| character == '-'));
-            found.add_row(parse_row(line, columns)?, line, starts_with_number(line));
+            found.add_row(parse_row(line, columns)?, line, starts_with_whole_number(line));
         }
     }
     Ok(found)

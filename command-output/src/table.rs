@@ -28,7 +28,7 @@ pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
 }
 
 /// Whether the first word of `line` is a whole number, like the size at the start of a table row.
-pub fn starts_with_number(line: &str) -> bool {
+pub fn starts_with_whole_number(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| word.parse::<u64>().is_ok())
 }

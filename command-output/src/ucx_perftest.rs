@@ -2,7 +2,7 @@
 //! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
 //! (src/tools/perf/perftest_run.c). The `-v` output has no units, so only its bandwidth is read.
 
-use crate::table::{above_zero, number, starts_with_number, whole_number};
+use crate::table::{above_zero, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
@@ -36,7 +36,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
         } else if line.starts_with('|') && line.contains("# iterations") {
             final_only = line.contains(" Test ");
         } else if let Some(header) = header {
-            let is_final = line.starts_with("Final:") || (final_only && starts_with_number(line));
+            let is_final = line.starts_with("Final:") || (final_only && starts_with_whole_number(line));
             found.add_row(parse_row(line, header, final_only)?, line, is_final);
         }
     }

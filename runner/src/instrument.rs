@@ -4,7 +4,7 @@
 pub mod arm;
 mod cpus;
 mod failure;
-mod flow_control;
+mod flow_coordinator;
 mod open;
 mod open_arm;
 pub mod protocol;

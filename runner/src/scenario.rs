@@ -25,7 +25,7 @@ mod case_protocol;
 mod check;
 mod command;
 pub(crate) mod engine;
-mod flow_control;
+mod flow_coordinator;
 mod flushed;
 mod footprint;
 mod gate;
@@ -52,7 +52,7 @@ mod waiting;
 
 pub use case::{Case, CaseReport, Role, SideOutcome};
 pub use command::CommandSite;
-pub use flow_control::FlowControl;
+pub use flow_coordinator::FlowCoordinator;
 pub use probe::probe;
 pub use run::{run_case, run_flows};
 pub use samples::CaseSamples;

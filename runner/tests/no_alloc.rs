@@ -104,7 +104,7 @@ fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
 }
 
 /// Messages in both directions with concurrent pings.
-fn ping_scenario(iterations: u32) -> ScenarioAssignment {
+fn bidirectional_ping_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer_scenario(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
         (transfer.direction, transfer.ping) = (Direction::Bidirectional, true);
@@ -174,7 +174,7 @@ fn scenarios(iterations: u32) -> Vec<ScenarioAssignment> {
     let all = ping_pongs.into_iter().chain(transfers).chain(open_loops);
     let all = all.chain([
         flushed_scenario(iterations),
-        ping_scenario(iterations),
+        bidirectional_ping_scenario(iterations),
         read_back_scenario(iterations),
     ]);
     all.collect()

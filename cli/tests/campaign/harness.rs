@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval between two scans of all processes while a command runs. A scan takes several milliseconds of CPU time.
 const SCAN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Locked while a command is measuring.
+/// Locked while a command is running, unless the command has released it.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Workspace root directory.
@@ -47,7 +47,7 @@ pub fn fabricbench<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// A running command. Only one command measures at a time, because concurrent campaigns would affect each other.
+/// A running command. Normally, only one exists at a time, because concurrent campaigns would affect each other.
 pub struct RunningCommand {
     child: Child,
     mark: String,
@@ -100,7 +100,8 @@ impl RunningCommand {
         self
     }
 
-    /// Allows other commands to measure, because this command only waits from now on.
+    /// Allows other commands to run from now on. Only for a command that mostly waits, and whose measurements may be
+    /// disturbed.
     pub fn release_machine(&mut self) {
         self.machine = None;
     }

@@ -26,7 +26,7 @@ pub struct CommandWorkload {
     /// listens on its port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// First of the [`COMMAND_PORTS`] consecutive TCP ports that the runs use.
+    /// First of the [`COMMAND_PORTS`] consecutive TCP ports that the invocations use.
     pub port: u16,
     /// How to parse the output, if the tool is Regex.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -179,7 +179,7 @@ pub struct CommandReport {
     pub fallbacks: Vec<String>,
 }
 
-/// Data path that a command's libraries reported in a run that was not measured.
+/// Data path that a command's libraries reported in the invocation in round 0, which is not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -85,10 +85,10 @@ pub struct PostedStaleness {
     /// number and are not summarized.
     #[serde(default)]
     pub posts: u64,
-    /// Store lag: the mean version lag at the steps that a post covers.
+    /// Store lag: the mean version lag at the steps with a version that a post covers.
     pub store_versions: f64,
-    /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at the steps that the
-    /// post covers.
+    /// Post lag: the latest version when the post arrived, minus the mean of the latest versions at the steps with a
+    /// version that the post covers.
     pub post_versions: f64,
 }
 

@@ -50,7 +50,7 @@ pub enum SegmentWorkload {
     Read,
     /// Writes to the target's segment.
     Write,
-    /// Alternating batches of writes and of reads from the same target memory.
+    /// A batch of writes, then a batch of reads of the same target memory, and so on.
     Mix,
 }
 

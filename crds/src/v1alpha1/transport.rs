@@ -596,8 +596,9 @@ pub enum VerbsSignaling {
     /// Every post generates a completion.
     #[default]
     EveryPost,
-    /// Only the last post of each doorbell generates a completion. It completes the whole batch, so the measured
-    /// latency of every transfer extends to the completion of the last transfer in its batch.
+    /// The last post of each doorbell generates a completion, as do posts that are needed to free the send queue. The
+    /// completion of the last post completes the whole batch, so the measured latency of every transfer extends to the
+    /// completion of the last transfer in its batch.
     EveryDoorbell,
 }
 

@@ -47,8 +47,9 @@ pub struct Variant {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64), inner(length(max = 1000))))]
     pub arguments: Vec<String>,
-    /// Absolute path of a directory. Libraries that are in this directory, including those that other libraries depend
-    /// on, are loaded from it instead of from where the dynamic loader would find them. If libraryImage is unset, the
+    /// Absolute path of the directory from which the library of the transport is loaded. The directory must contain
+    /// this library; no other location is tried. Other libraries that it depends on are also loaded from this directory
+    /// if they are in it, and otherwise from where the dynamic loader finds them. If libraryImage is unset, the
     /// directory is in the worker image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(

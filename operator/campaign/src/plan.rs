@@ -113,7 +113,7 @@ pub struct Arm {
     pub doorbell_max_batch: Option<u32>,
     /// Rule for striping a transfer across rails, with all defaults filled in.
     pub striping: StripingRule,
-    /// Channel for the arm's calls in `rpc` scenarios.
+    /// Channel for the arm's calls in `rpc` and `memoryFootprint` scenarios.
     #[serde(skip_serializing_if = "is_transport")]
     pub channel: RpcChannel,
     /// Arguments of the arm in command scenarios.

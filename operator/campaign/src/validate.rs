@@ -78,7 +78,7 @@ pub struct ValidatedVariant {
     pub process: InstrumentProcess,
     /// Settings that determine how the variant posts messages.
     pub tuning: Tuning,
-    /// Channel for the variant's calls in `rpc` scenarios.
+    /// Channel for the variant's calls in `rpc` and `memoryFootprint` scenarios.
     pub channel: RpcChannel,
     /// Arguments of the variant in command scenarios.
     pub arguments: Vec<String>,

@@ -86,12 +86,12 @@ pub const API_REQUEST_DURATION: Definition = Definition {
     ],
 };
 
-/// Number of status updates.
+/// Number of computed statuses.
 pub const STATUS_UPDATES: Definition = Definition {
     name: "fabricbench_status_updates_total",
     kind: Kind::Counter,
     unit: "statuses",
-    help: "Number of status updates, by outcome",
+    help: "Number of computed statuses, by outcome",
     labels: &[Label {
         name: "outcome",
         values: "written, unchanged",

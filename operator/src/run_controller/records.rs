@@ -129,7 +129,7 @@ impl RecordStore {
     /// # Errors
     /// Returns an error if a request fails or the run has too many records.
     pub(super) async fn append(&mut self, run: &BenchmarkRun, lines: &[u8]) -> Result<(), RecordsError> {
-        for lines in split_lines(lines) {
+        for lines in split_at_lines(lines) {
             let (chain, writes) = self.chain.appended(lines).context(ChainSnafu)?;
             for write in &writes {
                 self.write(run, write).await?;
@@ -169,7 +169,7 @@ impl RecordStore {
 }
 
 /// Splits `lines` into pieces of whole lines, each of at most [`MAX_APPEND_BYTES`] bytes.
-fn split_lines(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_at_lines(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let head = lines.get(..MAX_APPEND_BYTES).unwrap_or(lines);
         let end = head
@@ -190,7 +190,7 @@ mod tests {
     fn splits_lines_into_pieces_of_limited_size() {
         let line = [b"x".repeat(16_000), b"\n".to_vec()].concat();
         let lines = line.repeat(70);
-        let split: Vec<_> = split_lines(&lines).collect();
+        let split: Vec<_> = split_at_lines(&lines).collect();
         assert!(
             split.len() > 1
                 && split
@@ -198,6 +198,6 @@ mod tests {
                     .all(|piece| piece.len() <= MAX_APPEND_BYTES && piece.ends_with(b"\n"))
         );
         assert_eq!(split.concat(), lines);
-        assert_eq!(split_lines(b"").count(), 0);
+        assert_eq!(split_at_lines(b"").count(), 0);
     }
 }

@@ -44,18 +44,20 @@ class Endpoints:
 
     def has_changed(self, case, rank):
         """Whether the library, its configuration, the provider, the fabric or the number of rails differs from the first
-        round, or from the first round on the same node. Only the subnet of an IP transport may differ between nodes."""
-        now, node = self.of_case(case, rank), self.node(case.stream, rank)
+        round. If that round was on another node, an IP subnet is compared with the first round on the same node."""
+        now, node, arm = self.of_case(case, rank), self.node(case.stream, rank), case.key[2]
 
         def moved(stream):
             other = self.node(stream, rank)
             return None not in (node, other) and node != other
 
-        firsts = [self.first_in(rank, case.key[2], includes) for includes in (lambda _: True, lambda stream: not moved(stream))]
-        return any(
-            now and facts and identity(now) != identity(facts, now["fabric"] if moved(stream) and both_subnets(now, facts) else None)
-            for stream, facts in firsts
-        )
+        stream, first = self.first_in(rank, arm, lambda _: True)
+        if not now or not first:
+            return False
+        fabric = first["fabric"]
+        if moved(stream) and is_subnet(fabric) and is_subnet(now["fabric"]):
+            fabric = self.first_in(rank, arm, lambda one: not moved(one))[1]["fabric"]
+        return identity(now) != identity({**first, "fabric": fabric})
 
     def emulated(self, scenario, arm, found):
         """The first of `True`, `Unknown` and `False` that any worker reports for a scenario; None if no worker reports
@@ -84,24 +86,21 @@ class Endpoints:
         return ", ".join(sorted({facts["provider"] for rounds in self.rounds.values() for _, facts in rounds}))
 
 
-def both_subnets(*facts):
-    """Whether all fabrics are IP subnets."""
-    return all(is_subnet(one["fabric"]) for one in facts)
-
-
 def is_subnet(fabric):
+    """Whether `fabric` is an IP address with a prefix length."""
+    address, _, length = fabric.partition("/")
     try:
-        ipaddress.ip_network(fabric, strict=False)
+        ipaddress.ip_address(address)
     except ValueError:
         return False
-    return "/" in fabric
+    return "%" not in address and length.isascii() and length.isdigit() and int(length) < 256
 
 
-def identity(facts, fabric=None):
-    """The facts that must not change between rounds, optionally with another fabric."""
+def identity(facts):
+    """The facts that must not change between rounds."""
     library = facts.get("library") or {}
     names = [library.get(name) for name in ("name", "version", "buildId")]
-    return *names, facts["provider"], fabric or facts["fabric"], len(facts["rails"]), configuration(facts)
+    return *names, facts["provider"], facts["fabric"], len(facts["rails"]), configuration(facts)
 
 
 def configuration(facts):

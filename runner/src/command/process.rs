@@ -202,8 +202,8 @@ fn spawn(runner: PathBuf, program: String) -> io::Result<Process> {
         // The supervisor must outlive the instrument's process group, so that it can kill the command.
         .process_group(0);
     let mut supervisor = command.spawn()?;
-    // `command` holds the other end of the socket. Once it is dropped, only the supervisor holds the socket, so end of
-    // file means that the supervisor has exited.
+    // `command` holds the other end of the socket. Once `command` is dropped, only the supervisor holds that end, so end
+    // of file means that the supervisor has exited.
     drop(command);
     let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
     let mut process = Process {

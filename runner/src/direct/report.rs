@@ -154,7 +154,7 @@ impl Report {
                     software::emulated_operations(scenario, &transport, request.memory, fabrics, &protocols);
                 if let Some(reason) = &excluded {
                     report.fail(format!(
-                        "the library used a protocol that the request excludes: {reason}"
+                        "the library used a transport or protocol that the request excludes: {reason}"
                     ));
                 }
                 report

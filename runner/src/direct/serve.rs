@@ -23,7 +23,7 @@ pub struct ServeFlags {
     /// Address to listen on. By default, only clients on this machine can connect.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub addr: String,
-    /// TCP port to listen on. If 0, the system chooses a free port and prints it.
+    /// TCP port to listen on. If 0, the system chooses a free port, which is printed.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
     /// Largest message that a client may request. Each side allocates twice this size, or 256 MiB if that is more.

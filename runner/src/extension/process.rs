@@ -85,8 +85,8 @@ impl Extension {
         command.stderr(errors.try_clone().map_err(start_failure)?);
         let oom_kills = environment::oom_kills(&SystemRoots::default());
         let child = command.spawn().map_err(start_failure)?;
-        // `command` holds the other end of the socket. Once it is dropped, only the extension holds the socket, so end
-        // of file means that the extension has exited.
+        // `command` holds the other end of the socket. Once `command` is dropped, only the extension holds that end, so
+        // end of file means that the extension has exited.
         drop(command);
         let watchdog = match Watchdog::start(child.id(), limit) {
             Ok(watchdog) => watchdog,

@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, FlowOrder, PeerCase, SideResult};
-use crate::scenario::{self, Case, CaseReport, CaseSamples, CommandSite, FlowControl, Role, SideOutcome};
+use crate::scenario::{self, Case, CaseReport, CaseSamples, CommandSite, FlowCoordinator, Role, SideOutcome};
 use crate::transport::Transport;
 
 /// Result of a case on this side.
@@ -50,14 +50,14 @@ pub trait Arm {
 
     /// Runs the flows of one case of `scenario` together with their peers, and returns each flow's outcome on this
     /// side. The outcomes contain the samples only if `keep_samples` is true. If the coordinator controls the flows, it
-    /// does so through `flow_control`.
+    /// does so through `flow_coordinator`.
     fn run(
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         timeout: Duration,
         keep_samples: bool,
-        flow_control: &mut dyn FlowControl,
+        flow_coordinator: &mut dyn FlowCoordinator,
     ) -> Vec<Result<CaseOutcome, CaseFailure>>;
 
     /// Setup costs of the arm. The caller sets the round and rank.
@@ -132,7 +132,7 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
         scenario: &ScenarioAssignment,
         timeout: Duration,
         keep_samples: bool,
-        flow_control: &mut dyn FlowControl,
+        flow_coordinator: &mut dyn FlowCoordinator,
     ) -> Vec<Result<CaseOutcome, CaseFailure>> {
         let mut scenario = scenario.clone();
         scenario.workload.set_measured(order.measured);
@@ -153,8 +153,8 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
             },
         };
         let cases: Vec<Case<'_>> = order.flows.iter().map(case).collect();
-        let flow_control = order.is_simultaneous.then_some(flow_control);
-        let reports = scenario::run_flows(&mut self.endpoints, &cases, flow_control);
+        let flow_coordinator = order.is_simultaneous.then_some(flow_coordinator);
+        let reports = scenario::run_flows(&mut self.endpoints, &cases, flow_coordinator);
         let outcome = |report: Result<CaseReport, CaseFailure>| {
             report.map(|report| CaseOutcome {
                 side: match report.outcome {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::arm::{Arm, CaseOutcome};
 use super::failure::internal;
-use super::flow_control::SocketFlowControl;
+use super::flow_coordinator::SocketFlowCoordinator;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::samples_file::SamplesFile;
@@ -140,12 +140,18 @@ impl<'c> Server<'c> {
         let scenario = opener.scenario(order.scenario)?;
         let arm = self.arms.get_mut(&order.arm).ok_or_else(|| not_open(order.arm))?;
         let directory = env::var_os(ENV_SAMPLES_DIRECTORY);
-        let mut flow_control = SocketFlowControl {
+        let mut flow_coordinator = SocketFlowCoordinator {
             reader: &mut self.reader,
             writer: &mut self.writer,
         };
         let deadline = opener.case_deadline();
-        let mut outcomes = arm.run(order, scenario, deadline, directory.is_some(), &mut flow_control);
+        let mut outcomes = arm.run(
+            order,
+            scenario,
+            deadline,
+            directory.is_some(),
+            &mut flow_coordinator,
+        );
         for outcome in outcomes.iter_mut().flatten() {
             let (Some(directory), Some(samples)) = (&directory, outcome.samples.take()) else {
                 continue;

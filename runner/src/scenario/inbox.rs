@@ -40,7 +40,7 @@ pub struct Inbox {
     pub version: Option<u64>,
     /// Number of posts by the worker.
     pub version_posts: u64,
-    /// Whether the trainer has published its last version.
+    /// Whether the trainer has announced that it will publish no further versions.
     pub serving_ended: bool,
     /// Number of posts that the worker had sent by its last step; `None` before its last step.
     pub steps_ended: Option<u64>,

@@ -10,7 +10,7 @@ use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::command;
 use super::engine::{Engine, Setup, data_seed, failure};
-use super::flow_control::{FlowControl, coordinate_flows};
+use super::flow_coordinator::{FlowCoordinator, coordinate_flows};
 use super::footprint;
 use super::gate::Gate;
 use super::isolated;
@@ -62,16 +62,16 @@ pub fn run_case<T: Transport>(
 /// order. All cases have the same scenario and the same role. The position of a case is the index of its flow on this
 /// worker.
 ///
-/// If `flow_control` is set, the coordinator determines when the windows open and when the flows end.
+/// If `flow_coordinator` is set, the coordinator determines when the windows open and when the flows end.
 ///
 /// The report of a case contains the same errors as the result of [`run_case`]. If the connection to the coordinator
 /// fails, all cases fail.
 pub fn run_flows<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
-    flow_control: Option<&mut dyn FlowControl>,
+    flow_coordinator: Option<&mut dyn FlowCoordinator>,
 ) -> Vec<Result<CaseReport, CaseFailure>> {
-    run_concurrently(endpoints, cases, flow_control)
+    run_concurrently(endpoints, cases, flow_coordinator)
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
@@ -109,7 +109,7 @@ fn rails<T: Transport>(endpoints: &ArmEndpoints<T>) -> u64 {
 fn run_concurrently<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     cases: &[Case<'_>],
-    flow_control: Option<&mut dyn FlowControl>,
+    flow_coordinator: Option<&mut dyn FlowCoordinator>,
 ) -> Result<Vec<Result<CaseReport, CaseFailure>>, CaseFailure> {
     let Some(first) = cases.first() else {
         return Ok(Vec::new());
@@ -154,7 +154,7 @@ fn run_concurrently<T: Transport>(
     } else {
         0
     };
-    let phases = flow_control
+    let phases = flow_coordinator
         .as_ref()
         .map(|_| Phases::new(posters, all_threads))
         .transpose()
@@ -198,9 +198,9 @@ fn run_concurrently<T: Transport>(
             });
             running.push(started.collect::<Vec<_>>());
         }
-        let coordinated = match (flow_control, &phases) {
-            (Some(flow_control), Some(phases)) => {
-                coordinate_flows(flow_control, phases, flows.iter().map(|flow| &flow.gate))
+        let coordinated = match (flow_coordinator, &phases) {
+            (Some(flow_coordinator), Some(phases)) => {
+                coordinate_flows(flow_coordinator, phases, flows.iter().map(|flow| &flow.gate))
             }
             _ => Ok(()),
         };

@@ -219,7 +219,7 @@ pub struct PingResult {
 pub struct ServingResult {
     /// Number of workers of the trainer.
     pub workers: u32,
-    /// Number of workers that never had a version during at least one valid case. The lags exclude these workers in
+    /// Number of workers that had no version at any step of at least one valid case. The lags exclude these workers in
     /// these cases.
     #[serde(default)]
     pub workers_without_version: u32,

@@ -36,7 +36,7 @@ pub enum BoundingResource {
     Copy,
 }
 
-/// Factor that converts the bound of one pair to the bound of one value of `plan`. If pairs of workers exchange data,
+/// Factor that converts the bound of one pair to the bound of one value of `plan`. For the pairwise pattern,
 /// the factor is 1. All flows of the many-to-many pattern share one value, which the links of the smaller side limit.
 /// `None` if the bound does not apply, because the threads of flows share CPUs.
 fn pair_bound_factor(plan: &Plan, resource: BoundingResource) -> Option<f64> {

@@ -120,16 +120,16 @@ pub enum Invalid {
         /// Receiver rank of the invalid flow.
         receiver: u32,
     },
-    /// The library, provider, fabric, number of rails or configuration is not the same as in the first round, or as in the
-    /// first round on the same node.
-    #[snafu(display("rank {rank} changed: {found}; previously, it was {before}"))]
+    /// The library, provider, fabric, number of rails or configuration is not the same as in the first round. The
+    /// subnet of an IP transport may differ from that on another node.
+    #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.
         rank: u32,
         /// Facts in this round.
         found: String,
-        /// Facts in the earlier round.
-        before: String,
+        /// Facts in the first round.
+        first: String,
     },
     /// The two workers of the case have different library configurations.
     #[snafu(display(

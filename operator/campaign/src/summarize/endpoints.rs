@@ -17,7 +17,7 @@ const MAX_VALUE_CHARS: usize = 100;
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
     facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
-    /// Node by leg, attempt and rank.
+    /// Node, or hostname if the worker did not report a node, by leg, attempt and rank.
     nodes: BTreeMap<(u32, u32, u32), &'a str>,
     /// Protocols by arm, with the counts summed over all workers and legs.
     protocols: BTreeMap<usize, ReportedProtocols>,
@@ -28,35 +28,29 @@ type EndpointKey = (u32, u32, u32, usize);
 /// A round, and the facts that were reported for it. Lists are in ascending order of the round.
 type RoundFacts<'a> = (u32, &'a FabricFacts);
 
-/// Earlier facts for the arm and the rank of a case.
+/// The facts that a worker must have in a case.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EarlierFacts<'a> {
-    pub facts: &'a FabricFacts,
-    /// Whether the worker was on a different node than in the case.
-    other_node: bool,
+pub(super) struct ExpectedFacts<'a> {
+    /// Facts in the first round.
+    pub first: &'a FabricFacts,
+    /// Fabric that replaces the one of the first round.
+    fabric: &'a str,
 }
 
-impl EarlierFacts<'_> {
-    /// Whether the facts that must not change between rounds differ from `now`.
-    ///
-    /// The fabric of an IP transport is the subnet of the local address. Subnets of different nodes may differ even if
-    /// they belong to the same network, for example if each node has its own subnet for pods.
-    pub fn differ_from(self, now: &FabricFacts) -> bool {
-        let ignores_subnet =
-            self.other_node && [self.facts, now].iter().all(|facts| is_ip_subnet(&facts.fabric));
-        let fabric = if ignores_subnet {
-            &now.fabric
-        } else {
-            &self.facts.fabric
-        };
-        describe_with_fabric(self.facts, fabric) != describe_identity(now)
+impl ExpectedFacts<'_> {
+    /// Describes the facts that must not change between rounds.
+    pub fn describe(self) -> String {
+        describe_with_fabric(self.first, self.fabric)
     }
 }
 
 /// Whether `fabric` is an IP address with a prefix length.
 fn is_ip_subnet(fabric: &str) -> bool {
     let parts = fabric.split_once('/');
-    parts.is_some_and(|(address, length)| address.parse::<IpAddr>().is_ok() && length.parse::<u8>().is_ok())
+    parts.is_some_and(|(address, length)| {
+        let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
+        address.parse::<IpAddr>().is_ok() && is_number && length.parse::<u8>().is_ok()
+    })
 }
 
 /// Describes the facts that must not change between rounds.
@@ -189,29 +183,33 @@ impl<'a> EndpointIndex<'a> {
         self.first_where(rank, arm, |_| true).map(|(_, facts)| facts)
     }
 
-    /// Facts for the arm of `case` at `rank` in the first round, and in the first round on the same node.
-    pub(super) fn earlier(&self, case: &Case, rank: u32) -> impl Iterator<Item = EarlierFacts<'a>> + use<'a> {
+    /// The facts that a worker with the facts `now` in `case` must have: those of the first round.
+    ///
+    /// The fabric of an IP transport is the subnet of the local address. It may differ between nodes of the same
+    /// network, for example if each node has its own subnet for pods. If the first round was on another node, a subnet
+    /// is therefore compared with the first round on the same node.
+    pub(super) fn expected(&self, case: &Case, rank: u32, now: &FabricFacts) -> Option<ExpectedFacts<'a>> {
         let node_of = |leg, attempt| self.nodes.get(&(leg, attempt, rank)).copied();
         let node = node_of(case.leg, case.attempt);
-        // Workers whose node is unknown are compared as if they were on the same node.
+        // Workers without a hello record count as being on the same node.
         let is_other = |(leg, attempt)| {
-            node_of(leg, attempt)
-                .zip(node)
-                .is_some_and(|(one, other)| one != other)
+            let nodes = node_of(leg, attempt).zip(node);
+            nodes.is_some_and(|(one, other)| one != other)
         };
-        let first = self.first_where(rank, case.arm, |_| true);
-        let first_on_node = self.first_where(rank, case.arm, |key| !is_other(key));
-        let earlier = [first, first_on_node].map(|found| {
-            found.map(|(key, facts)| EarlierFacts {
-                facts,
-                other_node: is_other(key),
-            })
-        });
-        earlier.into_iter().flatten()
+        let (stream, first) = self.first_where(rank, case.arm, |_| true)?;
+        let has_subnets = is_ip_subnet(&first.fabric) && is_ip_subnet(&now.fabric);
+        let (_, with_fabric) = match is_other(stream) && has_subnets {
+            true => self.first_where(rank, case.arm, |stream| !is_other(stream))?,
+            false => (stream, first),
+        };
+        Some(ExpectedFacts {
+            first,
+            fabric: &with_fabric.fabric,
+        })
     }
 
-    /// The first facts for `arm` at `rank`, with their leg and attempt, if `includes` returns true for the leg and the
-    /// attempt. If several attempts have facts for this round, returns those of the first attempt.
+    /// The first facts for `arm` at `rank` among the legs and attempts for which `includes` returns true, with their
+    /// leg and attempt. If several attempts have facts for this round, returns those of the first attempt.
     fn first_where(
         &self,
         rank: u32,
@@ -289,7 +287,7 @@ mod tests {
         [0, 1, 2, 3].map(|leg| {
             let case = case(leg);
             let now = index.facts_of_case(&case, 0).unwrap();
-            index.earlier(&case, 0).any(|earlier| earlier.differ_from(now))
+            index.expected(&case, 0, now).unwrap().describe() != describe_identity(now)
         })
     }
 
@@ -307,7 +305,7 @@ mod tests {
         );
         assert_eq!(
             changes("efa", ["efa", "efa-direct", "efa", "efa"]),
-            [false, true, false, true]
+            [false, true, false, false]
         );
     }
 }

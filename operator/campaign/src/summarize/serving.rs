@@ -57,7 +57,7 @@ pub struct Serving {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingWorker {
-    /// Number of valid cases in which the worker never had a version.
+    /// Number of valid cases in which the worker had no version at any step.
     pub cases_without_version: u32,
     /// Number of versions that the worker used.
     pub versions: u64,
@@ -121,7 +121,7 @@ impl Serving {
         means.max_by(f64::total_cmp)
     }
 
-    /// Number of workers that never had a version during at least one case.
+    /// Number of workers that had no version at any step of at least one case.
     pub fn workers_without_version(&self) -> usize {
         let without = self
             .workers

@@ -45,7 +45,7 @@ pub(super) const METRICS: [ResultMetric; 21] = [
     metric(
         "fabricbench_arm_throughput_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes per second, median of the rounds; absent if no bytes are moved (local calls and shared memory)",
+        "Payload bytes per second, median of the rounds; absent if no bytes are moved, for example in local calls",
         ARM_LABELS,
         Samples::Arm(|arm, emit| emit_single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
     ),

@@ -76,7 +76,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
     metric(
         "fabricbench_arm_workers_without_version",
         "workers",
-        "Number of workers in parameter serving that never had a version during at least one valid case",
+        "Number of workers in parameter serving that had no version at any step of at least one valid case",
         ARM_LABELS,
         Samples::Arm(|arm, emit| {
             emit_single(
@@ -183,7 +183,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
     metric(
         "fabricbench_arm_cold_steps",
         "steps",
-        "Number of worker steps in parameter serving before the first version, which are excluded from all lags, over all rounds",
+        "Number of worker steps in parameter serving before the worker's first version, which are excluded from all lags, over all rounds",
         ARM_LABELS,
         Samples::Arm(|arm, emit| emit_single(value(arm, |one| Some(one.cold_steps), 1.0), emit)),
     ),

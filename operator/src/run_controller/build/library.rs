@@ -21,7 +21,7 @@ pub(super) fn name(copy: &LibraryCopy<'_>) -> String {
 }
 
 /// Returns the init container that uses the image of `copy`. It executes the runner that has already been installed,
-/// because the image may not contain any programs.
+/// because the image might contain no programs.
 pub(super) fn container(attempt: &AttemptInputs<'_>, copy: &LibraryCopy<'_>) -> Container {
     let arguments = ["copy-library", copy.directory, &copy.path()];
     Container {

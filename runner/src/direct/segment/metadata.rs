@@ -33,7 +33,7 @@ pub struct MetadataFlags {
     /// How the initiator finds the segment: by its address (p2p), or by its name in a metadata service.
     #[arg(long, alias = "metadata_type", value_enum, default_value_t = MetadataType::P2p)]
     pub metadata_type: MetadataType,
-    /// Metadata server: HOST:PORT or, for http only, a URL such as http://HOST:PORT/metadata. For etcd, this can be a
+    /// Metadata server: HOST:PORT or, for http, also a URL such as http://HOST:PORT/metadata. For etcd, this can be a
     /// comma-separated list of members of the same cluster; the first one that responds is used.
     #[arg(long, alias = "metadata_servers", value_delimiter = ',', value_name = "LIST")]
     pub metadata_servers: Vec<String>,

@@ -316,7 +316,7 @@ impl QueuePair {
         if count == 0 {
             return Ok(());
         }
-        if self.queue.needs_signal() {
+        if self.queue.has_unsignaled_token() {
             // The batch ended early because the queue is full.
             self.requests[count - 1].send_flags |= ibv_send_flags::IBV_SEND_SIGNALED.0 as c_uint;
             self.queue.record_signal();

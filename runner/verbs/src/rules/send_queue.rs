@@ -24,7 +24,7 @@ pub(crate) struct SendQueue {
     /// Number of requests after the last signaled request.
     unsignaled: usize,
     /// Whether one of the requests after the last signaled request has a token.
-    needs_signal: bool,
+    has_unsignaled_token: bool,
 }
 
 impl SendQueue {
@@ -37,7 +37,7 @@ impl SendQueue {
             completed: 0,
             reported: 0,
             unsignaled: 0,
-            needs_signal: false,
+            has_unsignaled_token: false,
         }
     }
 
@@ -59,15 +59,15 @@ impl SendQueue {
     pub(crate) fn must_signal(&self, has_token: bool, rings: bool) -> bool {
         let is_due = match self.signaling {
             VerbsSignaling::EveryPost => has_token,
-            VerbsSignaling::EveryDoorbell => rings && (has_token || self.needs_signal),
+            VerbsSignaling::EveryDoorbell => rings && (has_token || self.has_unsignaled_token),
         };
         is_due || (self.unsignaled + 1) * 4 >= self.tokens.len()
     }
 
     /// Whether an unsignaled request that has a token is waiting for the completion of a later request.
     #[inline]
-    pub(crate) fn needs_signal(&self) -> bool {
-        self.needs_signal
+    pub(crate) fn has_unsignaled_token(&self) -> bool {
+        self.has_unsignaled_token
     }
 
     /// Records the next request.
@@ -80,7 +80,7 @@ impl SendQueue {
             self.record_signal();
         } else {
             self.unsignaled += 1;
-            self.needs_signal |= token.is_some();
+            self.has_unsignaled_token |= token.is_some();
         }
     }
 
@@ -88,7 +88,7 @@ impl SendQueue {
     #[inline]
     pub(crate) fn record_signal(&mut self) {
         self.unsignaled = 0;
-        self.needs_signal = false;
+        self.has_unsignaled_token = false;
     }
 
     /// Removes the last `count` requests, which the driver did not accept. The removed requests may include signaled
@@ -200,9 +200,9 @@ mod tests {
     fn an_injected_request_that_rings_for_ordinary_requests_is_signaled() {
         let mut queue = SendQueue::new(64, VerbsSignaling::EveryDoorbell);
         assert!(!post(&mut queue, Some(1), false));
-        assert!(queue.needs_signal());
+        assert!(queue.has_unsignaled_token());
         assert!(post(&mut queue, None, true));
-        assert!(!queue.needs_signal());
+        assert!(!queue.has_unsignaled_token());
         queue.complete(1);
         assert_eq!(reported_tokens(&mut queue), [1]);
     }

@@ -107,8 +107,8 @@ impl Rail {
         Ok(self.region(memory, mapping))
     }
 
-    /// Makes the library allocate `bytes` bytes of zeroed host memory and register them for all operations. The library
-    /// frees the memory when the rail is closed and the last reference to the memory is dropped.
+    /// Makes the library allocate `bytes` bytes of host memory and register them for all operations. The bytes are set to
+    /// 0. The library frees the memory when the rail is closed and the last reference to the memory is dropped.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use super::phases::Phases;
 use crate::rendezvous::message::{FlowCommand, FlowPhase};
 
 /// Connection to the coordinator while flows run.
-pub trait FlowControl {
+pub trait FlowCoordinator {
     /// Reports that all of this worker's flows have reached `phase`.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub trait FlowControl {
 /// # Errors
 /// Returns an error if the connection to the coordinator fails. The flows are then abandoned.
 pub(super) fn coordinate_flows<'a>(
-    flow_control: &mut dyn FlowControl,
+    flow_coordinator: &mut dyn FlowCoordinator,
     phases: &Phases,
     gates: impl Iterator<Item = &'a Gate> + Clone,
 ) -> Result<(), CaseFailure> {
@@ -39,7 +39,7 @@ pub(super) fn coordinate_flows<'a>(
         if reached > reported {
             reported = reached;
             if let Some(phase) = reached
-                && let Err(failure) = flow_control.report(phase)
+                && let Err(failure) = flow_coordinator.report(phase)
             {
                 break Err(failure);
             }
@@ -47,7 +47,7 @@ pub(super) fn coordinate_flows<'a>(
         if phases.all_ended() {
             break Ok(());
         }
-        match flow_control.next(phases.wake_fd()) {
+        match flow_coordinator.next(phases.wake_fd()) {
             Ok(Some(FlowCommand::Abandon)) => abandon(gates.clone()),
             Ok(Some(command)) => phases.apply(command),
             Ok(None) => phases.clear_wake(),

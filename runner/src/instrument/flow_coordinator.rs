@@ -11,15 +11,15 @@ use super::failure::internal;
 use super::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::{FlowCommand, FlowPhase};
-use crate::scenario::FlowControl;
+use crate::scenario::FlowCoordinator;
 
 /// The worker's socket while a case runs.
-pub(super) struct SocketFlowControl<'a> {
+pub(super) struct SocketFlowCoordinator<'a> {
     pub(super) reader: &'a mut FrameReader<UnixStream>,
     pub(super) writer: &'a mut UnixStream,
 }
 
-impl FlowControl for SocketFlowControl<'_> {
+impl FlowCoordinator for SocketFlowCoordinator<'_> {
     fn report(&mut self, phase: FlowPhase) -> Result<(), CaseFailure> {
         let written = frame::write(self.writer, &Reply::Reached(phase), MAX_MESSAGE_BYTES);
         written.map_err(|error| connection_failure(&error))
