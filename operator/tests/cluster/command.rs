@@ -4,7 +4,7 @@ use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
 use super::custom_images::load_image;
 use super::example::example;
-use super::nodes::share_nodes;
+use super::nodes::{reserve_nodes, share_nodes};
 use super::start;
 use super::test_namespace::{TestNamespace, condition};
 use test_support::cluster::kubeconfig;
@@ -13,7 +13,7 @@ use test_support::cluster::kubeconfig;
 /// with each variant's arguments and reads its output.
 #[tokio::test]
 async fn compares_two_providers_with_a_benchmark_from_another_image() {
-    let _nodes = share_nodes().await;
+    let _nodes = reserve_nodes().await;
     let image = load_image("benchmark");
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();

@@ -8,13 +8,15 @@ const MAX_CONCURRENT_TESTS: u32 = 2;
 
 static NODES: Semaphore = Semaphore::const_new(MAX_CONCURRENT_TESTS as usize);
 
-/// Waits until the nodes have room for a gang. This is for tests whose operator watches only the test's namespace.
+/// Waits until the nodes have room for a gang. This is for tests whose operator watches only the test's namespace, and
+/// whose workers request one CPU each.
 pub async fn share_nodes() -> SemaphorePermit<'static> {
     NODES.acquire().await.unwrap()
 }
 
 /// Waits until no other test is using the nodes. This is for tests that disturb nodes, whose operator watches all
-/// namespaces, or that start several gangs at once.
+/// namespaces, that start several gangs at once, or whose workers request two CPUs, as by default. Two such gangs of
+/// different operators could each wait for the node of the other.
 pub async fn reserve_nodes() -> SemaphorePermit<'static> {
     NODES.acquire_many(MAX_CONCURRENT_TESTS).await.unwrap()
 }

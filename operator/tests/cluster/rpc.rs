@@ -4,7 +4,7 @@ use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
 
 use super::example::example;
-use super::nodes::share_nodes;
+use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
 /// Returns the example with two rounds.
@@ -32,7 +32,7 @@ fn assert_successful(one: &ArmResult) {
 
 #[tokio::test]
 async fn calls_stay_in_a_pod_or_cross_the_fabric() {
-    let _nodes = share_nodes().await;
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     namespace.create(&with_two_rounds("rpc")).await;
@@ -57,7 +57,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
 
 #[tokio::test]
 async fn consumers_in_a_pod_share_a_tensor() {
-    let _nodes = share_nodes().await;
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = with_two_rounds("memory-footprint");

@@ -4,7 +4,7 @@ use crds::units;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof};
 
 use super::example::example;
-use super::nodes::share_nodes;
+use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
 /// Returns the scenarios of both examples in one run with two short rounds.
@@ -22,7 +22,7 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn segment_transfers_run_between_pods() {
-    let _nodes = share_nodes().await;
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let run = suite();

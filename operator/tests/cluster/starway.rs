@@ -4,7 +4,7 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
 
 use super::example::{example, result};
-use super::nodes::share_nodes;
+use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
 /// Returns all scenarios from the examples in one run with two rounds. The array is smaller than in the example, so
@@ -33,7 +33,7 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn starway_scenarios_run_between_pods() {
-    let _nodes = share_nodes().await;
+    let _nodes = reserve_nodes().await;
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let run = suite();
