@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval between checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Interval between two scans of all processes while a command runs. A scan takes several milliseconds of CPU time.
+/// Interval between two scans of all processes while a command runs. A scan takes about 1 ms of CPU time.
 const SCAN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Locked while a command is running, unless the command has released it.

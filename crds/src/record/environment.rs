@@ -64,6 +64,13 @@ pub struct HostEnvironment {
     pub clock: ClockFacts,
 }
 
+impl HostEnvironment {
+    /// Name of the node, or the hostname if the node is unknown. Inside a pod, the hostname is the name of the pod.
+    pub fn node_or_hostname(&self) -> &str {
+        self.node.as_ref().unwrap_or(&self.hostname)
+    }
+}
+
 /// Clock used for all measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

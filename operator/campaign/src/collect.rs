@@ -88,6 +88,15 @@ impl Reports {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }
 
+    /// The node of each worker, or its hostname if it did not report a node, by leg, attempt and rank.
+    pub fn nodes(&self) -> BTreeMap<(u32, u32, u32), &str> {
+        let hellos = self.hellos.iter().map(|from| {
+            let worker = (from.leg, from.attempt, from.record.rank);
+            (worker, from.record.environment.node_or_hostname())
+        });
+        hellos.collect()
+    }
+
     /// The records of the legs for which `includes` returns true.
     pub fn filter_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
         fn filter_streams<T: Clone>(

@@ -199,10 +199,7 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     let leg_workers = environment.workers.iter().filter(|worker| worker.leg == last);
     let nodes = leg_workers.map(|worker| {
         let host = &worker.hello.environment;
-        clipped(
-            host.node.as_ref().unwrap_or(&host.hostname),
-            results::MAX_NODE_NAME,
-        )
+        clipped(host.node_or_hostname(), results::MAX_NODE_NAME)
     });
     Some(PlacementStatus {
         nodes: nodes.take(MAX_NODES).collect(),

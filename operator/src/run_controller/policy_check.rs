@@ -95,18 +95,13 @@ fn private_directory_rejection(spec: &BenchmarkRunSpec) -> Option<String> {
     });
     let mut private = serving.filter(|(_, directory)| !has_claim || !is_shared(directory));
     private.next().map(|(index, directory)| {
-        let advice = if has_claim {
-            format!(
-                "Use {SHARED_DIRECTORY} or a directory in it, which all workers share through \
-                 spec.resources.persistentVolumeClaim"
-            )
-        } else {
-            let claim = "spec.resources.persistentVolumeClaim to a claim that all workers can mount";
-            if is_shared(directory) {
-                format!("Set {claim}")
-            } else {
-                format!("Use {SHARED_DIRECTORY} or a directory in it, and set {claim}")
-            }
+        let use_shared = format!("Use {SHARED_DIRECTORY} or a directory in it");
+        let claim = "spec.resources.persistentVolumeClaim";
+        let to_claim = "to a claim that all workers can mount";
+        let advice = match (has_claim, is_shared(directory)) {
+            (true, _) => format!("{use_shared}, which all workers share through {claim}"),
+            (false, true) => format!("Set {claim} {to_claim}"),
+            (false, false) => format!("{use_shared}, and set {claim} {to_claim}"),
         };
         format!(
             "spec.scenarios[{index}].parameterServing.directory: each pod has its own {directory}. {advice}, or use \

@@ -169,9 +169,8 @@ fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) ->
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // Inside a pod, the hostname is the name of the pod, so the node name is preferred if it is known.
-            let node = environment.node.as_ref().unwrap_or(&environment.hostname);
-            format!("{node} [{}]", environment.rdma_devices.join(" "))
+            let devices = environment.rdma_devices.join(" ");
+            format!("{} [{devices}]", environment.node_or_hostname())
         });
         machine.collect()
     };

@@ -136,14 +136,9 @@ impl<'a> EndpointIndex<'a> {
             }
             arm_protocols.omitted += from.record.omitted;
         }
-        let nodes = reports.hellos.iter().map(|from| {
-            let environment = &from.record.environment;
-            let node = environment.node.as_ref().unwrap_or(&environment.hostname);
-            ((from.leg, from.attempt, from.record.rank), node.as_str())
-        });
         Self {
             facts,
-            nodes: nodes.collect(),
+            nodes: reports.nodes(),
             protocols,
         }
     }
@@ -238,33 +233,8 @@ impl<'a> EndpointIndex<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crds::assignment::Pass;
-    use crds::record::{CaseFailure, FailureReason};
-
     use super::*;
-    use crate::collect::CaseOutcome;
-
-    /// A case of leg `leg` in the round with the same number.
-    fn case(leg: u32) -> Case {
-        Case {
-            leg,
-            attempt: 1,
-            block: leg,
-            round: leg,
-            pass: Pass::Measure,
-            scenario: 0,
-            size_bytes: 64,
-            arm: 0,
-            initiator: 0,
-            target: 1,
-            started_nanos: 0,
-            span_nanos: None,
-            outcome: CaseOutcome::Failed(CaseFailure {
-                reason: FailureReason::Internal,
-                message: String::new(),
-            }),
-        }
-    }
+    use crate::fixture::failed_case;
 
     /// Whether rank 0 changed in each of four legs. Legs 0 and 2 run on node a, and legs 1 and 3 on node b.
     fn changes(provider: &str, fabrics: [&str; 4]) -> [bool; 4] {
@@ -285,7 +255,11 @@ mod tests {
             protocols: BTreeMap::new(),
         };
         [0, 1, 2, 3].map(|leg| {
-            let case = case(leg);
+            let case = Case {
+                leg,
+                round: leg,
+                ..failed_case()
+            };
             let now = index.facts_of_case(&case, 0).unwrap();
             index.expected(&case, 0, now).unwrap().describe() != describe_identity(now)
         })

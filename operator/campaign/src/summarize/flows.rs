@@ -112,11 +112,11 @@ fn fairness_index(rates: impl Iterator<Item = f64> + Clone) -> f64 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crds::assignment::Pass;
     use crds::record::Simultaneous;
 
     use super::*;
     use crate::collect::{CaseOutcome, Side, SidePosts};
+    use crate::fixture::failed_case;
 
     /// A measured case of one flow, whose initiator posted `posted`.
     pub fn flow_case(block: u32, round: u32, (initiator, target): (u32, u32), posted: SidePosts) -> Case {
@@ -125,22 +125,15 @@ pub(super) mod tests {
             ..Side::default()
         };
         Case {
-            leg: 0,
-            attempt: 1,
             block,
             round,
-            pass: Pass::Measure,
-            scenario: 0,
-            size_bytes: 64,
-            arm: 0,
             initiator,
             target,
-            started_nanos: 0,
-            span_nanos: None,
             outcome: CaseOutcome::Measured(Box::new(Measured {
                 initiator: initiator_side,
                 target: Side::default(),
             })),
+            ..failed_case()
         }
     }
 

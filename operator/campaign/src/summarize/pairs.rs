@@ -51,7 +51,7 @@ type Pair<'a> = (&'a str, &'a str);
 ///
 /// Pairs are identified by their nodes, because a rank may run on different nodes in different legs.
 pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<PairDeviation> {
-    let nodes = nodes(reports);
+    let nodes = reports.nodes();
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         let is_used = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
@@ -106,16 +106,6 @@ pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Ve
     let mut all: Vec<NodeDeviation> = values.into_iter().filter_map(node_deviation).collect();
     all.sort_by(|one, other| other.worse_log_ratio.total_cmp(&one.worse_log_ratio));
     all
-}
-
-/// The node of each worker, by leg, attempt and rank.
-fn nodes(reports: &Reports) -> BTreeMap<(u32, u32, u32), &str> {
-    let hellos = reports.hellos.iter().map(|from| {
-        let host = &from.record.environment;
-        let node = host.node.as_ref().unwrap_or(&host.hostname);
-        ((from.leg, from.attempt, from.record.rank), node.as_str())
-    });
-    hellos.collect()
 }
 
 fn deviations(

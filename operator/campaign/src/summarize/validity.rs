@@ -235,28 +235,19 @@ fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crds::record::{CaseFailure, FabricFacts, FailureReason};
+    use crds::record::FabricFacts;
 
     use super::*;
+    use crate::fixture::failed_case;
 
     fn case(block: u32, arm: usize, initiator: u32) -> Case {
         Case {
-            leg: 0,
-            attempt: 1,
             block,
             round: block,
-            pass: Pass::Measure,
-            scenario: 0,
-            size_bytes: 64,
             arm,
             initiator,
             target: 2,
-            started_nanos: 0,
-            span_nanos: None,
-            outcome: CaseOutcome::Failed(CaseFailure {
-                reason: FailureReason::Internal,
-                message: String::new(),
-            }),
+            ..failed_case()
         }
     }
 

@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::collect::{Side, SidePosts};
-    use crate::fixture::run_from_yaml;
+    use crate::fixture::{failed_case, run_from_yaml};
     use crate::validate::validate;
 
     const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
@@ -183,19 +183,11 @@ mod tests {
 
     fn case(pass: Pass, arm: usize, outcome: CaseOutcome) -> Case {
         Case {
-            leg: 0,
-            attempt: 1,
-            block: 0,
             round: u32::from(pass == Pass::Measure),
             pass,
-            scenario: 0,
-            size_bytes: 64,
             arm,
-            initiator: 0,
-            target: 1,
-            started_nanos: 0,
-            span_nanos: None,
             outcome,
+            ..failed_case()
         }
     }
 

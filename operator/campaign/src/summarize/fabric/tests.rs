@@ -3,6 +3,7 @@ use crds::record::{HelloRecord, HostEnvironment, InterfaceDelta, PostingCounters
 
 use super::*;
 use crate::collect::{FromStream, SidePosts};
+use crate::fixture::failed_case;
 use crate::validate::validate;
 
 const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
@@ -70,22 +71,16 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
         ..SidePosts::default()
     };
     Case {
-        leg: 0,
-        attempt: 1,
         block: 1,
         round: 1,
-        pass: Pass::Measure,
-        scenario: 0,
-        size_bytes: 64,
-        arm: 0,
         initiator,
         target: initiator + 1,
         started_nanos,
-        span_nanos: None,
         outcome: CaseOutcome::Measured(Box::new(Measured {
             initiator: side(Some(posted)),
             target: side(None),
         })),
+        ..failed_case()
     }
 }
 
