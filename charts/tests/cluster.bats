@@ -6,7 +6,6 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
     load lib/cluster
-    load ../../testbed/tests/lib/images
     probe_load
     # These namespaces enforce the restricted Pod Security Standard, including for the operator and the upgrade Job.
     for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do fresh_namespace "$namespace"; done

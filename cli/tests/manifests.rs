@@ -56,10 +56,10 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
-/// The testbed tests start runners without an operator, with a handwritten assignment in a ConfigMap.
+/// The tests of the images start runners without an operator, with a handwritten assignment in a ConfigMap.
 #[test]
-fn testbed_assignment_is_valid() {
-    let text = std::fs::read_to_string(root().join("testbed/tests/manifests/leg.yaml")).unwrap();
+fn assignment_in_the_image_tests_is_valid() {
+    let text = std::fs::read_to_string(root().join("images/tests/manifests/leg.yaml")).unwrap();
     let first = serde_yaml::Deserializer::from_str(&text).next().unwrap();
     let config_map = serde_yaml::Value::deserialize(first).unwrap();
     let assignment = config_map["data"]["assignment.json"].as_str().unwrap();

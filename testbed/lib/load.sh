@@ -34,19 +34,29 @@ load() {
     printf '%s\n' "$image"
 }
 
-# image_load ARCHIVE: loads the archive into every node that does not have it yet.
+# image_load ARCHIVE: loads the archive into every node that does not have it yet, into all of them at once.
 image_load() {
-    local node
+    local node digest load loads=() failed=""
     [ -e "$1" ] || fail "archive $1 does not exist"
-    for node in $(node_names); do image_load_into "$node" "$1"; done
+    digest=$(image_digest "$1")
+    for node in $(node_names); do
+        image_load_into "$node" "$1" "$digest" &
+        loads+=($!)
+    done
+    for load in "${loads[@]}"; do wait "$load" || failed=1; done
+    # The messages are those of image_load_into.
+    [ -z "$failed" ] || exit 1
 }
 
-# image_load_into NODE ARCHIVE: loads the archive unless the node has it, and records it with its digest under the image name.
+image_digest() { sha256sum <"$1" | cut -c1-64; }
+
+# image_load_into NODE ARCHIVE DIGEST: loads the archive unless the node has it, and records it with its digest under the
+# image name.
 image_load_into() {
-    local node=$1 archive mark loaded
+    local node=$1 digest=$3 archive mark loaded
     archive=$(realpath -- "$2")
     mark=$(node_dir "$node")/loaded/$(image_tags "$archive" | head -n 1 | tr '/:' '__')
-    loaded="$(sha256sum <"$archive" | cut -c1-64) $archive"
+    loaded="$digest $archive"
     if [ "$(cat "$mark" 2>/dev/null)" = "$loaded" ] && image_present "$node" "$archive"; then return 0; fi
     node_ctr "$node" images import "$archive" >/dev/null || fail "failed to load $archive into $node"
     mkdir -p "$(dirname "$mark")"
@@ -71,6 +81,6 @@ images_restore() {
         [ -e "$mark" ] || continue
         read -r _ archive <"$mark"
         # The archive no longer exists if the image was rebuilt in the meantime.
-        if [ -e "$archive" ]; then image_load_into "$1" "$archive"; fi
+        if [ -e "$archive" ]; then image_load_into "$1" "$archive" "$(image_digest "$archive")"; fi
     done
 }

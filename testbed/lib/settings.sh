@@ -7,7 +7,7 @@ STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbe
 
 # Defaults to the number of nodes in an existing cluster.
 NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
-NODE_COUNT_MAX=4
+NODE_COUNT_MAX=6
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 # Free space that a new cluster requires, in GiB. The nodes' disks are sparse files, so they need less than their
 # nominal size.

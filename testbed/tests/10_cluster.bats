@@ -58,10 +58,10 @@ setup() { load lib/common; }
 }
 
 @test "up rejects an invalid number of nodes" {
-    for count in 0 5 two; do
+    for count in 0 7 two; do
         run "$TESTBED" up --nodes "$count"
         [ "$status" -ne 0 ]
-        [[ $output == *"invalid --nodes '$count': must be a number from 1 to 4"* ]]
+        [[ $output == *"invalid --nodes '$count': must be a number from 1 to 6"* ]]
     done
 }
 

@@ -12,7 +12,6 @@ setup_suite() {
     : >"$BATS_SUITE_TMPDIR/cluster-created"
     machine_listing >"$BATS_SUITE_TMPDIR/machine-before"
     "$TESTBED" up --nodes 2
-    load lib/images
     probe_load
 }
 

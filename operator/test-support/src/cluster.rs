@@ -20,6 +20,9 @@ use tokio::time::{Instant, sleep, timeout};
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
 /// Maximum time to wait for a condition in a test.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between two checks of a condition. Several tests wait at the same time, and the API server takes milliseconds of
+/// CPU time to answer each check.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Name of the CustomResourceDefinition.
 pub const NAME: &str = "benchmarkruns.fabricbench.dev";
 
@@ -132,7 +135,7 @@ where
             return value;
         }
         assert!(Instant::now() < end, "timed out after {timeout:?}");
-        sleep(Duration::from_millis(25)).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -13,9 +13,9 @@ use test_support::cluster::kubeconfig;
 /// with each variant's arguments and reads its output.
 #[tokio::test]
 async fn compares_two_providers_with_a_benchmark_from_another_image() {
-    let _nodes = reserve_nodes().await;
+    let nodes = reserve_nodes().await;
     let image = load_image("benchmark");
-    let namespace = TestNamespace::new().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = example("command-fi-pingpong");
     for variant in &mut run.spec.variants {
@@ -58,8 +58,8 @@ async fn compares_two_providers_with_a_benchmark_from_another_image() {
 
 #[tokio::test]
 async fn administrator_can_forbid_commands() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let arguments = [
         "--no-leader-election",
         "--namespace",

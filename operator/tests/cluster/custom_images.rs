@@ -3,11 +3,10 @@
 //! requirement, the status names the requirement.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRunStatus, CaseValidity, State};
 
-use super::nodes::share_nodes;
+use super::nodes::{Nodes, share_nodes};
 use super::test_namespace::{TestNamespace, condition, planned, reports, with_rounds};
 use super::testbed::testbed;
 
@@ -16,12 +15,8 @@ const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
 /// An image that contains only a static binary.
 const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
 
-/// Locked while an image is built, because concurrent builds would remove each other's working containers.
-static BUILDER: Mutex<()> = Mutex::new(());
-
 /// Builds an image and loads it onto the nodes if necessary. Returns its name.
 pub fn load_image(target: &str) -> String {
-    let _builder = BUILDER.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = test_support::cluster::root().join(DIRECTORY);
     testbed(&["load", &format!("{}:{target}", directory.display())])
         .trim()
@@ -38,9 +33,9 @@ async fn run_with_image(namespace: &TestNamespace, name: &str, image: &str) -> B
 
 #[tokio::test]
 async fn measures_an_image_from_another_distribution_with_the_same_runner() {
-    let _nodes = share_nodes().await;
+    let nodes = share_nodes().await;
     let image = load_image("newer");
-    let namespace = TestNamespace::new().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     run_with_image(&namespace, "foreign", &image).await;
     let status = namespace.wait_for_completion("foreign").await;
@@ -67,8 +62,8 @@ async fn measures_an_image_from_another_distribution_with_the_same_runner() {
 }
 
 /// Runs a campaign to completion, and returns why its variant with `image` is invalid.
-async fn invalid_reason(name: &str, image: &str) -> String {
-    let namespace = TestNamespace::new().await;
+async fn invalid_reason(nodes: &Nodes, name: &str, image: &str) -> String {
+    let namespace = TestNamespace::new(nodes).await;
     let _operator = namespace.operator();
     let status = run_with_image(&namespace, name, image).await;
     assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
@@ -88,8 +83,8 @@ async fn invalid_reason(name: &str, image: &str) -> String {
 
 #[tokio::test]
 async fn reports_a_missing_libfabric() {
-    let _nodes = share_nodes().await;
-    let reason = invalid_reason("without-libfabric", &load_image("bare")).await;
+    let nodes = share_nodes().await;
+    let reason = invalid_reason(&nodes, "without-libfabric", &load_image("bare")).await;
     assert!(
         reason.contains("LibraryNotFound") && reason.contains("libfabric.so.1 not found"),
         "{reason}"
@@ -98,8 +93,8 @@ async fn reports_a_missing_libfabric() {
 
 #[tokio::test]
 async fn reports_an_outdated_libfabric() {
-    let _nodes = share_nodes().await;
-    let reason = invalid_reason("older-libfabric", &load_image("older")).await;
+    let nodes = share_nodes().await;
+    let reason = invalid_reason(&nodes, "older-libfabric", &load_image("older")).await;
     assert!(
         reason.contains("LibraryNotFound") && reason.contains("1.17 or later"),
         "{reason}"
@@ -108,8 +103,8 @@ async fn reports_an_outdated_libfabric() {
 
 #[tokio::test]
 async fn reports_a_missing_c_library() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let status = run_with_image(&namespace, "without-libc", WITHOUT_LIBC).await;
     let (_, reason, message) = condition(&status, "Failed").unwrap();

@@ -3,16 +3,16 @@
 
 use std::path::PathBuf;
 
-use super::nodes::{reserve_nodes, share_nodes};
+use super::nodes::share_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
 use test_support::cluster::{create_namespace, root, run};
 
 /// An applied manifest. Its objects are deleted when it is dropped.
-struct AppliedManifest(PathBuf);
+pub struct AppliedManifest(PathBuf);
 
 impl AppliedManifest {
-    fn new(manifest: &str) -> Self {
+    pub fn new(manifest: &str) -> Self {
         let path = root().join("operator/deploy").join(manifest);
         kubectl(&["apply", "-f", path.to_str().unwrap()]);
         Self(path)
@@ -26,7 +26,7 @@ impl Drop for AppliedManifest {
 }
 
 /// Waits until the operator's Deployment is available.
-fn wait_until_available(namespace: &str) {
+pub fn wait_until_available(namespace: &str) {
     let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     let deployment = "deployment/fabricbench-operator";
     kubectl(&[
@@ -40,35 +40,14 @@ fn wait_until_available(namespace: &str) {
 }
 
 #[tokio::test]
-async fn runs_as_a_pod_for_the_whole_cluster() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
-    let _applied = AppliedManifest::new("cluster.yaml");
-    wait_until_available("fabricbench-system");
-    namespace.create(&run("deployed")).await;
-    namespace.wait_for_completion("deployed").await;
-    println!(
-        "{}",
-        kubectl(&[
-            "-n",
-            "fabricbench-system",
-            "logs",
-            "deployment/fabricbench-operator"
-        ])
-    );
-    println!("{}", kubectl(&["-n", &namespace.name, "get", "events"]));
-    namespace.delete().await;
-}
-
-#[tokio::test]
 async fn runs_as_a_pod_for_one_namespace() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     // The manifest does not contain the CRD; `create_namespace` installs it.
     let other = create_namespace(&namespace.client).await;
     let _applied = AppliedManifest::new("namespaced.yaml");
     wait_until_available("benchmarks");
-    let own = TestNamespace::existing("benchmarks", &namespace.client);
+    let own = TestNamespace::existing("benchmarks", &namespace.client, &nodes);
     own.create(&run("deployed")).await;
     let status = own.wait_for_completion("deployed").await;
     assert!(
@@ -76,7 +55,7 @@ async fn runs_as_a_pod_for_one_namespace() {
         "{:?}",
         status.warnings
     );
-    let elsewhere = TestNamespace::existing(&other, &namespace.client);
+    let elsewhere = TestNamespace::existing(&other, &namespace.client, &nodes);
     elsewhere.create(&run("elsewhere")).await;
     kubectl(&["-n", "benchmarks", "delete", "bench", "deployed"]);
     assert_eq!(

@@ -1,24 +1,21 @@
-//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are
+//! Failures of pods, kubelets, containerd and the network during a campaign. Stored blocks are
 //! retained, another attempt measures the missing blocks, and the status reports the reason for the failure.
-
-use std::process::Command;
 
 use crds::v1alpha1::{AttemptState, BenchmarkRunStatus, State};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::nodes::{reserve_nodes, share_nodes};
+use super::nodes::{Nodes, reserve_nodes, share_nodes};
 use super::test_namespace::{TestNamespace, condition, with_rounds};
 use super::testbed::{Restore, testbed};
-use test_support::cluster::kubeconfig;
 
 /// Number of rounds in a campaign that is disturbed after its first blocks have been stored.
 const ROUNDS: u32 = 30;
 
 /// Starts a campaign and waits until at least one block is stored.
-async fn start_campaign(name: &str) -> (TestNamespace, test_support::operator::Operator) {
-    let namespace = TestNamespace::new().await;
+pub async fn start_campaign(nodes: &Nodes, name: &str) -> (TestNamespace, test_support::operator::Operator) {
+    let namespace = TestNamespace::new(nodes).await;
     let operator = namespace.operator();
     namespace.create(&with_rounds(name, ROUNDS)).await;
     namespace.wait_for_blocks(name, 1).await;
@@ -56,15 +53,15 @@ async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
 }
 
 /// Checks that the failure did not disturb the workers, so the first attempt measured all blocks.
-fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
+pub fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
     let all = &status.execution.as_ref().unwrap().attempts;
     println!("{what}: {:#?}", attempts(status));
     let states: Vec<_> = all.iter().map(|attempt| attempt.state).collect();
     assert_eq!(states, [AttemptState::Measured]);
 }
 
-async fn check_killed_pod(name: &str, rank: u32) {
-    let (namespace, _operator) = start_campaign(name).await;
+async fn check_killed_pod(nodes: &Nodes, name: &str, rank: u32) {
+    let (namespace, _operator) = start_campaign(nodes, name).await;
     let pod = namespace.worker(rank).await.unwrap().metadata.name.unwrap();
     namespace
         .pods
@@ -77,20 +74,20 @@ async fn check_killed_pod(name: &str, rank: u32) {
 
 #[tokio::test]
 async fn retries_after_coordinator_pod_is_killed() {
-    let _nodes = share_nodes().await;
-    check_killed_pod("coordinator", 0).await;
+    let nodes = share_nodes().await;
+    check_killed_pod(&nodes, "coordinator", 0).await;
 }
 
 #[tokio::test]
 async fn retries_after_worker_pod_is_killed() {
-    let _nodes = share_nodes().await;
-    check_killed_pod("worker", 1).await;
+    let nodes = share_nodes().await;
+    check_killed_pod(&nodes, "worker", 1).await;
 }
 
 #[tokio::test]
 async fn completes_after_kubelet_restart() {
-    let _nodes = reserve_nodes().await;
-    let (namespace, _operator) = start_campaign("kubelet").await;
+    let nodes = reserve_nodes().await;
+    let (namespace, _operator) = start_campaign(&nodes, "kubelet").await;
     let node = node_of(&namespace, 0).await;
     let start = ["node", "start", &node];
     let restore = Restore(&start);
@@ -104,10 +101,11 @@ async fn completes_after_kubelet_restart() {
 
 #[tokio::test]
 async fn completes_after_containerd_is_killed() {
-    let _nodes = reserve_nodes().await;
-    let (namespace, _operator) = start_campaign("containerd").await;
-    let restore = Restore(&["node", "start", "node-2"]);
-    testbed(&["node", "crash", "node-2"]);
+    let nodes = reserve_nodes().await;
+    let (namespace, _operator) = start_campaign(&nodes, "containerd").await;
+    let start = ["node", "start", &nodes.names[1]];
+    let restore = Restore(&start);
+    testbed(&["node", "crash", &nodes.names[1]]);
     drop(restore);
     let status = namespace.wait_for_completion("containerd").await;
     assert_undisturbed("containerd", &status);
@@ -116,10 +114,11 @@ async fn completes_after_containerd_is_killed() {
 
 #[tokio::test]
 async fn retries_after_network_partition() {
-    let _nodes = reserve_nodes().await;
-    let (namespace, _operator) = start_campaign("partition").await;
-    let restore = Restore(&["node", "heal", "node-2"]);
-    testbed(&["node", "partition", "node-2"]);
+    let nodes = reserve_nodes().await;
+    let (namespace, _operator) = start_campaign(&nodes, "partition").await;
+    let heal = ["node", "heal", &nodes.names[1]];
+    let restore = Restore(&heal);
+    testbed(&["node", "partition", &nodes.names[1]]);
     // The pods count as lost only after the node's grace period and the workers' `tolerationSeconds` have passed.
     test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;
@@ -133,30 +132,9 @@ async fn retries_after_network_partition() {
 }
 
 #[tokio::test]
-async fn completes_after_api_server_restart() {
-    let _nodes = reserve_nodes().await;
-    let (namespace, operator) = start_campaign("api-server").await;
-    let pid_file = kubeconfig().with_file_name("run/kube-apiserver.pid");
-    let pid_file = std::fs::read_to_string(pid_file).unwrap();
-    let pid = pid_file.split_whitespace().next().unwrap();
-    assert!(
-        Command::new("kill")
-            .args(["-s", "KILL", pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-    testbed(&["up"]);
-    let status = namespace.wait_for_completion("api-server").await;
-    assert_undisturbed("API server", &status);
-    operator.ready().await;
-    namespace.delete().await;
-}
-
-#[tokio::test]
 async fn reports_deleted_records_as_lost() {
-    let _nodes = share_nodes().await;
-    let (namespace, operator) = start_campaign("records").await;
+    let nodes = share_nodes().await;
+    let (namespace, operator) = start_campaign(&nodes, "records").await;
     let maps: Api<ConfigMap> = Api::namespaced(namespace.client.clone(), &namespace.name);
     let stored = maps.list(&Default::default()).await.unwrap().items;
     let name = stored

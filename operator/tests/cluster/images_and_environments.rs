@@ -26,8 +26,8 @@ fn improved_or_regressed_verdicts<'a>(
 
 #[tokio::test]
 async fn variants_with_different_images_alternate_on_the_same_nodes() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     // A pilot and two rounds with five gangs each result in 15 attempts. The status holds at most 16 attempts, so it
     // contains all of them.
@@ -95,8 +95,8 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
 
 #[tokio::test]
 async fn ucx_and_libfabric_are_interleaved_in_one_gang() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("libraries", 3);
     run.spec.variants[1] = Variant {
@@ -131,8 +131,8 @@ async fn ucx_and_libfabric_are_interleaved_in_one_gang() {
 
 #[tokio::test]
 async fn equivalent_environments_are_interleaved_in_one_gang_and_do_not_differ() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("environments", 10);
     // A variable that nothing reads requires a separate process but does not change the measurement.

@@ -130,8 +130,8 @@ async fn check_kill_at(
 
 #[tokio::test]
 async fn campaign_completes_after_the_operator_is_killed_at_each_kind_of_write() {
-    let _nodes = reserve_nodes().await;
-    let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
+    let nodes = reserve_nodes().await;
+    let lanes = join_all((0..LANES).map(|_| Lane::new(&nodes))).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes in an undisturbed campaign: {writes:#?}", writes.len());
     let kill_points = first_of_each_kind(&writes);
@@ -160,8 +160,8 @@ async fn campaign_completes_after_the_operator_is_killed_at_each_kind_of_write()
 /// Kills each operator at one of its first writes, alternately before and after the API server executes it.
 #[tokio::test]
 async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
-    let _nodes = share_nodes().await;
-    let lane = Lane::new().await;
+    let nodes = share_nodes().await;
+    let lane = Lane::new(&nodes).await;
     // Each variant has its own image, so there are several legs, whose Jobs run one after another.
     let mut run = with_rounds("undisturbed", 1);
     run.spec.variants[0].image = Some(image_of("baseline"));
@@ -225,10 +225,10 @@ async fn kill_at_random_times(
 
 #[tokio::test]
 async fn campaign_completes_after_kills_at_random_times() {
-    let _nodes = reserve_nodes().await;
+    let nodes = reserve_nodes().await;
     let kills = env_number(KILLS).unwrap_or(10);
     let seed = random_seed(SEED);
-    let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
+    let lanes = join_all((0..LANES).map(|_| Lane::new(&nodes))).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
     println!("{} writes in an undisturbed campaign", writes.len());
     let kills_per_lane = u32::try_from(kills.div_ceil(LANES)).unwrap();

@@ -11,6 +11,7 @@ use kube::api::DeleteParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::task::JoinHandle;
 
+use super::nodes::Nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use test_support::cluster::until_within;
 
@@ -90,8 +91,8 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub async fn new() -> Self {
-        let namespace = TestNamespace::new().await;
+    pub async fn new(nodes: &Nodes) -> Self {
+        let namespace = TestNamespace::new(nodes).await;
         let jobs = Arc::new(Mutex::new(BTreeMap::new()));
         let api: Api<Job> = Api::namespaced(namespace.client.clone(), &namespace.name);
         let seen = Arc::clone(&jobs);

@@ -13,9 +13,9 @@ const DIRECTORY: &str = "/opt/libfabric";
 /// libfabric from the `libraries` image, in the same pods.
 #[tokio::test]
 async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric() {
-    let _nodes = share_nodes().await;
+    let nodes = share_nodes().await;
     let (workers, libraries) = (load_image("newer"), load_image("libraries"));
-    let namespace = TestNamespace::new().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("library-image", 2);
     for variant in &mut run.spec.variants {
@@ -53,9 +53,9 @@ async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric(
 
 #[tokio::test]
 async fn error_names_a_directory_that_the_image_does_not_contain() {
-    let _nodes = share_nodes().await;
+    let nodes = share_nodes().await;
     let libraries = load_image("libraries");
-    let namespace = TestNamespace::new().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("library-image", 1);
     run.spec.variants[1].library = Some("/opt/missing".to_owned());

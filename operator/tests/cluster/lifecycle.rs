@@ -12,8 +12,8 @@ use test_support::cluster::{all, run, until_within};
 
 #[tokio::test]
 async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     namespace.create(&with_rounds("suspended", 30)).await;
     namespace.wait_for_blocks("suspended", 2).await;
@@ -62,8 +62,8 @@ async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {
 
 #[tokio::test]
 async fn spec_is_immutable_and_deletion_removes_all_objects() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     namespace.create(&with_rounds("deleted", 30)).await;
     namespace.wait_for_blocks("deleted", 1).await;
@@ -113,9 +113,9 @@ async fn spec_is_immutable_and_deletion_removes_all_objects() {
 
 #[tokio::test]
 async fn namespace_with_an_active_run_can_be_deleted() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
-    let operator = namespace.cluster_operator();
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let (_proxy, operator) = namespace.cluster_operator().await;
     namespace.create(&with_rounds("namespace", 30)).await;
     namespace.wait_for_blocks("namespace", 1).await;
     namespace.delete_with_runs().await;
@@ -124,8 +124,8 @@ async fn namespace_with_an_active_run_can_be_deleted() {
 
 #[tokio::test]
 async fn finished_run_keeps_its_pods_until_the_ttl() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     namespace.create(&run("finished")).await;
     namespace.wait_for_completion("finished").await;
@@ -145,8 +145,8 @@ async fn finished_run_keeps_its_pods_until_the_ttl() {
 
 #[tokio::test]
 async fn run_fails_at_its_deadline_and_keeps_records() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("slow", 60);
     run.spec.run_policy.active_deadline_seconds = 10;

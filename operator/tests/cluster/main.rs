@@ -35,3 +35,4 @@ mod start;
 mod starway;
 mod test_namespace;
 mod testbed;
+mod whole_cluster;

@@ -1,22 +1,110 @@
-//! Coordinates access to the nodes by concurrent tests. A test spends most of its time waiting, so two tests run
-//! concurrently if neither needs exclusive use of the nodes.
+//! Coordinates access to the nodes by concurrent tests. The nodes form pairs, and each test's pods run only on one pair.
+//! A test spends most of its time waiting, so several tests run concurrently on one machine.
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::collections::BTreeMap;
 
-/// Maximum number of concurrent tests: the number of gangs that fit on two nodes with two CPUs each.
-const MAX_CONCURRENT_TESTS: u32 = 2;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-static NODES: Semaphore = Semaphore::const_new(MAX_CONCURRENT_TESTS as usize);
+use test_support::cluster::client;
 
-/// Waits until the nodes have room for a gang. This is for tests whose operator watches only the test's namespace, and
-/// whose workers request one CPU each.
-pub async fn share_nodes() -> SemaphorePermit<'static> {
-    NODES.acquire().await.unwrap()
+/// Number of gangs that fit on a pair, because each node has two CPUs and each worker requests one.
+const GANGS_PER_PAIR: u32 = 2;
+
+/// Node label whose value is the index of the node's pair.
+const PAIR: &str = "fabricbench.dev/test-pair";
+
+/// Two nodes, with one permit for each gang.
+struct Pair {
+    gangs: Semaphore,
+    nodes: [String; 2],
 }
 
-/// Waits until no other test is using the nodes. This is for tests that disturb nodes, whose operator watches all
-/// namespaces, that start several gangs at once, or whose workers request two CPUs, as by default. Two such gangs of
-/// different operators could each wait for the node of the other.
-pub async fn reserve_nodes() -> SemaphorePermit<'static> {
-    NODES.acquire_many(MAX_CONCURRENT_TESTS).await.unwrap()
+/// The pairs of all nodes in the cluster.
+static PAIRS: OnceCell<Vec<Pair>> = OnceCell::const_new();
+
+/// The nodes that a test may use until this value is dropped.
+pub struct Nodes {
+    /// Labels of these nodes.
+    pub selector: BTreeMap<String, String>,
+    /// Names of these nodes.
+    pub names: Vec<String>,
+    _permits: Vec<SemaphorePermit<'static>>,
+}
+
+/// Waits until a pair has room for a gang. This is for tests whose workers request one CPU each.
+pub async fn share_nodes() -> Nodes {
+    acquire(1).await
+}
+
+/// Waits until no other test is using one of the pairs. This is for tests that disturb nodes, that start several gangs at
+/// once, or whose workers request two CPUs, as by default.
+pub async fn reserve_nodes() -> Nodes {
+    acquire(GANGS_PER_PAIR).await
+}
+
+/// Waits until no other test is using the cluster.
+pub async fn reserve_cluster() -> Nodes {
+    let mut permits = Vec::new();
+    let pairs = pairs().await;
+    // Always in the same order, so that two tests cannot wait for each other.
+    for pair in pairs {
+        permits.push(pair.gangs.acquire_many(GANGS_PER_PAIR).await.unwrap());
+    }
+    Nodes {
+        selector: BTreeMap::new(),
+        names: pairs.iter().flat_map(|pair| pair.nodes.clone()).collect(),
+        _permits: permits,
+    }
+}
+
+async fn acquire(gangs: u32) -> Nodes {
+    let waits = pairs().await.iter().enumerate().map(|(index, pair)| {
+        Box::pin(async move {
+            Nodes {
+                selector: [(PAIR.to_owned(), index.to_string())].into(),
+                names: pair.nodes.to_vec(),
+                _permits: vec![pair.gangs.acquire_many(gangs).await.unwrap()],
+            }
+        })
+    });
+    futures::future::select_all(waits).await.0
+}
+
+async fn pairs() -> &'static [Pair] {
+    PAIRS
+        .get_or_init(|| async { label_pairs(&client().await).await })
+        .await
+}
+
+/// Labels the nodes of each pair.
+async fn label_pairs(client: &Client) -> Vec<Pair> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let mut names: Vec<String> = nodes
+        .list(&Default::default())
+        .await
+        .unwrap()
+        .iter()
+        .map(Node::name_any)
+        .collect();
+    names.sort();
+    let mut pairs = Vec::new();
+    for (index, names) in names.as_chunks::<2>().0.iter().enumerate() {
+        let label = json!({"metadata": {"labels": {PAIR: index.to_string()}}});
+        for name in names {
+            nodes
+                .patch(name, &PatchParams::default(), &Patch::Merge(&label))
+                .await
+                .unwrap();
+        }
+        pairs.push(Pair {
+            gangs: Semaphore::new(GANGS_PER_PAIR as usize),
+            nodes: names.clone(),
+        });
+    }
+    assert!(!pairs.is_empty(), "the tests need at least two nodes: {names:?}");
+    pairs
 }

@@ -8,6 +8,7 @@ use campaign::collect::CaseOutcome;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::nodes::reserve_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
@@ -41,10 +42,10 @@ fn example() -> BenchmarkRun {
 
 #[tokio::test]
 async fn all_variants_in_the_procedures_get_verdicts() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
-    let _operator = namespace.cluster_operator();
-    let run = example();
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.cluster_operator().await;
+    let run = namespace.on_nodes(&example());
     let name = run.metadata.name.clone().unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     serde_json::to_writer(&file, &run).unwrap();
@@ -52,14 +53,17 @@ async fn all_variants_in_the_procedures_get_verdicts() {
     kubectl(&["apply", "-n", &namespace.name, "-f", path]);
     let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     let target = format!("bench/{name}");
-    kubectl(&[
-        "wait",
-        "-n",
-        &namespace.name,
-        "--for=condition=Complete",
-        &timeout,
-        &target,
-    ]);
+    let arguments = [
+        "wait".to_owned(),
+        "-n".to_owned(),
+        namespace.name.clone(),
+        "--for=condition=Complete".to_owned(),
+        timeout,
+        target.clone(),
+    ];
+    // In another thread, because the operator's proxy runs in this one.
+    let wait = spawn_blocking(move || kubectl(&arguments.each_ref().map(String::as_str)));
+    wait.await.unwrap();
 
     let status = namespace.wait_for_completion(&name).await;
     println!("{}", kubectl(&["get", "bench", "-n", &namespace.name]));

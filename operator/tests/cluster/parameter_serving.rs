@@ -26,8 +26,8 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn parameters_are_served_between_pods() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let run = suite();
     assert_eq!(run.spec.scenarios.len(), 2);

@@ -8,9 +8,9 @@ use test_support::cluster::{run, until_within};
 
 #[tokio::test]
 async fn reports_insufficient_nodes_before_creating_pods() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
-    let _operator = namespace.cluster_operator();
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.cluster_operator().await;
     let mut greedy = run("greedy");
     greedy.spec.resources.efas = 40;
     namespace.create(&greedy).await;
@@ -21,7 +21,10 @@ async fn reports_insufficient_nodes_before_creating_pods() {
     .await;
     println!("greedy: {message}");
     assert!(
-        message.contains("node-1: 32 of 40 EFA devices") && message.contains("node-2"),
+        nodes
+            .names
+            .iter()
+            .all(|node| message.contains(&format!("{node}: 32 of 40 EFA devices"))),
         "{message}"
     );
     assert!(
@@ -38,8 +41,8 @@ async fn reports_insufficient_nodes_before_creating_pods() {
 
 #[tokio::test]
 async fn reports_the_scheduler_message_without_access_to_nodes() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut greedy = run("pending");
     greedy.spec.resources.efas = 40;
@@ -66,9 +69,9 @@ async fn reports_the_scheduler_message_without_access_to_nodes() {
 
 #[tokio::test]
 async fn exclusive_runs_on_the_same_nodes_run_one_after_another() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
-    let _operator = namespace.cluster_operator();
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.cluster_operator().await;
     let exclusive = |name: &str| {
         let mut run = run(name);
         run.spec.placement.exclusive = true;

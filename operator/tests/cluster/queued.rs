@@ -14,8 +14,8 @@ use test_support::proxy::Moment;
 
 #[tokio::test]
 async fn job_admitted_before_its_prerequisites_exist_is_measured() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let mut run = with_rounds("queued", 1);
     run.spec.placement.queue_name = Some("queue".to_owned());
     let (proxy, mut operator) = operator_killed_at(&namespace, None, 0, Moment::After).await;

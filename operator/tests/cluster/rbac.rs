@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::full_lifecycle::full_lifecycle;
-use super::nodes::reserve_nodes;
+use super::nodes::{Nodes, reserve_nodes};
 use super::permissions::{Permission, ServiceAccountUser, permissions_of};
 use super::start;
 use super::test_namespace::{TIMEOUT, TestNamespace};
@@ -35,8 +35,8 @@ struct LimitedOperator {
 impl LimitedOperator {
     /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions watches all namespaces,
     /// but the proxy returns only the runs in its own namespace, because the other namespaces have their own operators.
-    async fn new(permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
-        let namespace = TestNamespace::new().await;
+    async fn new(nodes: &Nodes, permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
+        let namespace = TestNamespace::new(nodes).await;
         let account = ServiceAccountUser::new(&namespace.client, &namespace.name, permissions).await;
         let cluster_wide = permissions.iter().any(|permission| permission.cluster_wide);
         let options = ProxyOptions {
@@ -93,8 +93,8 @@ async fn anonymous_client() -> Client {
     Client::try_from(config.unwrap()).unwrap()
 }
 
-async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
-    let limited = LimitedOperator::new(&permissions_of(manifest), no_streaming_lists).await;
+async fn check_permissions_suffice(nodes: &Nodes, manifest: &str, no_streaming_lists: bool) {
+    let limited = LimitedOperator::new(nodes, &permissions_of(manifest), no_streaming_lists).await;
     let start = Instant::now();
     full_lifecycle(&limited.namespace).await;
     let log = limited.log();
@@ -109,14 +109,14 @@ async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
 
 #[tokio::test]
 async fn cluster_manifest_grants_sufficient_permissions() {
-    let _nodes = reserve_nodes().await;
-    check_permissions_suffice("cluster", false).await;
+    let nodes = reserve_nodes().await;
+    check_permissions_suffice(&nodes, "cluster", false).await;
 }
 
 #[tokio::test]
 async fn namespaced_manifest_grants_sufficient_permissions() {
-    let _nodes = reserve_nodes().await;
-    check_permissions_suffice("namespaced", true).await;
+    let nodes = reserve_nodes().await;
+    check_permissions_suffice(&nodes, "namespaced", true).await;
 }
 
 /// Ensures that the results for one manifest also apply to the other. This test does not need a cluster.
@@ -141,7 +141,7 @@ fn manifests_differ_only_in_permissions_for_nodes() {
 }
 
 /// Whether a request from the operator is forbidden without `permission`.
-async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
+async fn is_required(nodes: &Nodes, permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
     let rest: BTreeSet<_> = permissions
         .iter()
         .filter(|one| *one != permission)
@@ -149,7 +149,7 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
         .collect();
     // Newer API servers support streaming lists, which require only the `watch` permission. The operator needs the
     // `list` permission only with older servers, so this permission is tested without streaming lists.
-    let limited = LimitedOperator::new(&rest, permission.verb == "list").await;
+    let limited = LimitedOperator::new(nodes, &rest, permission.verb == "list").await;
     let start = Instant::now();
     let needed = tokio::select! {
         () = limited.wait_for_forbidden(permission) => true,
@@ -166,11 +166,14 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
 
 #[tokio::test]
 async fn every_permission_is_required_and_reported_in_the_log() {
-    let _nodes = reserve_nodes().await;
+    let nodes = reserve_nodes().await;
     let permissions = permissions_of("cluster");
     let checks = stream::iter(&permissions).map(|permission| {
-        let permissions = &permissions;
-        async move { (permission.to_string(), is_required(permissions, permission).await) }
+        let (nodes, permissions) = (&nodes, &permissions);
+        async move {
+            let needed = is_required(nodes, permissions, permission).await;
+            (permission.to_string(), needed)
+        }
     });
     let checked: Vec<_> = checks.buffer_unordered(MAX_OPERATORS).collect().await;
     let unneeded: Vec<_> = checked

@@ -32,8 +32,8 @@ fn assert_successful(one: &ArmResult) {
 
 #[tokio::test]
 async fn calls_stay_in_a_pod_or_cross_the_fabric() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     namespace.create(&with_two_rounds("rpc")).await;
     let status = namespace.wait_for_completion("rpc").await;
@@ -57,8 +57,8 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
 
 #[tokio::test]
 async fn consumers_in_a_pod_share_a_tensor() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_two_rounds("memory-footprint");
     run.spec.scenarios.truncate(2);

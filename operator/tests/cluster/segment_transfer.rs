@@ -22,8 +22,8 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn segment_transfers_run_between_pods() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let run = suite();
     namespace.create(&run).await;

@@ -27,8 +27,8 @@ fn settled_run() -> BenchmarkRun {
 
 #[tokio::test]
 async fn run_that_may_end_early_continues_after_kills_and_suspension() {
-    let _nodes = share_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = share_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let run = settled_run();
     namespace.create(&run).await;
     let ended = || namespace.wait_for_end(NAME);

@@ -33,8 +33,8 @@ fn suite() -> BenchmarkRun {
 
 #[tokio::test]
 async fn starway_scenarios_run_between_pods() {
-    let _nodes = reserve_nodes().await;
-    let namespace = TestNamespace::new().await;
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let run = suite();
     let kinds: Vec<_> = run

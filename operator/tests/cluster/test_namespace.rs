@@ -1,6 +1,6 @@
 //! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,9 +16,11 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
+use super::nodes::Nodes;
 use super::start;
 use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
 use test_support::operator::Operator;
+use test_support::proxy::{Proxy, ProxyOptions};
 use test_support::rederive::{RECORD_CHAIN, assert_run_rederived};
 
 /// Timeout for a short campaign, including the recovery of a node.
@@ -30,11 +32,13 @@ pub struct TestNamespace {
     pub name: String,
     pub runs: Api<BenchmarkRun>,
     pub pods: Api<Pod>,
+    /// Labels of the nodes on which the pods of its runs are placed.
+    node_selector: BTreeMap<String, String>,
 }
 
 impl TestNamespace {
-    /// Creates a namespace that enforces the `restricted` Pod Security Standard.
-    pub async fn new() -> Self {
+    /// Creates a namespace that enforces the `restricted` Pod Security Standard. Its runs use `nodes`.
+    pub async fn new(nodes: &Nodes) -> Self {
         let client = client().await;
         let name = create_namespace(&client).await;
         let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -44,16 +48,17 @@ impl TestNamespace {
             .patch(&name, &params, &Patch::Merge(label))
             .await
             .unwrap();
-        Self::existing(&name, &client)
+        Self::existing(&name, &client, nodes)
     }
 
-    /// Uses an existing namespace.
-    pub fn existing(name: &str, client: &Client) -> Self {
+    /// Uses an existing namespace. Its runs use `nodes`.
+    pub fn existing(name: &str, client: &Client, nodes: &Nodes) -> Self {
         Self {
             runs: Api::namespaced(client.clone(), name),
             pods: Api::namespaced(client.clone(), name),
             client: client.clone(),
             name: name.to_owned(),
+            node_selector: nodes.selector.clone(),
         }
     }
 
@@ -68,13 +73,34 @@ impl TestNamespace {
         start::operator(kubeconfig, &arguments)
     }
 
-    /// Starts an operator for all namespaces, which watches nodes and all runs.
-    pub fn cluster_operator(&self) -> Operator {
-        start::operator(&kubeconfig(), &["--no-leader-election"])
+    /// Starts an operator for all namespaces, which watches nodes and all runs. The proxy returns only the runs in this
+    /// namespace, because the other namespaces have their own operators.
+    pub async fn cluster_operator(&self) -> (Proxy, Operator) {
+        let options = ProxyOptions {
+            namespace: Some(self.name.clone()),
+            ..ProxyOptions::default()
+        };
+        let proxy = Proxy::with_options(&self.client, options).await;
+        let operator = start::operator(&proxy.kubeconfig, &["--no-leader-election"]);
+        (proxy, operator)
     }
 
+    /// Returns `run` with the nodes of this namespace.
+    pub fn on_nodes(&self, run: &BenchmarkRun) -> BenchmarkRun {
+        let mut run = run.clone();
+        run.spec
+            .placement
+            .node_selector
+            .extend(self.node_selector.clone());
+        run
+    }
+
+    /// Creates `run` on the nodes of this namespace.
     pub async fn create(&self, run: &BenchmarkRun) {
-        self.runs.create(&PostParams::default(), run).await.unwrap();
+        self.runs
+            .create(&PostParams::default(), &self.on_nodes(run))
+            .await
+            .unwrap();
     }
 
     pub async fn patch(&self, name: &str, change: Value) -> Result<BenchmarkRun, kube::Error> {

@@ -4,7 +4,7 @@ import json
 
 from . import comparisons, consistency, deviations, factors, outcome, plan, progress, proof, quantities, results, stream, sweeps
 from . import traffic
-from .run import Run
+from . import run as runs
 from .tally import Tally
 
 
@@ -18,7 +18,7 @@ def check(directory):
         # The command was killed before it could update the status, so the status is older than the records.
         tally.skipped["unfinished"] += 1
         return tally
-    run = Run(stored, text)
+    run = runs.of_stored(stored, text)
     tally.compare("seed", "seed", status.get("seed"), plan.seed(stored))
     if records := status.get("records"):
         tally.compare("digest", "records.sha256", records["sha256"], digest)

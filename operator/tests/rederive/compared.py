@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from . import comparisons, inference, two_samples, withholding
-from .run import Run
+from .run import of_stored
 from .stream import read
 from .tally import Tally
 
@@ -106,7 +106,7 @@ def check(derived, stored):
 def main(first, second, *files):
     """Checks each file that contains a comparison of the two runs."""
     directories, failed = map(Path, (first, second)), False
-    runs = [Run(json.loads((one / "run.json").read_text()), read(one)[0]) for one in directories]
+    runs = [of_stored(json.loads((one / "run.json").read_text()), read(one)[0]) for one in directories]
     derived = derive(runs)
     for file in files:
         tally = check(derived, json.loads(Path(file).read_text()))

@@ -1,6 +1,7 @@
 """Checks the comparisons, the expectations and the outcome."""
 
 import collections
+import functools
 
 from . import inference, withholding
 from .tally import ROUNDING
@@ -36,6 +37,7 @@ class Comparison:
         # Both implementations approximate the quantiles of the normal distribution.
         yield "detectable", "minimumDetectablePpm", detectable, 2 + (detectable or 0) / 1e6
 
+    @functools.cached_property
     def rounds_to_settle(self):
         """The estimated number of rounds needed to settle an inconclusive verdict; None for any other verdict."""
         if self.verdict != "Inconclusive" or self.stopping.awaits() or not self.effects:
@@ -67,8 +69,10 @@ def suspect(run):
     return found
 
 
+@functools.lru_cache(maxsize=2)
 def derive(run):
-    """Every comparison that the status must contain, by its key and metric."""
+    """Every comparison that the status must contain, by its key and metric. The result is cached, so callers must not modify
+    it."""
     violated = suspect(run)
     return {one: Comparison(run, violated, one[:3], one[3]) for one in run.plan.comparisons()}
 
@@ -78,8 +82,7 @@ def check(one, stored, tally):
     where = f"comparison {(*one.key, one.metric)}"
     for kind, field, derived, tolerance in one.values():
         tally.compare(kind, f"{where} {field}", stored.get(field), derived, tolerance)
-    settled = one.rounds_to_settle()
-    tally.compare("rounds-to-settle", f"{where} roundsToSettle", stored.get("roundsToSettle"), settled)
+    tally.compare("rounds-to-settle", f"{where} roundsToSettle", stored.get("roundsToSettle"), one.rounds_to_settle)
     if stored:
         ended = stored.get("ended") and (stored["ended"]["rounds"], stored["ended"]["reason"])
         tally.compare("end", f"{where} ended", ended, one.stopping.ended.get(one.key))

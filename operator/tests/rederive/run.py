@@ -1,6 +1,8 @@
 """A run: its plan, its records, and the values derived from them."""
 
 import collections
+import functools
+import json
 import math
 import statistics
 
@@ -12,12 +14,25 @@ from .protocols import Protocols
 from .stopping import Stopping
 
 
+@functools.lru_cache(maxsize=2)
+def derive(manifest, plan_hash, text):
+    """The run with this manifest (JSON without the status), plan hash and record text. The result is cached, because many
+    statuses of one run may be checked, so callers must not modify it."""
+    return Run(json.loads(manifest), plan_hash, text)
+
+
+def of_stored(stored, text):
+    """The run in `run.json`, with its record text."""
+    manifest = {name: value for name, value in stored.items() if name != "status"}
+    return derive(json.dumps(manifest), stored["status"].get("planHash"), text)
+
+
 class Run:
     """A run's cases and their validity. A cell key consists of a scenario, a size and an arm name."""
 
-    def __init__(self, run, text):
-        self.plan = Plan(run)
-        self.records = stream.records(text, run["metadata"]["uid"], run["status"].get("planHash"))
+    def __init__(self, manifest, plan_hash, text):
+        self.plan = Plan(manifest)
+        self.records = stream.records(text, manifest["metadata"]["uid"], plan_hash)
         self.endpoints = Endpoints(self.records, self.plan.names())
         self.protocols = Protocols(self.records)
         self.cases, self.pilots = self.of_pass("measure"), self.of_pass("pilot")

@@ -15,6 +15,15 @@ PROBE_IMAGE=fabricbench.dev/probe:dev
 # Timeout for a condition, in seconds. It is long enough for a busy machine; passing tests usually wait much less.
 TIMEOUT=180
 
+# probe_load: builds the probe image if its source has changed, and loads it into each node.
+probe_load() {
+    local context=$CACHE/images/context/probe
+    mkdir -p "$context"
+    (cd "$HERE/tests/probe" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/probe" .)
+    cp "$HERE/tests/probe/Dockerfile" "$context/"
+    "$TESTBED" load "$context"
+}
+
 # fresh_namespace NAME: creates an empty namespace that admits only restricted pods.
 fresh_namespace() {
     kubectl delete namespace "$1" --ignore-not-found --wait

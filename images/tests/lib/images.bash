@@ -1,21 +1,16 @@
 # shellcheck shell=bash
-# Inspects the archives of the project's images, runs these images, and builds the probe image.
-# IMAGE is NAME or NAME:TARGET, the same as for `load`.
+# Inspects the archives of the project's images, and runs these images in the testbed.
+# IMAGE is NAME or NAME:TARGET, the same as for `testbed load`.
+
+TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=testbed/tests/lib/common.bash
+. "$TESTS/../../testbed/tests/lib/common.bash"
 
 # product_images: prints all images that do not need a base image from the user.
 product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
 
 # image_name IMAGE: prints the full name of the image.
 image_name() { if [[ $1 == *:* ]]; then printf 'fabricbench.dev/%s' "$1"; else printf 'fabricbench.dev/%s:dev' "$1"; fi; }
-
-# probe_load: builds the probe image if its source has changed, and loads it into each node.
-probe_load() {
-    local context=$CACHE/images/context/probe
-    mkdir -p "$context"
-    (cd "$HERE/tests/probe" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/probe" .)
-    cp "$HERE/tests/probe/Dockerfile" "$context/"
-    "$TESTBED" load "$context"
-}
 
 # image_archive IMAGE: prints the path of the image's archive in the cache.
 image_archive() {
@@ -60,7 +55,7 @@ image_mebibytes() {
 pod_output() {
     local name=command-$BATS_TEST_NUMBER-$RANDOM image=$1
     shift
-    render "$HERE/tests/manifests/command.yaml" "NAME=$name" "IMAGE=$(image_name "$image")" \
+    render "$TESTS/manifests/command.yaml" "NAME=$name" "IMAGE=$(image_name "$image")" \
         "COMMAND=$(printf '%s\n' "$@" | jq -R . | jq -cs .)" | kubectl -n images apply -f - >/dev/null
     if ! await "$TIMEOUT" "pod $name to end" pod_ended images "$name" || ! pod_phase_is Succeeded images "$name"; then
         kubectl -n images describe pod "$name" >&2
@@ -74,6 +69,9 @@ pod_ended() { pod_phase_is Succeeded "$@" || pod_phase_is Failed "$@"; }
 
 # pod_phase_is PHASE NAMESPACE POD: whether the pod is in this phase.
 pod_phase_is() { [ "$(kubectl -n "$2" get pod "$3" -o 'jsonpath={.status.phase}')" = "$1" ]; }
+
+# leg_start IMAGE: starts the two workers of a leg with the image.
+leg_start() { render "$TESTS/manifests/leg.yaml" "IMAGE=$(image_name "$1")" DIGEST=sha256:0123 | kubectl -n images apply -f -; }
 
 # records: prints the record stream of the last leg, from worker 0.
 records() { kubectl -n images logs -l batch.kubernetes.io/job-completion-index=0 --tail=-1; }
