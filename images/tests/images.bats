@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The project's images: their files, metadata and binaries, and a leg that two runners measure between the nodes.
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
     load lib/images
     fresh_namespace images
