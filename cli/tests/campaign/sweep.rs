@@ -40,14 +40,14 @@ fn sweep(shape: &str, duration: &str, sweep: &str, sampling: &str) -> (SweepResu
 fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
     // The limit counts every byte on the interface. At the MTU of 65536 bytes, a 64 KiB transfer takes two frames. Its
     // Ethernet, IP, TCP and provider headers, acknowledgements and completion message add about 0.5 percent to its
-    // bytes. The sweep's steps of 4.5 percent place rates on both sides of the limit.
+    // bytes. The sweep's steps of 4.6 percent place rates on both sides of the limit.
     let limit = RATE / 8.0 / SIZE;
     let (result, text) = sweep(
         // The burst is less than 1 percent of a window's bytes. The queue holds all transfers in flight, so that none
         // is dropped.
         "tbf rate 100mbit burst 256k latency 500ms",
         "3s",
-        "{from: 165, to: 215, steps: 7, arrivals: Constant}",
+        "{from: 172, to: 206, steps: 5, arrivals: Constant}",
         "sampling: {rounds: 3, control: false}",
     );
     let knee = result.knee.unwrap();
