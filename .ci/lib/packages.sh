@@ -79,7 +79,7 @@ without_services() {
     trap - EXIT
 }
 
-# wheel NAME VERSION: unpacks a wheel into the cache instead of installing it for all of the machine's users.
+# wheel NAME VERSION: unpacks a wheel into the cache instead of installing it system-wide.
 wheel() {
     local home=$CACHE/$1-$2
     [ ! -d "$home" ] || return 0

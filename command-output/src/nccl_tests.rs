@@ -28,7 +28,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
             }
             let words: Vec<&str> = comment.split_whitespace().collect();
             if words.first() == Some(&"size") {
-                header = Some(columns(&words).ok_or_else(|| unit_error(line))?);
+                header = Some(parse_header(&words).ok_or_else(|| unit_error(line))?);
                 found.add_header(line);
             } else if words.first() == Some(&"(B)") && !has_units(&words) {
                 return Err(unit_error(line));
@@ -42,7 +42,7 @@ pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
     Ok(found)
 }
 
-fn columns(words: &[&str]) -> Option<Header> {
+fn parse_header(words: &[&str]) -> Option<Header> {
     let position = |names: &[&str]| words.iter().position(|word| names.contains(word));
     Some(Header {
         columns: words.len(),

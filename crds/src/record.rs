@@ -10,6 +10,7 @@ mod case;
 mod environment;
 mod hardware;
 mod line;
+mod line_rate;
 mod serving;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,7 @@ pub use environment::{
 };
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
+pub use line_rate::LINE_RATE_TOLERANCE;
 pub use serving::{DatagramReport, OriginalStaleness, PostedStaleness, ServingReport, WorkerReport};
 
 use crate::assignment::AttemptIdentity;

@@ -65,7 +65,7 @@ cluster_down() {
     say "down in $((SECONDS - started)) s"
 }
 
-# api_only_up: starts only etcd and the API server, for controller tests, independently of a cluster.
+# api_only_up: starts only etcd and the API server, for controller tests. A cluster may be running at the same time.
 api_only_up() {
     local started=$SECONDS
     preflight

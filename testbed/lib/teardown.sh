@@ -21,8 +21,8 @@ site_down() {
     rmdir "$STATE" 2>/dev/null || true
 }
 
-# processes_down: ends the controllers first, so that nothing is recreated. The processes are killed without a graceful
-# shutdown, because their state is discarded anyway.
+# processes_down: kills the Kubernetes components first, so that nothing is recreated. No graceful shutdown is needed,
+# because their state is discarded anyway.
 processes_down() {
     local name prefix
     for prefix in policy kube-proxy kubelet kube-scheduler kube-controller-manager kube-apiserver forward; do

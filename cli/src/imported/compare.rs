@@ -151,16 +151,16 @@ impl Side {
                     .into_iter()
                     .flat_map(|arm| METRICS.map(|metric| (arm, metric)))
                 {
-                    values.extend(cell.metric(metric).map(|spread| SideValue {
+                    values.extend(cell.metric(metric).map(|summary| SideValue {
                         variant: arm.name.clone(),
                         scenario: Some(scenario.assignment.name.clone()),
                         size: Some(cell.size_bytes),
                         metric,
                         observed: ValueSummary {
-                            logs: spread.rounds,
-                            median: spread.median,
-                            min: spread.min,
-                            max: spread.max,
+                            logs: summary.rounds,
+                            median: summary.median,
+                            min: summary.min,
+                            max: summary.max,
                         },
                     }));
                 }

@@ -171,8 +171,8 @@ impl BaselineText {
     pub fn new(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Self {
         let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
         match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
-            (Some(spread), _) => {
-                let value = labels::value_in(Some(scenario), scenario.primary, spread.median);
+            (Some(summary), _) => {
+                let value = labels::value_in(Some(scenario), scenario.primary, summary.median);
                 Self::Measured(with_emulation(value, cell))
             }
             (None, Some(cell)) if cell.cases > 0 => Self::Invalid(

@@ -117,7 +117,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] 
     let call = cell.call.as_ref();
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
-    let spread = cell.metric(metric);
+    let summary = cell.metric(metric);
     let comparisons = &report.evaluation.comparisons;
     let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, metric);
     let text = comparison.map(ComparisonText::from);
@@ -148,12 +148,12 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] 
         scenario
             .is_some_and(|scenario| scenario.primary == metric)
             .to_string(),
-        spread.map_or(0, |spread| spread.rounds).to_string(),
-        number(spread.map(|spread| spread.median)),
-        number(spread.map(|spread| spread.min)),
-        number(spread.map(|spread| spread.max)),
-        number(spread.and_then(|spread| spread.lower)),
-        number(spread.and_then(|spread| spread.upper)),
+        summary.map_or(0, |summary| summary.rounds).to_string(),
+        number(summary.map(|summary| summary.median)),
+        number(summary.map(|summary| summary.min)),
+        number(summary.map(|summary| summary.max)),
+        number(summary.and_then(|summary| summary.lower)),
+        number(summary.and_then(|summary| summary.upper)),
         number(
             comparison
                 .and_then(|comparison| comparison.effect)

@@ -52,10 +52,10 @@ pub fn line(sweep: &SweepSummary) -> String {
 
 /// Formats the capacity with its interval, such as `381/s [379, 382]`; `None` if no rate is saturated.
 pub fn capacity(sweep: &SweepSummary) -> Option<String> {
-    let spread = sweep.capacity.as_ref()?;
-    let interval = spread.lower.zip(spread.upper);
+    let summary = sweep.capacity.as_ref()?;
+    let interval = summary.lower.zip(summary.upper);
     let interval = interval.map_or_else(String::new, |(lower, upper)| format!(" [{lower:.0}, {upper:.0}]"));
-    Some(format!("{:.0}/s{interval}", spread.median))
+    Some(format!("{:.0}/s{interval}", summary.median))
 }
 
 /// Returns the rule that determines whether a rate is sustained.

@@ -200,7 +200,7 @@ fn killing_the_service_does_not_end_a_session() {
 }
 
 #[test]
-fn a_stopped_service_is_reported_within_the_timeout_and_its_entry_expires() {
+fn an_unresponsive_service_is_reported_within_the_timeout_and_the_segment_entry_expires() {
     let (service, url) = service("0", None);
     let target = target(&url, None, &["--local_segment=here", "--metadata-ttl=3"]);
     service.signal("STOP");

@@ -45,8 +45,8 @@ fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
     let (result, text) = sweep(
         // The burst is less than 1 percent of a window's bytes. The queue holds all transfers in flight, so that none
         // is dropped.
-        "tbf rate 100mbit burst 256k latency 500ms",
-        "3s",
+        "tbf rate 100mbit burst 192k latency 500ms",
+        "2s",
         "{from: 172, to: 206, steps: 5, arrivals: Constant}",
         "sampling: {rounds: 3, control: false}",
     );

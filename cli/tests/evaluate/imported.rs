@@ -121,7 +121,7 @@ fn values_are_medians_and_ranges_of_logs() {
 }
 
 #[test]
-fn rejects_logs_of_other_tests_and_copies() {
+fn rejects_logs_of_other_tests_and_duplicate_logs() {
     let write = golden!("published/perftest-ib_write_lat");
     let read = write.replace("RDMA_Write", "RDMA_Read");
     let error = import(CommandTool::Perftest, &[("a", "1", write), ("b", "2", &read)]).unwrap_err();

@@ -15,7 +15,7 @@ pub enum TransportSpec {
     Libfabric(Libfabric),
     /// UCX (UCP), loaded at run time.
     Ucx(Ucx),
-    /// NIXL agents.
+    /// NIXL, with one of its backend plugins.
     Nixl(Nixl),
     /// ibverbs, used directly.
     Verbs(Verbs),

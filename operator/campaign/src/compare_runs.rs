@@ -186,7 +186,7 @@ impl ArmResult<'_> {
 }
 
 fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
-    cell.metric(metric).map_or(&[], |spread| &spread.values)
+    cell.metric(metric).map_or(&[], |summary| &summary.values)
 }
 
 /// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own
@@ -224,7 +224,7 @@ impl ArmInBothRuns<'_> {
         family: &Family,
         margin: Margin,
     ) -> RunComparison {
-        let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
+        let median = |cell: &CellSummary| cell.metric(metric).map(|summary| summary.median);
         let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
         let interval: Option<Interval> = two_samples::interval(&first, &second, family.level());
         let verdict =

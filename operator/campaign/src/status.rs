@@ -211,7 +211,7 @@ fn best(plan: &Plan, summary: &Summary) -> Option<String> {
     let is_variant = |arm: usize| plan.arms.get(arm).is_some_and(|arm| arm.control.is_none());
     let cells = summary.cells.iter().filter(|cell| is_variant(cell.arm));
     let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));
-    let best = rates.map(|spread| spread.median).max_by(f64::total_cmp)?;
+    let best = rates.map(|summary| summary.median).max_by(f64::total_cmp)?;
     Some(format::bytes_per_second(best))
 }
 

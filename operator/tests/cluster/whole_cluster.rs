@@ -1,9 +1,21 @@
-//! Tests that affect the runs of all other tests. Tests start in alphabetical order, so these are the last ones, and wait
-//! only for tests that are about to end.
+//! Tests that affect the runs of all other tests, or whose runs need more than two nodes. Tests start in alphabetical
+//! order, so these are the last ones, and wait only for tests that are about to end.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use crds::units;
+use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::json;
 
 use super::deployed::{AppliedManifest, wait_until_available};
+use super::example::{example, result};
 use super::faults::{assert_undisturbed, start_campaign};
 use super::nodes::reserve_cluster;
 use super::test_namespace::TestNamespace;
@@ -50,4 +62,103 @@ async fn campaign_completes_after_api_server_restart() {
     assert_undisturbed("API server", &status);
     operator.ready().await;
     namespace.delete().await;
+}
+
+#[tokio::test]
+async fn four_senders_transfer_to_one_receiver_at_the_same_time() {
+    let nodes = reserve_cluster().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.operator();
+    let mut run = example("incast");
+    run.spec.resources.cpus = Some(1);
+    run.spec.sampling.rounds = Some(2);
+    for scenario in &mut run.spec.scenarios {
+        let transfer = scenario.transfer.as_mut().unwrap();
+        transfer.duration = Some(units::Duration(Duration::from_millis(500)));
+    }
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("incast").await;
+    let placement = status.placement.clone().unwrap();
+    assert_eq!(placement.nodes.len(), 5, "{placement:?}");
+    for arm in ["libfabric", "ucx"] {
+        let result = result(&status, "incast", arm);
+        assert_eq!(
+            (result.validity, result.valid_rounds, result.fabric),
+            (CaseValidity::Valid, 2, Some(FabricProof::Verified)),
+            "{result:?}"
+        );
+        let flows = result.flows.unwrap();
+        println!("{arm}: {flows:?}");
+        assert!(flows.slowest_bytes_per_second > 0, "{flows:?}");
+        // All flows have the same receiver.
+        assert_eq!(
+            flows.slowest_receiver_bytes_per_second, flows.fastest_receiver_bytes_per_second,
+            "{flows:?}"
+        );
+    }
+    namespace.delete().await;
+}
+
+/// Name of the PersistentVolume and of the PersistentVolumeClaim.
+const CLAIM: &str = "parameters";
+
+/// Creates the claim of the example in `namespace`. It refers to `directory`, which all nodes of the testbed share.
+async fn create_claim(namespace: &TestNamespace, directory: &Path) {
+    let access = json!({"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": CLAIM,
+                        "resources": {"requests": {"storage": "1Gi"}}});
+    let claim = json!({"metadata": {"name": CLAIM}, "spec": access});
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(namespace.client.clone(), &namespace.name);
+    let claim = serde_json::from_value(claim).unwrap();
+    claims.create(&PostParams::default(), &claim).await.unwrap();
+    let volume = json!({"metadata": {"name": CLAIM}, "spec": {
+        "accessModes": ["ReadWriteMany"],
+        "capacity": {"storage": "1Gi"},
+        "claimRef": {"name": CLAIM, "namespace": namespace.name},
+        "hostPath": {"path": directory, "type": "Directory"},
+        "storageClassName": "",
+    }});
+    let volumes: Api<PersistentVolume> = Api::all(namespace.client.clone());
+    let volume = serde_json::from_value(volume).unwrap();
+    volumes.create(&PostParams::default(), &volume).await.unwrap();
+}
+
+/// Returns the example with short rounds.
+fn serving_over_a_claim() -> BenchmarkRun {
+    let mut run = example("parameter-serving-claim");
+    run.spec.resources.cpus = Some(1);
+    run.spec.sampling.rounds = Some(2);
+    for scenario in &mut run.spec.scenarios {
+        let serving = scenario.parameter_serving.as_mut().unwrap();
+        let millis = |count| units::Duration(Duration::from_millis(count));
+        serving.sizes = vec![units::Size(1_000_000)];
+        (serving.post_period, serving.max_time) = (millis(500), millis(3000));
+    }
+    run
+}
+
+#[tokio::test]
+async fn four_nodes_read_parameters_from_a_shared_file_system() {
+    let nodes = reserve_cluster().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.operator();
+    let directory = tempfile::tempdir().unwrap();
+    // The workers do not run as root.
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
+    create_claim(&namespace, directory.path()).await;
+    namespace.create(&serving_over_a_claim()).await;
+    let status = namespace.wait_for_completion("parameter-serving-claim").await;
+    for scenario in ["filesystem", "push"] {
+        let result = result(&status, scenario, "tcp");
+        println!("{scenario}: {:?} ns, {:?}", result.p50_nanos, result.serving);
+        let serving = result.serving.as_ref().unwrap();
+        assert_eq!((serving.workers, result.valid_rounds), (4, 2), "{result:?}");
+        // Files do not use the fabric.
+        let fabric = (scenario == "push").then_some(FabricProof::Verified);
+        assert_eq!(result.fabric, fabric, "{result:?}");
+    }
+    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "the run must remove its files: {left:?}");
+    let volumes: Api<PersistentVolume> = Api::all(namespace.client.clone());
+    namespace.delete().await;
+    volumes.delete(CLAIM, &DeleteParams::default()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-"""Expresses every workload of a spec as a ping-pong, a transfer, calls, a footprint, parameter serving or a command."""
+"""Maps every workload in a spec to one of six kinds: ping-pong, transfer, RPC, footprint, parameter serving or command."""
 
 from . import calls, serving
 

@@ -69,7 +69,7 @@ struct Arguments {
     /// with calls over a UNIX socket.
     #[arg(long, value_name = "FILE")]
     pyisolate: Option<PathBuf>,
-    /// Python interpreter that can import Starway 0.6.0, which is measured over the first --ucx-library.
+    /// Python interpreter that can import Starway 0.6.0. Starway uses the first --ucx-library.
     #[arg(long, value_name = "FILE", requires = "ucx_libraries")]
     starway: Option<PathBuf>,
     /// Path of transfer_engine_bench. Without it, segment transfers are not measured.

@@ -14,7 +14,7 @@ use crate::transport::Transport;
 
 /// Recorders for the measured transfers.
 #[derive(Debug)]
-pub(super) struct Samples<'a> {
+pub(super) struct Recorders<'a> {
     /// Durations of transfers.
     pub transfers: &'a mut Recorder,
     /// Durations of flushes. Stays empty if the library does not support flushes.
@@ -26,7 +26,7 @@ pub(super) fn run<T: Transport>(
     engine: &mut Engine<'_, T>,
     mut budget: Budget,
     mut start: u64,
-    mut samples: Option<Samples<'_>>,
+    mut recorders: Option<Recorders<'_>>,
 ) -> Result<u64, CaseFailure> {
     while budget.available(1, start) > 0 {
         budget.spend(1);
@@ -37,16 +37,16 @@ pub(super) fn run<T: Transport>(
         let sent = clock::now();
         if engine.flush()? {
             engine.serve_until("waiting for a flush", |engine| !engine.is_flushing())?;
-            if let Some(samples) = &mut samples {
-                samples.flushes.record(clock::now() - sent);
+            if let Some(recorders) = &mut recorders {
+                recorders.flushes.record(clock::now() - sent);
             }
         }
         engine.serve_until("waiting for a transfer's credit", |engine| {
             engine.outgoing.in_flight() == 0
         })?;
         let end = clock::now();
-        if let Some(samples) = &mut samples {
-            samples.transfers.record(end - start);
+        if let Some(recorders) = &mut recorders {
+            recorders.transfers.record(end - start);
         }
         start = end;
     }

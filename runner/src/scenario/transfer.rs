@@ -153,8 +153,8 @@ impl<T: Transport> Work<T> for Poster {
         let mut open_loop = None;
         let last_completion = match (&mut self.recorder, &mut self.flushes) {
             (Some(transfers), Some(flushes)) => {
-                let samples = flushed::Samples { transfers, flushes };
-                flushed::run(engine, budget, first_post, Some(samples))?
+                let recorders = flushed::Recorders { transfers, flushes };
+                flushed::run(engine, budget, first_post, Some(recorders))?
             }
             (recorder, _) if self.workload.read_back => {
                 let recorders = recorder

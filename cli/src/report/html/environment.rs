@@ -30,9 +30,9 @@ pub(super) fn setup_costs(report: &Report<'_>) -> Markup {
                                 th scope="row" { (arm_name(report, cold.arm)) }
                                 @for step in SETUP_STEPS {
                                     td {
-                                        @if let Some(spread) = cold.nanos.get(&step) {
-                                            (format::nanos(spread.median))
-                                            " [" (format::nanos(spread.min)) ", " (format::nanos(spread.max)) "]"
+                                        @if let Some(summary) = cold.nanos.get(&step) {
+                                            (format::nanos(summary.median))
+                                            " [" (format::nanos(summary.min)) ", " (format::nanos(summary.max)) "]"
                                         } @else { "not reported" }
                                     }
                                 }

@@ -81,7 +81,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     let exact =
         |nanos: Option<u64>| nanos.map_or_else(|| absent.to_owned(), |nanos| format::nanos(nanos as f64));
     let metric = |metric: Metric| match cell.metric(metric) {
-        Some(spread) => labels::value_in(scenario, metric, spread.median),
+        Some(summary) => labels::value_in(scenario, metric, summary.median),
         None => absent.to_owned(),
     };
     let iterations = match cell.iterations {

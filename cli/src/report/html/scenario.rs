@@ -181,13 +181,13 @@ fn curve_plot(
 ) -> Result<String, plot::DrawError> {
     let shows_rounds = shows_rounds(report, scenario);
     let point = |cell: &CellSummary| {
-        let spread = cell.metric(metric)?;
-        let rounds = spread.values.iter().filter(|_| shows_rounds);
-        let interval = spread.lower.zip(spread.upper).unwrap_or((spread.min, spread.max));
+        let summary = cell.metric(metric)?;
+        let rounds = summary.values.iter().filter(|_| shows_rounds);
+        let interval = summary.lower.zip(summary.upper).unwrap_or((summary.min, summary.max));
         Some(Point {
             size: cell.size_bytes,
-            value: spread.median,
-            interval: (spread.rounds > 1).then_some(interval),
+            value: summary.median,
+            interval: (summary.rounds > 1).then_some(interval),
             rounds: rounds.map(|(_, value)| *value).collect(),
         })
     };

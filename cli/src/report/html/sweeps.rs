@@ -85,7 +85,7 @@ fn row(report: &Report<'_>, arm: &SweepSummary, point: &RatePoint) -> Markup {
         tr {
             th scope="row" { (sweep::arm_name(report, arm)) }
             td { (point.rate) "/s" }
-            td { (or_missing(completed.map(|spread| format!("{:.0}/s", spread.median)))) }
+            td { (or_missing(completed.map(|summary| format!("{:.0}/s", summary.median)))) }
             td { (or_missing(point.completed_share.map(|share| format!("{:.1} %", 100.0 * share)))) }
             td { (or_missing(point.p50_nanos.map(format::nanos))) }
             td { (or_missing(point.p99_nanos.map(format::nanos))) }

@@ -248,7 +248,7 @@ pub struct ServingResult {
     /// Largest time lag, in nanoseconds. Unset if no worker received a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_lag_max_nanos: Option<u64>,
-    /// Number of versions that the trainer published, over all rounds.
+    /// Number of versions that the trainer published, across all rounds.
     #[serde(default)]
     pub published: u64,
     /// Number of published versions that the trainer did not deliver to all workers, because a newer version replaced

@@ -85,7 +85,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> BoundedList<ArmResu
         let tail = |quantile: f64| cell.latency.tail_quantile(quantile);
         let median = |metric: Metric, factor: f64| {
             cell.metric(metric)
-                .map(|spread| (spread.median * factor).round() as u64)
+                .map(|summary| (summary.median * factor).round() as u64)
         };
         let optimizations = cell.evidence.iter().map(|evidence| OptimizationResult {
             optimization: evidence.optimization,
@@ -377,9 +377,9 @@ pub(super) fn sweeps(plan: &Plan, sweeps: &[SweepSummary]) -> Vec<SweepResult> {
             size_bytes: sweep.size_bytes,
             arm: name(&arms, sweep.arm),
             knee: sweep.knee.map(knee),
-            capacity: capacity.map(|spread| whole(spread.median)),
-            capacity_lower: capacity.and_then(|spread| spread.lower).map(whole),
-            capacity_upper: capacity.and_then(|spread| spread.upper).map(whole),
+            capacity: capacity.map(|summary| whole(summary.median)),
+            capacity_lower: capacity.and_then(|summary| summary.lower).map(whole),
+            capacity_upper: capacity.and_then(|summary| summary.upper).map(whole),
             points: sweep.measured_points().map(point).collect(),
         }
     };

@@ -61,7 +61,10 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
     };
     let hosts = || environment.workers.iter().map(|worker| &worker.hello.environment);
     let links = [
-        (BoundingResource::LineRate, line_rate(facts)),
+        (
+            BoundingResource::LineRate,
+            facts.line_rate().map(|bits| bits as f64 / 8.0),
+        ),
         (
             BoundingResource::PciLink,
             hosts().next().and_then(|host| pci_rate(facts, host)),
@@ -101,18 +104,6 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         }));
     }
     bounds
-}
-
-/// Total line rate of the NICs, in bytes per second. `None` if a rail has no PCI device, because the rate that a
-/// virtual interface reports is not a limit.
-pub(super) fn line_rate(facts: &FabricFacts) -> Option<f64> {
-    let rates = facts.rails.iter().map(|rail| {
-        rail.pci.as_ref()?;
-        Some((rail.interface.as_deref()?, rail.line_bits_per_second?))
-    });
-    let by_nic: BTreeMap<&str, u64> = rates.collect::<Option<_>>()?;
-    let sum: u64 = by_nic.values().sum();
-    (sum > 0).then_some(sum as f64 / 8.0)
 }
 
 /// Total rate of the NICs' PCI links, in bytes per second.
@@ -176,23 +167,6 @@ mod tests {
             rails,
             ..FabricFacts::default()
         }
-    }
-
-    #[test]
-    fn line_rate_counts_each_nic_once_and_needs_all_rates() {
-        let pci = Some("0000:53:00.0");
-        let two = vec![
-            rail("a", pci, Some(100)),
-            rail("a", pci, Some(100)),
-            rail("b", pci, Some(200)),
-        ];
-        assert_eq!(line_rate(&facts(two)), Some(37.5e9));
-        assert_eq!(
-            line_rate(&facts(vec![rail("a", pci, Some(100)), rail("b", pci, None)])),
-            None
-        );
-        assert_eq!(line_rate(&facts(vec![rail("eth0", None, Some(10))])), None);
-        assert_eq!(line_rate(&facts(Vec::new())), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::settings::{self, SettingsEvidence};
 use super::statistic::{cpu_percent, latency};
 use super::{
     CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
-    Observations, Spread, calls, evidence, footprint, offload, statistic,
+    Observations, RoundSummary, calls, evidence, footprint, offload, statistic,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -54,7 +54,7 @@ pub struct CellSummary {
     pub exclusive_quantiles: Option<ExclusiveMedians>,
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
-    pub metrics: BTreeMap<Metric, Spread>,
+    pub metrics: BTreeMap<Metric, RoundSummary>,
     /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value
     /// of a round is the median over its pairs. `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +139,7 @@ impl CellSummary {
     }
 
     /// Values of `metric`, one for each round.
-    pub fn metric(&self, metric: Metric) -> Option<&Spread> {
+    pub fn metric(&self, metric: Metric) -> Option<&RoundSummary> {
         self.metrics.get(&metric)
     }
 }
@@ -289,8 +289,8 @@ fn cell(
     let moves_payload = plan.moves_payload(scenario, arm, size_bytes);
     for metric in METRICS {
         let medians = rounds.medians(|cases| statistic(workload, moves_payload, cases, metric));
-        let spread = Spread::from_rounds(medians);
-        cell.metrics.extend(spread.map(|spread| (metric, spread)));
+        let summary = RoundSummary::from_rounds(medians);
+        cell.metrics.extend(summary.map(|summary| (metric, summary)));
     }
     cell
 }

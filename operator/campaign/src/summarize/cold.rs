@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crds::record::ColdRecord;
 use serde::Serialize;
 
-use super::Spread;
+use super::RoundSummary;
 use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::stats::median_of;
@@ -78,7 +78,7 @@ pub struct SetupCostSummary {
     /// Largest number of bytes that any worker registered.
     pub registered_bytes: u64,
     /// Duration of each step in nanoseconds: for each round, the median over the workers.
-    pub nanos: BTreeMap<SetupStep, Spread>,
+    pub nanos: BTreeMap<SetupStep, RoundSummary>,
 }
 
 /// Summarizes the setup costs of every arm that has cold records.
@@ -92,7 +92,7 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<SetupCostSummary> {
                 .filter(|record| record.arm == name)
         };
         let registered_bytes = records().map(|record| record.registered_bytes).max()?;
-        let spread = |step: SetupStep| {
+        let summary = |step: SetupStep| {
             let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
             for record in records() {
                 let nanos = step.nanos(record).map(|nanos| nanos as f64);
@@ -100,12 +100,12 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<SetupCostSummary> {
             }
             let values = rounds.iter_mut();
             let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
-            Spread::from_rounds(values.collect()).map(|spread| (step, spread))
+            RoundSummary::from_rounds(values.collect()).map(|summary| (step, summary))
         };
         Some(SetupCostSummary {
             arm,
             registered_bytes,
-            nanos: SETUP_STEPS.into_iter().filter_map(spread).collect(),
+            nanos: SETUP_STEPS.into_iter().filter_map(summary).collect(),
         })
     };
     let arms = plan.arms.iter().map(|arm| arm.name.as_str()).enumerate();

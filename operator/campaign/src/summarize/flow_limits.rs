@@ -5,9 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::Pass;
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
 
-use super::limits::{LINE_RATE_TOLERANCE, line_rate};
 use super::{CaseCheck, EndpointIndex, Invalid};
 use crate::collect::{Case, CaseOutcome, Reports, SidePosts};
 
@@ -70,7 +69,7 @@ fn exceeded_limit(rank: u32, facts: &FabricFacts, flows: &[&Flow<'_>]) -> Option
             *sum = sum.saturating_add(*bytes);
         }
     }
-    let line = line_rate(facts, &bytes_per_rail)?;
+    let line = facts.line_rate_of_used_rails(&bytes_per_rail)? as f64;
     let rates = flows.iter().filter_map(|flow| flow.posted.payload_rate());
     let rate = rates.sum::<f64>() * 8.0;
     (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::FlowsAboveLineRate {

@@ -2,16 +2,13 @@
 //! operations of a case must have taken.
 
 use crds::assignment::Workload;
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
 use crds::v1alpha1::uses_memory_lane;
 
 use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured};
 use crate::plan::PlannedScenario;
 
-/// Fraction by which a payload rate may exceed the line rate. A library may report completions for data that is still
-/// in its buffers, so the reported payload can exceed the transmitted payload by at most the size of these buffers.
-pub const LINE_RATE_TOLERANCE: f64 = 0.01;
 /// Minimum one-way latency over an interface. A NIC is reached over PCI Express, whose round trip alone takes a few
 /// hundred nanoseconds. A virtual interface is reached through system calls on both sides. No half round trip below 500
 /// ns has been published for any NIC.
@@ -30,28 +27,6 @@ const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 /// The window of each flow must cover at least this share of the span in which the windows of all flows were open.
 /// Every window then contains the middle half of the span.
 pub const MIN_SPAN_SHARE: f64 = 0.75;
-
-/// Line rate in bits per second of the links of the rails that carried bytes; `None` unless it is known for every such
-/// rail. The rate that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is
-/// treated as unknown.
-pub(super) fn line_rate(facts: &FabricFacts, bytes_per_rail: &[u64]) -> Option<f64> {
-    let mut links: Vec<(&str, u64)> = Vec::new();
-    for (rail, bytes) in bytes_per_rail.iter().enumerate() {
-        if *bytes == 0 {
-            continue;
-        }
-        let facts = facts.rails.get(rail)?;
-        let (Some(_), Some(name), Some(rate)) = (&facts.pci, &facts.interface, facts.line_bits_per_second)
-        else {
-            return None;
-        };
-        if !links.iter().any(|(known, _)| known == name) {
-            links.push((name, rate));
-        }
-    }
-    let sum: u64 = links.iter().map(|(_, rate)| *rate).sum();
-    (sum > 0).then_some(sum as f64)
-}
 
 /// Detects a flow that was measured at a different time than the others. `span_nanos` is the time from the command that
 /// opens the windows of all flows to the last report that a window has closed.
@@ -81,10 +56,8 @@ pub(super) fn check_line_rate(
     ];
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
-        let line = line_rate(
-            endpoints.facts_of_case(case, rank)?,
-            &posted.counters.bytes_per_rail,
-        )?;
+        let facts = endpoints.facts_of_case(case, rank)?;
+        let line = facts.line_rate_of_used_rails(&posted.counters.bytes_per_rail)? as f64;
         let rate = posted.payload_rate().unwrap_or_default() / directions * 8.0;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
@@ -126,7 +99,8 @@ pub(super) fn check_latency_floor(
             "the lowest possible latency through memory".to_owned(),
         ),
     };
-    if let Some(line) = facts.and_then(|facts| line_rate(facts, &posted.counters.bytes_per_rail)) {
+    let line = facts.and_then(|facts| facts.line_rate_of_used_rails(&posted.counters.bytes_per_rail));
+    if let Some(line) = line.map(|bits| bits as f64) {
         let serialization = (case.size_bytes as f64 * 8e9 / (line * (1.0 + LINE_RATE_TOLERANCE))) as u64;
         if serialization > floor_nanos {
             floor_nanos = serialization;

@@ -8,11 +8,9 @@
 use std::collections::BTreeSet;
 
 use crds::assignment::CommandWorkload;
-use crds::record::FabricFacts;
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
 use crds::v1alpha1::CommandTool;
 
-use super::bounds::line_rate;
-use super::limits::LINE_RATE_TOLERANCE;
 use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
@@ -83,7 +81,7 @@ fn worker_limit(facts: &FabricFacts, nics: &BTreeSet<&str>) -> Option<f64> {
     if !nics.is_subset(&rails) {
         return None;
     }
-    Some(line_rate(facts)? * 8.0)
+    facts.line_rate().map(|bits| bits as f64)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 use super::load::falls_behind;
-use super::{CellSummary, Spread};
+use super::{CellSummary, RoundSummary};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
@@ -34,7 +34,7 @@ pub struct SweepSummary {
     /// Capacity: completed transfers per second per thread at the saturated rate at which their median is highest;
     /// `None` if no rate is saturated. A rate is saturated if transfers complete at less than
     /// [`super::MIN_COMPLETED_SHARE`] of it.
-    pub capacity: Option<Spread>,
+    pub capacity: Option<RoundSummary>,
 }
 
 /// Values of one arm at one rate.
@@ -46,7 +46,7 @@ pub struct RatePoint {
     /// Intended transfers per second per thread.
     pub rate: u32,
     /// Completed transfers per second per thread.
-    pub completed_rate: Option<Spread>,
+    pub completed_rate: Option<RoundSummary>,
     /// Completed rate as a fraction of the intended rate: the median over the rounds.
     pub completed_share: Option<f64>,
     /// Median latency in nanoseconds: the median over the rounds.
@@ -130,13 +130,13 @@ pub(super) fn sweeps(plan: &Plan, cells: &[CellSummary]) -> Vec<SweepSummary> {
 /// Values of `cell`, without deciding whether the rate is sustained.
 fn point(scenario: usize, planned: &PlannedScenario, cell: &CellSummary) -> Option<RatePoint> {
     let posters = planned.assignment.workload.posters();
-    let median = |metric| cell.metric(metric).map(|spread: &Spread| spread.median);
+    let median = |metric| cell.metric(metric).map(|summary: &RoundSummary| summary.median);
     Some(RatePoint {
         scenario,
         rate: planned.rate()?,
         completed_rate: cell
             .metric(Metric::CompletionRate)
-            .map(|spread| spread.divided_by(posters.into())),
+            .map(|summary| summary.divided_by(posters.into())),
         completed_share: cell.completed_share,
         p50_nanos: median(Metric::LatencyP50),
         p99_nanos: median(Metric::LatencyP99),
@@ -161,7 +161,7 @@ fn summarize(sweep: &str, size_bytes: u64, arm: usize, mut points: Vec<RatePoint
 
 /// The completed rate at the saturated rate at which its median is highest. If several rates tie, the lowest one is
 /// used.
-fn capacity(points: &[RatePoint]) -> Option<&Spread> {
+fn capacity(points: &[RatePoint]) -> Option<&RoundSummary> {
     let is_saturated = |point: &&RatePoint| point.completed_share.is_some_and(falls_behind);
     let completed = points
         .iter()
@@ -227,7 +227,7 @@ mod tests {
         let point = |(rate, share, p99): &(u32, f64, f64)| RatePoint {
             scenario: 0,
             rate: *rate,
-            completed_rate: Spread::from_rounds(vec![(1, f64::from(*rate) * share)]),
+            completed_rate: RoundSummary::from_rounds(vec![(1, f64::from(*rate) * share)]),
             completed_share: Some(*share),
             p50_nanos: Some(p99 / 2.0),
             p99_nanos: Some(*p99),

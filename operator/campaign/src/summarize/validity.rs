@@ -294,7 +294,7 @@ mod tests {
         let (one, unknown) = (configured_facts(Some("a1"), None), configured_facts(None, None));
         assert_eq!(check(&one, &one), None);
         assert_eq!(check(&one, &unknown), None);
-        // The hash covers the file contents.
+        // The hash covers the contents of the file, so its path does not matter.
         assert_eq!(
             check(&one, &configured_facts(Some("a1"), Some("/home/u/ucx.conf"))),
             None

@@ -26,7 +26,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
             // If the backoff limit applied to the whole Job, the failure of one worker would cause worker 0 to be
             // deleted before its log is read.
             backoff_limit_per_index: Some(0),
-            // A terminating pod is not replaced, because a new pod belongs to a new attempt.
+            // A terminating pod is not replaced, because a new pod would belong to a new attempt.
             pod_replacement_policy: Some("Failed".to_owned()),
             success_policy: Some(SuccessPolicy {
                 rules: vec![SuccessPolicyRule {

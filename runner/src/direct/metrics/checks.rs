@@ -1,8 +1,6 @@
 //! Checks whether a measurement is incorrect or was disturbed. Performs no I/O.
 
-use std::collections::BTreeMap;
-
-use crds::record::{FabricFacts, Posted, SideReport};
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE, Posted, SideReport};
 
 use crate::direct::request::RequestedScenario;
 
@@ -48,35 +46,15 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
     if (posted.elapsed_nanos as f64) < sum / (TOLERANCE * in_flight) {
         return Err("the operations took less time than the sum of their samples permits".into());
     }
-    match line_rate(posted, fabric) {
-        Some(bits)
-            if 8e9 * payload_bytes as f64 / directions(posted) / elapsed_nanos as f64 > 1.01 * bits =>
-        {
-            Err(format!(
-                "the throughput is above the line rate of {:.0} Gbit/s",
-                bits / 1e9
-            ))
-        }
+    let line = fabric.and_then(|facts| facts.line_rate_of_used_rails(&posted.counters.bytes_per_rail));
+    let rate = 8e9 * payload_bytes as f64 / directions(posted) / elapsed_nanos as f64;
+    match line.map(|bits| bits as f64) {
+        Some(bits) if rate > bits * (1.0 + LINE_RATE_TOLERANCE) => Err(format!(
+            "the throughput is above the line rate of {:.0} Gbit/s",
+            bits / 1e9
+        )),
         _ => Ok(()),
     }
-}
-
-/// Line rate of the rails that carried data, in bits per second. `None` if it is unknown for any of them.
-fn line_rate(posted: &Posted, fabric: Option<&FabricFacts>) -> Option<f64> {
-    let used = |rail: usize| {
-        posted
-            .counters
-            .bytes_per_rail
-            .get(rail)
-            .is_some_and(|bytes| *bytes > 0)
-    };
-    let rails = fabric?.rails.iter().enumerate().filter(|(rail, _)| used(*rail));
-    let mut interfaces = BTreeMap::new();
-    for (_, rail) in rails {
-        rail.pci.as_ref()?;
-        interfaces.insert(rail.interface.as_deref()?, rail.line_bits_per_second?);
-    }
-    (!interfaces.is_empty()).then(|| interfaces.values().map(|bits| *bits as f64).sum())
 }
 
 /// Disturbances of the measurement on each side.

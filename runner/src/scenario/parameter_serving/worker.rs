@@ -477,7 +477,7 @@ mod tests {
         };
         let mut worker = Worker::new(&serving);
         worker.start_at(1000);
-        // The trainer ends ten times later than planned.
+        // The trainer takes ten times longer than planned.
         let posts = (1000..2000).filter(|now| worker.record_post_if_due(*now)).count();
         assert_eq!(posts as u64, serving.max_posts());
         assert_eq!(worker.next_due(2000), u64::MAX);

@@ -11,7 +11,7 @@ pub const POINT_LEVEL: f64 = 0.05;
 /// Summary of the values of all rounds, in the unit of their metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spread {
+pub struct RoundSummary {
     /// Number of rounds.
     pub rounds: usize,
     /// Median of the rounds.
@@ -29,7 +29,7 @@ pub struct Spread {
     pub values: Vec<(u32, f64)>,
 }
 
-impl Spread {
+impl RoundSummary {
     /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if `values` is empty.
     pub fn from_rounds(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
@@ -81,14 +81,14 @@ mod tests {
                 .map(|round| (round, 100.0 + f64::from(round)))
                 .collect()
         };
-        let five = Spread::from_rounds(values(5)).unwrap();
+        let five = RoundSummary::from_rounds(values(5)).unwrap();
         assert_eq!(
             (five.median, five.min, five.max, five.lower),
             (103.0, 101.0, 105.0, None)
         );
-        let six = Spread::from_rounds(values(6)).unwrap();
+        let six = RoundSummary::from_rounds(values(6)).unwrap();
         assert_eq!(six.median, 103.5);
         assert!(six.lower.is_some_and(|lower| (101.0..103.5).contains(&lower)));
-        assert_eq!(Spread::from_rounds(Vec::new()), None);
+        assert_eq!(RoundSummary::from_rounds(Vec::new()), None);
     }
 }
