@@ -18,8 +18,9 @@ step() {
 start_step() {
     BACKGROUND_NAME=$1 BACKGROUND_STARTED=$SECONDS BACKGROUND_OUTPUT=$(mktemp)
     shift
-    # A separate process group, so that the processes that the command has started can be ended with it.
-    setsid nice -n 19 "$@" >"$BACKGROUND_OUTPUT" 2>&1 &
+    # A separate session, so that the processes that the command has started can be ended with it. Linux divides CPU time
+    # between sessions by the priority of their autogroup, and ignores the priority of the processes.
+    setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"' sh "$@" >"$BACKGROUND_OUTPUT" 2>&1 &
     BACKGROUND=$!
     # Ends the command if a step fails first.
     trap 'kill -- "-$BACKGROUND" 2>/dev/null || true' EXIT
