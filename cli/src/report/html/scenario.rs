@@ -183,7 +183,10 @@ fn curve_plot(
     let point = |cell: &CellSummary| {
         let summary = cell.metric(metric)?;
         let rounds = summary.values.iter().filter(|_| shows_rounds);
-        let interval = summary.lower.zip(summary.upper).unwrap_or((summary.min, summary.max));
+        let interval = summary
+            .lower
+            .zip(summary.upper)
+            .unwrap_or((summary.min, summary.max));
         Some(Point {
             size: cell.size_bytes,
             value: summary.median,
