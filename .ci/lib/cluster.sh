@@ -2,12 +2,14 @@
 # The cluster for the tests of the operator, the images and the chart. Sourced by .ci/test-cluster and by each of these
 # tests.
 
+# Each of the operator's tests uses a pair of nodes, and three pairs keep two cores busy.
+CLUSTER_NODES=6
+
 # cluster_up: starts a cluster if none is running. The cluster is then removed when the script ends.
 cluster_up() {
     if testbed/testbed kubeconfig >/dev/null 2>&1; then return; fi
     trap 'testbed/testbed down' EXIT
-    # Each of the operator's tests uses a pair of nodes, and three pairs keep two cores busy.
-    testbed/testbed up --nodes 6
+    testbed/testbed up --nodes "$CLUSTER_NODES"
 }
 
 # images_load IMAGE...: builds the images' binaries, and loads the images into each node.

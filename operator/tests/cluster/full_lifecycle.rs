@@ -67,7 +67,7 @@ where
     let name = format!("collision-{}", K::kind(&()).to_lowercase());
     let mut run = with_rounds(&name, 1);
     run.spec.suspend = true;
-    let run = namespace.runs.create(&PostParams::default(), &run).await.unwrap();
+    let run = namespace.create(&run).await;
     let first = AttemptId { leg: 0, attempt: 1 };
     let mut object: K = serde_json::from_value(with_metadata(object)).unwrap();
     object.meta_mut().name = Some(names::attempt(&run.metadata.uid.unwrap(), first));

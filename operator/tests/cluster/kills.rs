@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
 use super::lane::{CaseKey, Lane, Tally};
-use super::nodes::{reserve_nodes, share_nodes};
+use super::nodes::{GANGS_PER_PAIR, reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
 use test_support::cluster::until_within;
@@ -22,8 +22,8 @@ use test_support::proxy::{KillPoint, Moment, Proxy, kind_of_write};
 const KILLS: &str = "FABRICBENCH_KILLS";
 /// Environment variable that sets the seed for the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
-/// Number of concurrent campaigns: the number of gangs that fit on two nodes with two CPUs each.
-pub(super) const LANES: u64 = 2;
+/// Number of concurrent campaigns.
+pub(super) const LANES: u64 = GANGS_PER_PAIR as u64;
 /// Number of writes with which the operator starts an attempt: Service, ConfigMap, Job and status.
 const FIRST_WRITES: usize = 4;
 /// Maximum number of writes of each kind at which an operator is killed. A campaign has two events, two ConfigMaps, and

@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use test_support::cluster::client;
 
 /// Number of gangs that fit on a pair, because each node has two CPUs and each worker requests one.
-const GANGS_PER_PAIR: u32 = 2;
+pub const GANGS_PER_PAIR: u32 = 2;
 
 /// Node label whose value is the index of the node's pair.
 const PAIR: &str = "fabricbench.dev/test-pair";

@@ -14,14 +14,19 @@ fn suite() -> BenchmarkRun {
         let serving = scenario.parameter_serving.as_ref().unwrap();
         serving.mode != ServingMode::Filesystem
     });
-    for scenario in &mut suite.spec.scenarios {
+    shorten(&mut suite);
+    suite
+}
+
+/// Reduces `run` to two short rounds.
+pub fn shorten(run: &mut BenchmarkRun) {
+    for scenario in &mut run.spec.scenarios {
         let serving = scenario.parameter_serving.as_mut().unwrap();
         let millis = |count| Duration(std::time::Duration::from_millis(count));
         serving.sizes = vec![crds::units::Size(1_000_000)];
         (serving.post_period, serving.max_time) = (millis(500), millis(3000));
     }
-    suite.spec.sampling.rounds = Some(2);
-    suite
+    run.spec.sampling.rounds = Some(2);
 }
 
 #[tokio::test]

@@ -95,12 +95,10 @@ impl TestNamespace {
         run
     }
 
-    /// Creates `run` on the nodes of this namespace.
-    pub async fn create(&self, run: &BenchmarkRun) {
-        self.runs
-            .create(&PostParams::default(), &self.on_nodes(run))
-            .await
-            .unwrap();
+    /// Creates `run` on the nodes of this namespace, and returns it as stored.
+    pub async fn create(&self, run: &BenchmarkRun) -> BenchmarkRun {
+        let run = self.on_nodes(run);
+        self.runs.create(&PostParams::default(), &run).await.unwrap()
     }
 
     pub async fn patch(&self, name: &str, change: Value) -> Result<BenchmarkRun, kube::Error> {

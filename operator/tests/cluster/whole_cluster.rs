@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crds::units;
-use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof};
+use crds::v1alpha1::{CaseValidity, FabricProof};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
@@ -18,6 +18,7 @@ use super::deployed::{AppliedManifest, wait_until_available};
 use super::example::{example, result};
 use super::faults::{assert_undisturbed, start_campaign};
 use super::nodes::reserve_cluster;
+use super::parameter_serving::shorten;
 use super::test_namespace::TestNamespace;
 use super::testbed::{kubectl, testbed};
 use test_support::cluster::{kubeconfig, run};
@@ -122,20 +123,6 @@ async fn create_claim(namespace: &TestNamespace, directory: &Path) {
     volumes.create(&PostParams::default(), &volume).await.unwrap();
 }
 
-/// Returns the example with short rounds.
-fn serving_over_a_claim() -> BenchmarkRun {
-    let mut run = example("parameter-serving-claim");
-    run.spec.resources.cpus = Some(1);
-    run.spec.sampling.rounds = Some(2);
-    for scenario in &mut run.spec.scenarios {
-        let serving = scenario.parameter_serving.as_mut().unwrap();
-        let millis = |count| units::Duration(Duration::from_millis(count));
-        serving.sizes = vec![units::Size(1_000_000)];
-        (serving.post_period, serving.max_time) = (millis(500), millis(3000));
-    }
-    run
-}
-
 #[tokio::test]
 async fn four_nodes_read_parameters_from_a_shared_file_system() {
     let nodes = reserve_cluster().await;
@@ -145,7 +132,10 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
     // The workers do not run as root.
     fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
     create_claim(&namespace, directory.path()).await;
-    namespace.create(&serving_over_a_claim()).await;
+    let mut run = example("parameter-serving-claim");
+    run.spec.resources.cpus = Some(1);
+    shorten(&mut run);
+    namespace.create(&run).await;
     let status = namespace.wait_for_completion("parameter-serving-claim").await;
     // No interface counter covers a file system.
     for (scenario, proof) in [

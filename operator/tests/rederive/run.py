@@ -32,7 +32,7 @@ class Run:
 
     def __init__(self, manifest, plan_hash, text):
         self.plan = Plan(manifest)
-        self.records = stream.records(text, manifest["metadata"]["uid"], plan_hash)
+        self.records = stream.Records(text, manifest["metadata"]["uid"], plan_hash)
         self.endpoints = Endpoints(self.records, self.plan.names())
         self.protocols = Protocols(self.records)
         self.cases, self.pilots = self.of_pass("measure"), self.of_pass("pilot")

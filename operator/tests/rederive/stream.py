@@ -1,6 +1,5 @@
 """Reads a run's records: verifies every stream's chain and returns the verified records."""
 
-import functools
 import hashlib
 import json
 import zlib
@@ -112,10 +111,3 @@ class Records:
         chosen = [key for key in sorted(self.hellos) if key[:2] == stream or (not stream and key[0] == last)]
         attempts = {rank: (leg, attempt) for leg, attempt, rank in chosen}
         return [self.node(place, rank) for rank, place in sorted(attempts.items())]
-
-
-# Statuses with the same records are often checked one after another.
-@functools.lru_cache(maxsize=2)
-def records(text, uid, plan_hash):
-    """The verified records in `text`. The result is cached, so callers must not modify it."""
-    return Records(text, uid, plan_hash)
