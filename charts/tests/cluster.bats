@@ -86,7 +86,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "with NetworkPolicies, a campaign completes and only a scraper reaches the metrics" {
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
-    campaign campaigns shut 60
+    campaign campaigns shut 45
     await "$TIMEOUT" "blocks of shut" measured campaigns shut 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 shut)")
@@ -103,7 +103,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     older_crd | kubectl replace -f -
     run ! crd_is_current
     operator=$(operator_uid fabricbench-system)
-    campaign campaigns upgraded 60
+    campaign campaigns upgraded 45
     await "$TIMEOUT" "blocks of upgraded" measured campaigns upgraded 2
     workers campaigns upgraded >"$BATS_TEST_TMPDIR/before"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/before")" -eq 2 ]
@@ -149,7 +149,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 
 @test "with Roles only, an upgrade does not disturb a campaign in progress" {
     operator=$(operator_uid benchmarks)
-    campaign benchmarks upgraded 60
+    campaign benchmarks upgraded 45
     await "$TIMEOUT" "blocks of upgraded" measured benchmarks upgraded 2
     workers benchmarks upgraded >"$BATS_TEST_TMPDIR/before"
     helm upgrade fabricbench "$CHART" --namespace benchmarks --kube-as-user team --reset-then-reuse-values --wait --timeout 3m \
