@@ -130,7 +130,7 @@ def kubectl(arguments, scratch):
 
 
 def helm(arguments, scratch):
-    """Renders the chart instead of installing it, which checks the values against the schema."""
+    """Checks the values against the schema by rendering the chart instead of installing it."""
     if arguments[1] in ("install", "upgrade"):
         rendered = [word for word in arguments[2:] if word != "--reset-then-reuse-values"]
         return exits(["helm", "template", *rendered, "--kube-version", os.environ["KUBERNETES_VERSION"]], scratch)

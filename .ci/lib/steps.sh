@@ -2,11 +2,16 @@
 # Timed steps of a check. Sourced by .ci/test and .ci/test-cluster.
 
 STEP_TIMES=()
+# Process ID of the command in the background, if any.
+BACKGROUND=
 
 # step NAME COMMAND...: runs COMMAND between two headings, and records its duration. A failing step ends the script.
 step() {
-    local name=$1 started=$SECONDS
+    local name=$1 started
     shift
+    # A failure in the background ends the script before the next step.
+    if [ "$BACKGROUND" ] && ! kill -0 "$BACKGROUND" 2>/dev/null; then finish_step; fi
+    started=$SECONDS
     printf '\n== %s\n' "$name"
     "$@"
     STEP_TIMES+=("$(printf '%6d s  %s' $((SECONDS - started)) "$name")")
@@ -23,13 +28,15 @@ start_step() {
     setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"' sh "$@" >"$BACKGROUND_OUTPUT" 2>&1 &
     BACKGROUND=$!
     # Ends the command if a step fails first.
-    trap 'kill -- "-$BACKGROUND" 2>/dev/null || true' EXIT
+    trap 'kill -- "-$BACKGROUND" 2>/dev/null || true; rm -f "$BACKGROUND_OUTPUT"' EXIT
 }
 
-# finish_step: waits for the command in the background, and prints and records it like a step.
+# finish_step: waits for the command in the background, if any, and prints and records it like a step.
 finish_step() {
     local status=0 started=$SECONDS
+    if [ ! "$BACKGROUND" ]; then return; fi
     wait "$BACKGROUND" || status=$?
+    BACKGROUND=
     trap - EXIT
     printf '\n== %s\n' "$BACKGROUND_NAME"
     cat "$BACKGROUND_OUTPUT"

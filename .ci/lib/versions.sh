@@ -14,7 +14,7 @@ LIBUCX=(libucx-cu12 1.22.0)
 NIXL=(nixl-cu12 1.5.1)
 # The wheel contains transfer_engine_bench, without CUDA.
 TRANSFER_ENGINE=(mooncake-transfer-engine-non-cuda 0.3.13.post1)
-# The benchmark compares calls with this package.
+# `make bench` compares the runner's calls with those of this package.
 PYISOLATE=(pyisolate 0.10.2)
 CARGO_FUZZ=0.13.2
 BINDGEN=0.73.2

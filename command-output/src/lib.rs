@@ -40,7 +40,7 @@ pub enum ParseError {
     #[snafu(display("it printed nothing"))]
     Nothing,
     /// No line contains a result of the tool.
-    #[snafu(display("no line is a result of {expected}; the output ends with: {last}"))]
+    #[snafu(display("the output does not contain {expected}; the output ends with: {last}"))]
     NoResult {
         /// Result that was expected.
         expected: &'static str,
@@ -174,18 +174,18 @@ pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
     }
 }
 
-/// Description of the results of `tool`.
+/// Describes a result line of `tool`.
 fn expected_results(tool: CommandTool) -> &'static str {
     match tool {
-        CommandTool::NcclTests => "nccl-tests, which begins with a size and a count",
-        CommandTool::Perftest => "perftest, which follows a line with #bytes",
-        CommandTool::Fabtests => "fabtests, which follows a line with MB/sec and usec/xfer",
+        CommandTool::NcclTests => "a result of nccl-tests: a line that begins with a size and a count",
+        CommandTool::Perftest => "a result of perftest: a line after a header with #bytes",
+        CommandTool::Fabtests => "a result of fabtests: a line after a header with MB/sec and usec/xfer",
         CommandTool::UcxPerftest => {
-            "ucx_perftest, which begins with Final: or is the only row with the option -f"
+            "a result of ucx_perftest: a line that begins with Final:, or the only row with the option -f"
         }
-        CommandTool::Nixlbench => "nixlbench, which follows a line with Block Size (B)",
-        CommandTool::TransferEngineBench => "transfer_engine_bench, which contains Test completed",
-        CommandTool::Regex => "the pattern, which matches no line",
+        CommandTool::Nixlbench => "a result of nixlbench: a line after a header with Block Size (B)",
+        CommandTool::TransferEngineBench => "a result of transfer_engine_bench: a line with Test completed",
+        CommandTool::Regex => "a line that matches the pattern",
     }
 }
 

@@ -59,7 +59,8 @@ impl Row {
         self.size.map(|size| size.bytes.to_string())
     }
 
-    /// Sets the size to the exact size, and derives the payload from it.
+    /// Computes the payload bytes from the number of operations and `size`, the exact size in bytes, unless the payload
+    /// bytes are already known. They stay unknown if the number of operations is unknown.
     pub(crate) fn with_size(mut self, size: u64) -> Self {
         let moved = || self.operations?.checked_mul(size);
         self.payload_bytes = self.payload_bytes.or_else(moved);

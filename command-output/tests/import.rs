@@ -109,8 +109,8 @@ fn a_truncated_log_contains_only_results_of_the_complete_log() {
     for (tool, log, _) in LOGS {
         let complete = read(tool, None, log.as_bytes()).unwrap().rows;
         for end in (0..log.len()).filter(|end| log.is_char_boundary(*end)) {
-            // fabtests and nixlbench print nothing after their results, so that a log that ends after a line may be
-            // incomplete, but contains only results of the complete log.
+            // fabtests and nixlbench print nothing after their results. A log of these tools that is cut after a line
+            // is therefore accepted, but it contains only results of the complete log.
             if let Ok(cut) = read(tool, None, &log.as_bytes()[..end]) {
                 assert_eq!(cut.rows, complete[..cut.rows.len()], "{tool:?} up to {end}");
                 let has_end = !matches!(tool, CommandTool::Fabtests | CommandTool::Nixlbench);

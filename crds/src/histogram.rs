@@ -127,7 +127,7 @@ impl Histogram {
     /// Decodes the output of [`Histogram::encode`].
     ///
     /// # Errors
-    /// The string is too long, is not valid base64, or is not a histogram with the expected bounds.
+    /// Returns an error if the string is too long, is not valid base64, or is not a histogram with the expected bounds.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         if text.len() > MAX_ENCODED_BYTES {
             return TooLongSnafu { length: text.len() }.fail();

@@ -27,8 +27,8 @@ pub struct ServingProtocols {
     pub covers_all_chunks: bool,
 }
 
-/// The protocols in `reported` that served `operation` on this kind of memory with chunks of these lengths, in bytes.
-/// The library selects protocols by the kind of memory. The counts include messages of other sizes for which the
+/// Returns the protocols in `reported` that served `operation` on this kind of memory with chunks of these lengths, in
+/// bytes. The library selects protocols by the kind of memory. The counts include messages of other sizes for which the
 /// library selects the same protocol.
 pub fn serving(
     reported: &ReportedProtocols,
@@ -59,8 +59,8 @@ pub fn serving(
     }
 }
 
-/// Whether the library selects `protocol` for this kind of memory. If the library does not report the kind, it may be
-/// any.
+/// Whether the library may select `protocol` for this kind of memory. Always true if the library does not report the
+/// kind.
 fn applies_to_memory(protocol: &ProtocolUse, memory: MemoryKind) -> bool {
     let on_gpu = memory == MemoryKind::Cuda;
     protocol
@@ -244,7 +244,7 @@ mod tests {
         }
         let direct = with("zero-copy", true);
         assert_eq!(refine_emulation(Answer::Unknown, &direct), Answer::False);
-        // The lanes have no such operation, so the report must be about something else.
+        // The lanes can only emulate the operation, so a report of a direct protocol does not change the answer.
         assert_eq!(refine_emulation(Answer::True, &direct), Answer::True);
         assert_eq!(
             refine_emulation(Answer::Unknown, &with("short", false)),

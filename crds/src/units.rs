@@ -215,7 +215,7 @@ mod schema {
 
     use super::{Duration, Size};
 
-    /// Strings that denote less than 2^63 bytes: the number of digits is limited for each suffix.
+    /// Regular expression for strings that denote less than 2^63 bytes. It limits the number of digits for each suffix.
     const SIZE_PATTERN: &str =
         "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
 

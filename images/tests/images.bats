@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The project's images: their files, metadata and binaries, and a leg that two runners measure between the nodes.
+# The project's images: their files, metadata and binaries, and a leg that two runners on different nodes measure.
 
 bats_require_minimum_version 1.5.0
 
@@ -7,6 +7,11 @@ setup_file() {
     load lib/images
     fresh_namespace images
     for image in $(product_images); do "$TESTBED" load "$image"; done
+}
+
+teardown_file() {
+    load lib/images
+    kubectl delete namespace images --ignore-not-found --wait=false
 }
 
 setup() {
@@ -31,9 +36,15 @@ usr/local/bin/fabricbench-operator" ]
         read -r size layers user <<<"$(image_mebibytes "$image") $(image_manifest "$image" '.Layers | length') $(image_config "$image" .config.User)"
         echo "# $image: $size MiB in $layers layers, user $user" >&3
         case $image in
-            operator) [ "$size" -le 32 ] && [ "$layers" -le 3 ] ;;
+            operator)
+                [ "$size" -le 32 ]
+                [ "$layers" -le 3 ]
+                ;;
             # Most of the size is the Debian layer, which all runner images share.
-            runner:*) [ "$size" -le 160 ] && [ "$layers" -le 4 ] ;;
+            runner:*)
+                [ "$size" -le 160 ]
+                [ "$layers" -le 4 ]
+                ;;
         esac
         [ "$user" = 65532:65532 ]
     done
@@ -82,7 +93,7 @@ usr/local/bin/fabricbench-operator" ]
     jq -e 'any(.[]; .name == "libfabric tcp" and (.result.Ok // "" | test("libfabric.so.1")))' <<<"$output"
 }
 
-@test "two runners measure between the nodes and record their image" {
+@test "two runners on different nodes complete a leg and record their image digest and variant" {
     leg_start runner:doorbell
     job_completes images leg
     records | jq -es '

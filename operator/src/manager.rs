@@ -95,7 +95,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
         .build()
         .context(RuntimeSnafu)?;
     let result = runtime.block_on(operate(options));
-    // The runtime does not wait for an evaluation in progress, because that would delay the exit.
+    // The runtime does not wait for an evaluation in progress, because waiting would delay the exit.
     runtime.shutdown_background();
     result
 }

@@ -18,7 +18,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Creates an empty source. Once it has been set, at most `max_series` series are exported.
+    /// Creates results without a source. Once a source has been set, at most `max_series` series are exported.
     pub(crate) fn new(max_series: usize) -> Self {
         Self {
             source: Arc::default(),

@@ -90,7 +90,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
 }
 
 /// Configuration with which measuring thread `number` opens its transport. Rail sources in the assignment's bindings
-/// take precedence over the NICs listed in its devices.
+/// take precedence over the NICs in the assignment's `devices`.
 fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
     let mut config = config.clone();
     if config.rails.is_empty() {

@@ -3,8 +3,8 @@
 //! without one.
 //!
 //! [`striping`] assigns a rail to every chunk, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
-//! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except for the posts. The caller
-//! must wait for queue space.
+//! [`inject`] decide how to post, and [`Posting`] posts and counts each chunk. Performs no I/O except for the posts.
+//! The caller must wait for queue space.
 
 pub mod burst;
 pub mod counters;

@@ -4,14 +4,14 @@
 //! Both sides call [`run_case`] with the same case but different roles, and each receives the report for its own side.
 //! `run_case` starts the measuring threads of the scenario, each with separate endpoints. Each thread executes the
 //! following steps together with the corresponding thread of the peer. The threads exchange control messages: small
-//! sends on rail 0 that are not included in any counter.
+//! sends on rail 0 that are not included in the posting counters.
 //!
 //! 1. Both sides signal that they have started the case, and drain the receives posted for an earlier case.
 //! 2. Both sides run the warm-up until all its operations are complete.
 //! 3. The initiator sends `START`. The target reads its interface counters, opens its window and replies with
 //!    `STARTED`. The initiator then opens its window, and its threads start posting immediately.
-//! 4. The threads execute the timed region, which only posts and polls. It does not allocate memory, log, take locks or
-//!    inspect payload.
+//! 4. The threads execute the timed region, in which they only post and poll: they do not allocate memory, log, take
+//!    locks or inspect payload.
 //! 5. When the operations of all its threads are complete, the initiator closes its window and sends `STOP`. The target
 //!    closes its window and replies with `STOPPED`, and both sides read their interface counters again. If both sides
 //!    post, each side closes its window only after the operations of both sides are complete.

@@ -39,7 +39,7 @@ pub struct Faults {
     pub flush_polls: Option<u64>,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
-    /// Link shared by the local completions of both sides' payload, and the index of this side.
+    /// Link that delays the local completions of both sides' payload posts, and the index of this side.
     pub link: Option<(Arc<Mutex<SharedLink>>, usize)>,
 }
 

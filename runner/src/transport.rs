@@ -195,8 +195,8 @@ pub struct Post<'a, R> {
     /// Whether to use the library's inject call. The memory can be reused as soon as the call returns, and no
     /// completion follows.
     ///
-    /// There is no fallback to an ordinary post. Allowed only for operations with immediate data, because only their
-    /// arrival generates a completion at the peer.
+    /// There is no fallback to an ordinary post. Only operations with immediate data may be injected, because only
+    /// their arrival generates a completion at the peer.
     pub inject: bool,
     /// Whether more posts on this rail follow immediately (FI_MORE), so that the library may defer the doorbell.
     ///
@@ -339,12 +339,12 @@ pub trait Transport: Sized + Send {
     /// Names of the library's calls in evidence lines.
     const CALL_NAMES: CallNames = CallNames::Libfabric;
 
-    /// Loads the library and initializes its providers, so that the time to open an arm does not include it.
+    /// Loads the library and initializes its providers, so that the time to open an arm does not include these steps.
     ///
     /// Does nothing for a transport without a library.
     ///
     /// # Errors
-    /// Returns the same errors as [`Transport::open`], which would report the error again.
+    /// Returns the same errors as [`Transport::open`]. Callers may ignore them, because `open` reports them again.
     fn load(_config: &OpenConfig) -> Result<(), TransportError> {
         Ok(())
     }
@@ -400,9 +400,8 @@ pub trait Transport: Sized + Send {
     /// library rejects the memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
 
-    /// Allocates `bytes` bytes of zeroed host memory, touches its pages from the calling thread, and registers it on every
-    /// rail. The library allocates the memory if the spec requires it
-    /// ([`TransportSpec::allocates_memory`]).
+    /// Allocates `bytes` bytes of zeroed host memory, touches its pages from the calling thread, and registers it on
+    /// every rail. The library allocates the memory if the spec requires it ([`TransportSpec::allocates_memory`]).
     ///
     /// # Errors
     /// Returns `MemoryUnavailable` if the memory cannot be allocated, or an error from [`Transport::register`].
@@ -446,7 +445,7 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Posts a flush of the endpoint to `peer` on every rail, which completes when all earlier operations have
+    /// Posts a flush to `peer` on every rail. A flush completes when all earlier operations of the rail's endpoint have
     /// completed at the peer. Returns false if the library does not support flushes.
     ///
     /// # Errors

@@ -25,6 +25,6 @@ pub enum WorkerEvent {
         /// Connection error.
         error: FrameError,
     },
-    /// This worker received a signal. Contains its name.
+    /// This worker must stop. Contains the name of the signal that it received, or of the flag that limits its session.
     Stop(&'static str),
 }

@@ -23,12 +23,12 @@ use crds::v1alpha1::{Devices, Libfabric, LibfabricProvider, MemoryKind, RpcChann
 use leg::{Leg, measurements};
 use namespaces::{Namespaces, can_create_namespaces, output};
 
-/// The routing table of each namespace selects the rail for this group.
+/// Multicast group. The routing table of each namespace selects the rail for this group.
 const GROUP: &str = "239.255.7.13";
 const PORT: u16 = 17_782;
 const WORKERS: u32 = 3;
 const SIZE_BYTES: u64 = 200_000;
-/// Datagrams of this size are not fragmented.
+/// Size of a datagram, small enough that datagrams are not fragmented.
 const DATAGRAM_BYTES: u32 = 1400;
 const DATAGRAMS_PER_VERSION: u64 = SIZE_BYTES.div_ceil(DATAGRAM_BYTES as u64);
 

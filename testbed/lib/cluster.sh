@@ -29,8 +29,8 @@ cluster_up() {
     say "export KUBECONFIG=$SITE/kubeconfig"
 }
 
-# kubelet_dir_up: creates the directory in which kubelets keep the sockets of device plugins, whose path is not
-# configurable. A marker file in the directory shows that the testbed created it.
+# kubelet_dir_up: creates the directory in which kubelets keep the sockets of device plugins. The path of this directory
+# is not configurable. A marker file in the directory shows that the testbed created it.
 kubelet_dir_up() {
     [ ! -e "$KUBELET_DIR" ] || return 0
     mkdir "$KUBELET_DIR"

@@ -11,8 +11,8 @@ BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 # bud ARGUMENT...: runs buildah with the storage selected by storage_up.
 bud() { buildah "${STORAGE[@]}" "$@"; }
 
-# storage_up: selects the overlay driver, or vfs (full copies of every layer) if the cache's file system does not
-# support overlays, such as a container's root file system.
+# storage_up: selects the overlay driver, or vfs (full copies of every layer) if the cache's file system, such as
+# a container's root file system, does not support overlays.
 storage_up() {
     local dir=$CACHE/images
     mkdir -p "$dir"

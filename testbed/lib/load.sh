@@ -34,7 +34,7 @@ load() {
     printf '%s\n' "$image"
 }
 
-# image_load ARCHIVE: loads the archive into every node that does not have it yet, into all of them at once.
+# image_load ARCHIVE: loads the archive concurrently into all nodes that do not have it yet.
 image_load() {
     local node digest load loads=() failed=""
     [ -e "$1" ] || fail "archive $1 does not exist"
@@ -44,7 +44,7 @@ image_load() {
         loads+=($!)
     done
     for load in "${loads[@]}"; do wait "$load" || failed=1; done
-    # The messages are those of image_load_into.
+    # image_load_into has already printed the error messages.
     [ -z "$failed" ] || exit 1
 }
 

@@ -60,7 +60,7 @@ node_cgroup_up() {
     done
 }
 
-# enable_controllers DIR: in a cgroup v2 hierarchy, enables the controllers for the directories below DIR.
+# enable_controllers DIR: in a cgroup v2 hierarchy, enables the controllers for the child cgroups of DIR.
 enable_controllers() {
     local controller
     [ -e "$1/cgroup.subtree_control" ] || return 0

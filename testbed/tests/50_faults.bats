@@ -10,7 +10,7 @@ setup_file() {
 
 setup() { load lib/common; }
 
-# Reverts a failed test's faults, so that the next one starts with a healthy node.
+# Reverts the faults that a failed test has left, so that the next test starts with a healthy node.
 teardown() {
     "$TESTBED" node heal node-2
     "$TESTBED" node start node-2
@@ -56,7 +56,7 @@ teardown() {
 
 @test "a disconnected pod is unreachable until reconnected" {
     "$TESTBED" pod disconnect pod-2 faults
-    # The probe uses the address, because DNS may run on the other node.
+    # The probe uses the pod IP, so that the query does not depend on DNS or on the Service.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     run probe faults pod-1 query tcp "$address:8080"
     [ "$status" -ne 0 ]

@@ -105,7 +105,7 @@ operator_pod() {
 
 one_operator() { [ "$(kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o name | wc -l)" -eq 1 ]; }
 
-# address NAMESPACE SELECTOR: prints the address of the only pod that the selector matches.
+# address NAMESPACE SELECTOR: prints the pod IP of the only pod that the selector matches.
 address() { kubectl -n "$1" get pods -l "$2" -o json | jq -er '.items | select(length == 1) | .[0].status.podIP'; }
 
 # rank_0 RUN: prints the selector for the run's worker 0, to which the other workers connect.

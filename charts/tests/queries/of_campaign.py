@@ -170,7 +170,7 @@ def engagement(run, selection):
 
 
 def sections(run, selection):
-    """The section that contains the calls and footprints, with its cause."""
+    """The section of each arm's calls or footprint, followed by the cause if the arm failed or was skipped."""
     found = [(one, one.get("call") or one.get("footprint")) for one in run.results(selection)]
     return rows(
         row(1, size_bytes=size(one), arm=one["arm"], result=": ".join(filter(None, (of["section"], of.get("cause")))))

@@ -55,7 +55,7 @@ def free_port():
 
 
 def wait_until(condition, what, seconds=30, failure=lambda: None):
-    """Waits until `condition` returns a true value. `failure` may return why it never will."""
+    """Waits until `condition` returns a truthy value. Exits at once if `failure` returns a reason."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if reason := failure():

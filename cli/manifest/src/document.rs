@@ -43,7 +43,7 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
     let run: BenchmarkRun = deserialize(value, "")?;
     let name = run.metadata.name.as_deref();
     let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
-    // This check runs before the schema rule, whose message covers only some requirements.
+    // This check runs before the schema's rule for names, because that rule's message omits some requirements.
     check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,

@@ -103,7 +103,8 @@ fn defect(error: BoundsError<'_>) -> Defect {
     Defect::field(path, message)
 }
 
-/// Replaces the Kubernetes extensions `x-kubernetes-int-or-string` and `nullable` with standard JSON Schema types.
+/// Replaces `x-kubernetes-int-or-string` (a Kubernetes extension) and `nullable` (an OpenAPI keyword) with JSON Schema
+/// types.
 fn to_json_schema(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

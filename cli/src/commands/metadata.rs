@@ -114,7 +114,7 @@ fn announce(address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns a channel that resolves when this process receives SIGINT or SIGTERM. A second signal ends the process
+/// Returns a receiver that resolves when this process receives SIGINT or SIGTERM. A second signal ends the process
 /// immediately.
 fn stop_signal() -> io::Result<oneshot::Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;

@@ -29,7 +29,8 @@ pub(super) struct Replay {
     /// Directory for the results.
     #[arg(long, value_name = "DIR", default_value = "fabricbench-replay")]
     output: PathBuf,
-    /// Path to the fabricbench-runner binary. Defaults to the one next to this binary or, if there is none, in PATH.
+    /// Path to the fabricbench-runner binary. Defaults to the one in the directory of this binary, or else the one in
+    /// PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
     /// Print the new run as JSON with this name instead of measuring it, for example for `kubectl create`.

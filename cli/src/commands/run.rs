@@ -39,7 +39,8 @@ pub(super) struct Run {
     /// there is a regression and 3 if the environments differ.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
-    /// Path to the fabricbench-runner binary. Defaults to the one next to this binary or, if there is none, in PATH.
+    /// Path to the fabricbench-runner binary. Defaults to the one in the directory of this binary, or else the one in
+    /// PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
 }

@@ -21,7 +21,7 @@ pub enum Origin {
     Measured,
 }
 
-/// One of two runs.
+/// One of the two runs in a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// Name of the run.
@@ -226,7 +226,7 @@ pub fn pairs(first: &Side, second: &Side) -> Result<Vec<Pair>, CompareError> {
         let same = |other: &&SideValue| {
             (is_single || other.variant == one.variant)
                 && (other.size, other.metric) == (one.size, one.metric)
-                // Scenarios of a measured run are compared with all logs.
+                // A log has no scenario, so its values are compared with every scenario of a measured run.
                 && (one.scenario == other.scenario || one.scenario.is_none() || other.scenario.is_none())
         };
         found.extend(second.values.iter().filter(same).map(|other| Pair {

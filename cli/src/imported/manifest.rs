@@ -78,11 +78,11 @@ impl Status {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StoredLog {
-    /// Name of its variant.
+    /// Name of the variant to which the log belongs.
     pub variant: String,
-    /// Path from which it was imported. Informational only.
+    /// Path from which the log was imported. Informational only.
     pub source: String,
-    /// SHA-256 hash of its content.
+    /// SHA-256 hash of the log's content.
     pub sha256: String,
 }
 

@@ -243,7 +243,7 @@ fn first_batch(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-/// CPU time of batches between segments; `None` for other workloads. The first batch is timed only for these batches.
+/// CPU time of batches between segments; `None` for other workloads, whose results contain no time for the first batch.
 fn cpu(cell: &CellSummary) -> Option<String> {
     cell.observations.first_batch_nanos?;
     let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;

@@ -348,8 +348,8 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     format!("{} (control arm, {sizes})", floors.join(", "))
 }
 
-/// Groups `cells` of one arm and scenario by their engagement of `optimization` and its reason. Returns each group with
-/// its sizes in bytes.
+/// Groups `cells` of one arm and scenario by the engagement of `optimization` and the reason for it. Returns each group
+/// with the sizes of its cells, in bytes.
 pub fn engagements<'a>(
     cells: &[&'a CellSummary],
     optimization: Optimization,

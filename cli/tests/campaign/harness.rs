@@ -94,14 +94,15 @@ impl RunningCommand {
         }
     }
 
-    /// Skips the check of the runs that the command writes, because their records no longer match their status.
+    /// Skips the check of the runs that the command writes. Call this if a test changes records, so that the records no
+    /// longer match the status.
     pub fn with_changed_records(mut self) -> Self {
         self.runs = None;
         self
     }
 
-    /// Allows other commands to run from now on. Only for a command that mostly waits, and whose measurements may be
-    /// disturbed.
+    /// Allows other commands to run from now on. Call this only if the command mostly waits, and its measurements may
+    /// be disturbed.
     pub fn release_machine(&mut self) {
         self.machine = None;
     }

@@ -167,7 +167,7 @@ fn explains_a_backend_that_cannot_be_used() {
     }
 }
 
-/// If one side is killed, only its round is invalid, and no result is based on it.
+/// If an instrument is killed, only cases of the round in progress fail.
 #[test]
 fn killed_instrument_invalidates_its_round() {
     let Some(nixl) = library() else { return };

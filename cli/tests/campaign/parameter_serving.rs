@@ -100,8 +100,8 @@ fn example_measures_every_mode_over_both_libraries() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Forwards datagrams to `group` until `ends` is set, except every hundredth. Returns how many datagrams were received
-/// and dropped.
+/// Forwards datagrams to `group` until `ends` is set, but drops every hundredth datagram. Returns the number of
+/// received and the number of dropped datagrams.
 fn relay(socket: &UdpSocket, group: (Ipv4Addr, u16), ends: &AtomicBool) -> (u64, u64) {
     let (mut received, mut dropped) = (0, 0);
     let mut packet = vec![0; 65_536];

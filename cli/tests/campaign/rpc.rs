@@ -115,7 +115,7 @@ fn assert_successful(result: &ArmResult) {
 fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
     let stored = measure_example("rpc", "2");
     let results = &stored.status().results;
-    // 11 payloads, each over 4 channels and by the control.
+    // Each of the 11 payloads has a result for each of the 4 channels and for the control arm.
     assert_eq!(results.len(), 11 * 5);
     for one in results {
         assert_successful(one);
@@ -218,7 +218,7 @@ fn calls_over_transports_use_the_fabric() {
         }
         _ => None,
     });
-    // The payload is echoed, so that the reply to the nested call is a third message.
+    // The reply to the nested call echoes the payload, so it is the initiator's third post.
     assert_eq!(posts.collect::<Vec<_>>(), [3, 3]);
 }
 

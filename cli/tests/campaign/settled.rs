@@ -15,7 +15,7 @@ use super::harness::{RunningCommand, TestDir};
 use super::manifest::{LOOPBACK, NAME, run};
 use super::stored_run::{self, StoredRun, blocks, streams};
 
-/// Blocks that a stage must finish before it is interrupted.
+/// Number of blocks that a stage must finish before it is interrupted.
 const BLOCKS_BEFORE_INTERRUPTION: usize = 2;
 /// The scheduler's noise exceeds the margin, so the first analysis usually leaves some comparisons open.
 const SAMPLING: &str = "sampling: {stop: Settled, rounds: 40, minWindow: 10ms, marginPercent: 1}";

@@ -243,7 +243,8 @@ fn rounds_after_an_analysis_do_not_change_results_before_the_next_one() {
     assert_eq!(results(&text[..middle]), at_analysis);
 }
 
-/// Returns the records of the first leg, and the second leg, reduced to what is still needed after the first.
+/// Returns the records of the first leg, and the second leg reduced to the blocks and arms that are still needed after
+/// the first leg.
 fn second_stage(campaign: &Campaign) -> (String, Leg) {
     let text = campaign.stream_of_leg(&campaign.plan.legs[0], 1, &[]);
     let reports = collect(&campaign.plan, UID, text.as_bytes());
@@ -282,7 +283,7 @@ fn block_without_a_needed_arm_is_measured_again_and_replaced() {
         .collect();
     text.push_str(&campaign.stream_of_leg(&leg, 2, &others));
     assert_eq!(finished(&text), (true, needed, blocks));
-    // A block with fewer arms does not replace it.
+    // A later block with fewer arms does not replace the complete block.
     let mut short_again = short.clone();
     short_again.rounds[0].blocks.truncate(1);
     text.push_str(&campaign.stream_of_leg(&short_again, 3, &[]));

@@ -153,8 +153,9 @@ pub struct Posted {
     /// writes. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Durations>,
-    /// Time from the first post of the first burst of the warm-up until all its transfers were complete, in
-    /// nanoseconds: the longest of all threads. Unset unless the workload has segments.
+    /// Time from the first post of the first burst of the warm-up to the completion of the last transfer in this burst,
+    /// in nanoseconds. If there are several threads, this is the longest of their times. Unset unless the workload has
+    /// segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_burst_nanos: Option<u64>,
 }
@@ -295,7 +296,8 @@ pub struct PingReport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenLoopReport {
-    /// Time from the first to the last intended start, in nanoseconds: the longest of all threads.
+    /// Time from the first to the last intended start, in nanoseconds. If there are several threads, this is the
+    /// longest of their times.
     pub intended_nanos: u64,
     /// Number of transfers that started late because the window was full.
     pub late: u64,
@@ -519,7 +521,7 @@ pub enum FailureReason {
     MemoryUnavailable,
     /// A process of the case ran out of memory, or the kernel killed it because its cgroup was out of memory.
     OutOfMemory,
-    /// The case was skipped, because the machine or the cgroup has less memory available than it needs.
+    /// The case was skipped, because it needs more memory than is available on the machine or in the cgroup.
     NotEnoughMemory,
     /// The position of a NIC relative to the memory that it accesses does not satisfy placement.align.
     NotAligned,

@@ -76,8 +76,8 @@ impl Chain {
     /// Reads the next line and advances the position.
     ///
     /// # Errors
-    /// The line is too long, is not a record, is out of sequence, or does not match the digest. On error, the position
-    /// does not change.
+    /// Returns an error if the line is too long, is not a record, is out of sequence, or does not match the digest. On
+    /// error, the position does not change.
     pub fn read(&mut self, line: &str) -> Result<Record, LineError> {
         let seq = self.next;
         ensure!(

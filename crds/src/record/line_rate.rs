@@ -21,16 +21,21 @@ impl FabricFacts {
         self.line_rate_of(used.map(|(rail, _)| rail))
     }
 
-    /// Rails on the same interface share its link. The rate that a virtual interface reports is not a limit, so the rate of
-    /// a rail without a PCI device counts as unknown.
+    /// Returns the sum of the line rates of the links that `rails` use; `None` unless the rate is known for each of
+    /// these rails. Rails on the same interface share its link, whose rate is taken from the first of them. The rate
+    /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device counts as unknown.
     fn line_rate_of(&self, rails: impl Iterator<Item = usize>) -> Option<u64> {
         let links = rails.map(|rail| {
             let rail = self.rails.get(rail)?;
             rail.pci.as_ref()?;
             Some((rail.interface.as_deref()?, rail.line_bits_per_second?))
         });
-        let links: BTreeMap<&str, u64> = links.collect::<Option<_>>()?;
-        Some(links.values().sum()).filter(|sum| *sum > 0)
+        let mut rates: BTreeMap<&str, u64> = BTreeMap::new();
+        for link in links {
+            let (interface, rate) = link?;
+            rates.entry(interface).or_insert(rate);
+        }
+        Some(rates.into_values().fold(0, u64::saturating_add)).filter(|sum| *sum > 0)
     }
 }
 
@@ -69,6 +74,8 @@ mod tests {
         assert_eq!(facts(unknown).line_rate(), None);
         assert_eq!(facts(vec![rail("eth0", None, Some(10))]).line_rate(), None);
         assert_eq!(facts(Vec::new()).line_rate(), None);
+        let different = vec![rail("a", PCI, Some(100)), rail("a", PCI, Some(200))];
+        assert_eq!(facts(different).line_rate(), Some(100_000_000_000));
     }
 
     #[test]
@@ -77,7 +84,7 @@ mod tests {
         assert_eq!(facts.line_rate_of_used_rails(&[1, 0]), Some(100_000_000_000));
         assert_eq!(facts.line_rate_of_used_rails(&[1, 1]), None);
         assert_eq!(facts.line_rate_of_used_rails(&[0, 0]), None);
-        // Bytes on a rail that the worker did not report.
+        // The worker reports bytes on rail 2, but has only rails 0 and 1.
         assert_eq!(facts.line_rate_of_used_rails(&[1, 0, 1]), None);
     }
 }

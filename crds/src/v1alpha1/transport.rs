@@ -160,7 +160,8 @@ pub struct Ucx {
     #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
-    /// Preset of UCX settings that an application uses. Defaults to `plain`.
+    /// Preset of UCX settings: `plain` for UCX's own defaults, `nixl` for the settings of NIXL's UCX backend, or `ucxx`
+    /// for the settings of UCXX, the UCX bindings of RAPIDS. Defaults to `plain`.
     #[serde(default, skip_serializing_if = "UcxPreset::is_default")]
     pub preset: UcxPreset,
     /// Individual settings, which override the settings of the preset. A `UCX_*` variable in a variant's environment

@@ -5,9 +5,8 @@
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=testbed/tests/lib/common.bash
 . "$TESTS/../../testbed/tests/lib/common.bash"
-
-# product_images: prints all images that do not need a base image from the user.
-product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
+# shellcheck source=.ci/lib/cluster.sh
+. "$TESTS/../../.ci/lib/cluster.sh"
 
 # image_name IMAGE: prints the full name of the image.
 image_name() { if [[ $1 == *:* ]]; then printf 'fabricbench.dev/%s' "$1"; else printf 'fabricbench.dev/%s:dev' "$1"; fi; }

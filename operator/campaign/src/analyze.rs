@@ -38,7 +38,7 @@ pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Resul
     Ok(())
 }
 
-/// Whether the run has another analysis, and all blocks that it requires are in `reports`.
+/// Whether the run has another analysis, and `reports` contains all blocks that this analysis requires.
 pub fn is_due(stopping: &Stopping, plan: &Plan, reports: &Reports) -> bool {
     let next = stopping.analyses();
     plan.analyses.len() > 1 && next < plan.analyses.len() && stopping.is_measured(plan, reports, next)
@@ -177,7 +177,8 @@ enum Outlook {
     NoVerdict,
     /// Nothing: the evidence of the rounds so far rules out every answer.
     NoAnswer,
-    /// A control shows a change, which later rounds may reveal to be chance. Until then, the verdict is withheld.
+    /// Unknown: a control shows a change, and later rounds may show that it was due to chance. The verdict is withheld
+    /// while the control shows a change.
     Suspect,
 }
 

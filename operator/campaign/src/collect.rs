@@ -4,7 +4,7 @@
 //! different legs, streams of several attempts of a leg, or one stream that was read again after a restart. The longest
 //! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
 //! in which its `block` record is verified and every arm that the plan assigns to the block has a record. In a stage
-//! after the first, a block may omit arms, and an attempt that measures more arms replaces it.
+//! after the first, a block may omit arms. An attempt that measures all arms of this block and others replaces it.
 
 mod case;
 mod collector;

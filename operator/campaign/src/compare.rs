@@ -39,7 +39,7 @@ use crate::summarize::Summary;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparisons {
-    /// Sorted by scenario, size and arm in plan order, and by metric, with the primary metric first.
+    /// The comparisons, by scenario, size and arm in plan order, and by metric, with the primary metric first.
     pub all: Vec<Comparison>,
     /// Factor effects, by scenario and size in plan order. Empty if there are no factors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -201,7 +201,7 @@ pub enum Withheld {
 }
 
 impl Comparison {
-    /// Lower and upper end of the interval, as percentages of the baseline.
+    /// Lower and upper end of the interval, as percentage changes from the baseline.
     pub fn interval_percent(&self) -> Option<(f64, f64)> {
         self.interval.as_ref().map(Interval::percent)
     }

@@ -60,7 +60,7 @@ pub struct RunComparison {
     /// Relative change from the first run to the second, in percent. For the baseline, this is the change in its value.
     /// For any other arm, it is the change in its ratio to the baseline of the same run.
     pub change_percent: Option<f64>,
-    /// Lower and upper end of the change's interval, in percent of the first run.
+    /// Lower and upper end of the interval of the change, in percent.
     pub interval_percent: Option<(f64, f64)>,
     /// Verdict; `None` for the baseline, if there is no interval, or if the verdict is withheld.
     pub verdict: Option<Verdict>,
@@ -274,7 +274,7 @@ impl ArmInBothRuns<'_> {
     }
 }
 
-/// Why the baseline has no verdict, given the verdict that its interval would have.
+/// Why the baseline has no verdict, given the verdict that would follow from its interval.
 fn baseline_reason(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Improved | Verdict::Regressed => {

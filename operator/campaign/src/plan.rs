@@ -82,7 +82,7 @@ pub struct Plan {
     pub expectations: Vec<Expectation>,
     /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
-    /// Number of controls, which are comparisons that must not show an effect, in all scenarios.
+    /// Number of controls in all scenarios. A control is a comparison that must not show an effect.
     pub controls: u32,
     /// Number of blocks in all legs, including the integrity pass and the pilot.
     pub blocks_total: u32,
@@ -105,7 +105,7 @@ pub struct Arm {
     pub separation: Separation,
     /// Pod image, if the variant or the run specifies one.
     pub image: Option<String>,
-    /// Environment variables and library of its instrument process.
+    /// Environment variables and library of the arm's instrument process.
     pub process: InstrumentProcess,
     /// Maximum size, in bytes, of a chunk that is injected.
     pub inject_max_bytes: Option<u64>,
@@ -146,7 +146,8 @@ pub struct PlannedScenario {
     /// Name of the scenario in the spec, if this scenario was created for one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if this scenario was created for one of the worker counts that it lists.
+    /// Name of the scenario in the spec, if that scenario lists several worker counts and this scenario was created for
+    /// one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several_workers: Option<String>,
     /// Sizes in bytes, in spec order.
@@ -386,7 +387,8 @@ impl Plan {
     }
 
     /// Family of `comparisons` comparisons of a scenario, or of the controls of the run, at the level of one analysis.
-    /// An empty family has the level of a single comparison, since its intervals are only descriptive.
+    /// If `comparisons` is 0, the level is that of a single comparison: without verdicts, intervals are only
+    /// descriptive.
     ///
     /// # Errors
     /// Returns an error if the plan's confidence is out of range. `validate` rejects such a spec.
@@ -413,8 +415,8 @@ impl Plan {
             .map_or(workers * workers.saturating_sub(1) / 2, ManyToMany::flow_count)
     }
 
-    /// Ranks that identify the cases that share one value: the ranks of the pair or, because all flows of the
-    /// many-to-many pattern share one value, the same ranks for all flows.
+    /// Ranks that identify the cases that share one value with `case`. In the pairwise pattern, these are the ranks of
+    /// the pair. All flows of the many-to-many pattern share one value, so the result is the same for every flow.
     pub(crate) fn unit(&self, case: &Case) -> (u32, u32) {
         match self.many_to_many {
             Some(pattern) => (0, pattern.senders),

@@ -46,7 +46,7 @@ impl Stopping {
         self.analyses
     }
 
-    /// Adds the next analysis of `plan`, which ends the comparisons in `early_end`.
+    /// Adds the next analysis of `plan`, which ends the comparisons in `ended`.
     pub(crate) fn add_analysis(
         &mut self,
         plan: &Plan,

@@ -33,7 +33,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
         for third in 1..=2 {
             first_jobs.wait_for_count(count * third / 3).await;
             operator.signal("KILL");
-            operator.wait().await;
+            operator.wait(test_support::cluster::TIMEOUT).await;
             operator = cluster.start();
         }
         first_jobs.wait_for_count(count).await;

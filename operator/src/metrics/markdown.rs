@@ -46,11 +46,11 @@ mod tests {
     /// Metrics that no dashboard shows, each with the reason.
     const NOT_SHOWN: [(&str, &str); 5] = [
         ("process_virtual_memory_bytes", "the resident memory is shown"),
-        ("process_open_fds", "not a limit that the operator reaches"),
-        ("process_max_fds", "not a limit that the operator reaches"),
+        ("process_open_fds", "the operator opens few files"),
+        ("process_max_fds", "the operator opens few files"),
         (
             "process_start_time_seconds",
-            "Prometheus has the time of its own target",
+            "Kubernetes reports restarts of the pod",
         ),
         ("process_threads", "constant"),
     ];

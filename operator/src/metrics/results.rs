@@ -1,7 +1,7 @@
 //! Result metrics: their names, units and labels, and how a run's values are converted to samples.
 //!
-//! All metrics are gauges, because their values disappear with the run. An enum is exported as one series per value;
-//! the series for the current value is 1.
+//! All metrics are gauges, because they describe the current state of a run and disappear with the run. An enum is
+//! exported as one series per value; the series for the current value is 1.
 
 mod arm;
 mod comparison;

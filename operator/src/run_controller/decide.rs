@@ -169,12 +169,13 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
         Some(job) if inputs.observed.suspend => {
             inputs.record_progress(transitions::started_and_suspended(inputs, job), Phase::Suspended)
         }
-        // An attempt is recorded only after its prerequisites exist, because its pods would wait forever without them.
+        // An attempt is recorded only after its prerequisites exist. They are not created for a recorded attempt, so
+        // its pods would wait for them forever.
         Some(job) if inputs.observed.prerequisites_ready != Some(job.attempt) => {
             next_attempt::create_prerequisites(inputs, job)
         }
         Some(job) => {
-            // The next decision has the same phase, so the status is written only once.
+            // The next decision results in the same phase, so the status need not be written again.
             let waiting = match job.suspended {
                 true => Waiting::for_admission(),
                 false => waiting::for_start(&[], inputs.policy.workers),

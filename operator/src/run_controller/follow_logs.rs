@@ -36,8 +36,9 @@ const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_TIME: Duration = Duration::from_secs(5);
 /// Number of unpersisted bytes at which reading pauses.
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
-/// Initial and maximum delay before a log is opened again.
+/// Delay before a log is opened for the second time. It doubles each time that the log is opened again.
 const INITIAL_DELAY: Duration = Duration::from_millis(200);
+/// Maximum delay before a log is opened again.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 /// Number of failed attempts to read a terminated container's log after which the log is considered lost.
 const MAX_FAILURES: u32 = 8;

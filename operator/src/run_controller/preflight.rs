@@ -35,11 +35,11 @@ pub struct Requirements<'a> {
 pub struct Candidates {
     /// Names of the nodes.
     pub nodes: BTreeSet<String>,
-    /// Whether any of them has a zone label. Without zone labels, workers cannot be kept in one zone.
+    /// Whether any of the nodes has a zone label. Without zone labels, workers cannot be kept in one zone.
     pub zoned: bool,
 }
 
-/// Error returned if too few nodes meet the requirements, for the status.
+/// Error returned if too few nodes meet the requirements. The status contains its message.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PreflightError {
     /// No node matches the node selector.

@@ -1,5 +1,5 @@
-//! In-memory state of a run between two reconciliations, which can be recovered from the cluster. To save memory, the
-//! session of a waiting run holds no plan, and a finished run has no session. Performs no I/O.
+//! In-memory state that is kept for a run between reconciliations. After a restart, it is recovered from the cluster.
+//! To save memory, the session of a waiting run holds no plan, and a finished run has no session. Performs no I/O.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -108,7 +108,7 @@ spec:
   - {{name: small, memory: Heap, pingPong: {{sizes: [64], iterations: 100, warmup: 10}}}}
   # Tests run concurrently, so their runs share nodes.
   placement: {{exclusive: false}}
-  # The test cluster's nodes have two CPUs, and the operator uses some of them.
+  # Two runs fit on nodes with two CPUs.
   resources: {{cpus: 1}}
   sampling: {{rounds: 6, seed: 42}}
 "#

@@ -5,8 +5,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use super::cluster::until;
+use super::cluster::{until, until_within};
+
+/// Maximum time to wait for an HTTP response of the operator.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running operator, which is killed when it is dropped.
 pub struct Operator {
@@ -37,6 +41,7 @@ impl Operator {
     /// Returns the HTTP response to `GET path`, including the status line; `None` if the server does not respond.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
         write!(
             stream,
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -79,10 +84,10 @@ impl Operator {
         assert!(sent.success());
     }
 
-    /// Waits until the operator exits.
-    pub async fn wait(&mut self) -> ExitStatus {
+    /// Waits until the operator exits. Fails after `timeout`.
+    pub async fn wait(&mut self, timeout: Duration) -> ExitStatus {
         let process = std::cell::RefCell::new(&mut self.process);
-        until(|| async { process.borrow_mut().try_wait().unwrap() }).await
+        until_within(timeout, || async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
     /// Returns the value of a field in `/proc/PID/status`, in KiB: `VmRSS` for the resident memory, `VmHWM` for its

@@ -1,4 +1,4 @@
-//! Another project's benchmark, in a separate image, between pods.
+//! Runs another project's benchmark between pods. The benchmark is in a separate image.
 
 use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
@@ -14,7 +14,7 @@ use test_support::cluster::kubeconfig;
 #[tokio::test]
 async fn compares_two_providers_with_a_benchmark_from_another_image() {
     let nodes = reserve_nodes().await;
-    let image = load_image("benchmark");
+    let image = load_image("benchmark").await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = example("command-fi-pingpong");

@@ -8,7 +8,7 @@ use crds::v1alpha1::{BenchmarkRunStatus, CaseValidity, State};
 
 use super::nodes::{Nodes, share_nodes};
 use super::test_namespace::{TestNamespace, condition, planned, reports, with_rounds};
-use super::testbed::testbed;
+use super::testbed::Testbed;
 
 /// Directory that contains the Dockerfile, relative to the repository root.
 const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
@@ -16,9 +16,11 @@ const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
 const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
 
 /// Builds an image and loads it onto the nodes if necessary. Returns its name.
-pub fn load_image(target: &str) -> String {
+pub async fn load_image(target: &str) -> String {
     let directory = test_support::cluster::root().join(DIRECTORY);
-    testbed(&["load", &format!("{}:{target}", directory.display())])
+    let testbed = Testbed::lock().await;
+    testbed
+        .run(&["load", &format!("{}:{target}", directory.display())])
         .trim()
         .to_owned()
 }
@@ -34,7 +36,7 @@ async fn run_with_image(namespace: &TestNamespace, name: &str, image: &str) -> B
 #[tokio::test]
 async fn measures_an_image_from_another_distribution_with_the_same_runner() {
     let nodes = share_nodes().await;
-    let image = load_image("newer");
+    let image = load_image("newer").await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     run_with_image(&namespace, "foreign", &image).await;
@@ -84,7 +86,7 @@ async fn invalid_reason(nodes: &Nodes, name: &str, image: &str) -> String {
 #[tokio::test]
 async fn reports_a_missing_libfabric() {
     let nodes = share_nodes().await;
-    let reason = invalid_reason(&nodes, "without-libfabric", &load_image("bare")).await;
+    let reason = invalid_reason(&nodes, "without-libfabric", &load_image("bare").await).await;
     assert!(
         reason.contains("LibraryNotFound") && reason.contains("libfabric.so.1 not found"),
         "{reason}"
@@ -94,7 +96,7 @@ async fn reports_a_missing_libfabric() {
 #[tokio::test]
 async fn reports_an_outdated_libfabric() {
     let nodes = share_nodes().await;
-    let reason = invalid_reason(&nodes, "older-libfabric", &load_image("older")).await;
+    let reason = invalid_reason(&nodes, "older-libfabric", &load_image("older").await).await;
     assert!(
         reason.contains("LibraryNotFound") && reason.contains("1.17 or later"),
         "{reason}"

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::nodes::share_nodes;
 use super::test_namespace::{TIMEOUT, TestNamespace};
-use super::testbed::kubectl;
+use super::testbed::{kubectl, undo};
 use test_support::cluster::{create_namespace, root, run};
 
 /// An applied manifest. Its objects are deleted when it is dropped.
@@ -21,7 +21,13 @@ impl AppliedManifest {
 
 impl Drop for AppliedManifest {
     fn drop(&mut self) {
-        kubectl(&["delete", "--ignore-not-found", "-f", self.0.to_str().unwrap()]);
+        undo(&[
+            "kubectl",
+            "delete",
+            "--ignore-not-found",
+            "-f",
+            self.0.to_str().unwrap(),
+        ]);
     }
 }
 

@@ -8,7 +8,7 @@ use kube::api::DeleteParams;
 
 use super::nodes::{Nodes, reserve_nodes, share_nodes};
 use super::test_namespace::{TestNamespace, condition, with_rounds};
-use super::testbed::{Restore, testbed};
+use super::testbed::{Fault, Testbed};
 
 /// Number of rounds in a campaign that is disturbed after its first blocks have been stored.
 const ROUNDS: u32 = 30;
@@ -60,6 +60,14 @@ pub fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
     assert_eq!(states, [AttemptState::Measured]);
 }
 
+/// Checks that a fault occurred before the campaign had ended.
+async fn assert_in_progress(namespace: &TestNamespace, name: &str) {
+    let status = namespace.status(name).await;
+    let progress = status.progress.unwrap();
+    assert_eq!(status.state, Some(State::Running));
+    assert!(progress.blocks_done < progress.blocks_total, "{progress:?}");
+}
+
 async fn check_killed_pod(nodes: &Nodes, name: &str, rank: u32) {
     let (namespace, _operator) = start_campaign(nodes, name).await;
     let pod = namespace.worker(rank).await.unwrap().metadata.name.unwrap();
@@ -87,13 +95,14 @@ async fn retries_after_worker_pod_is_killed() {
 #[tokio::test]
 async fn completes_after_kubelet_restart() {
     let nodes = reserve_nodes().await;
+    // Locked first, so that the campaign does not end while the test waits.
+    let testbed = Testbed::lock().await;
     let (namespace, _operator) = start_campaign(&nodes, "kubelet").await;
     let node = node_of(&namespace, 0).await;
-    let start = ["node", "start", &node];
-    let restore = Restore(&start);
-    testbed(&["node", "stop", &node]);
     // The workers continue to measure while the kubelet is stopped. Only their logs are unavailable.
-    drop(restore);
+    let fault = Fault::inject(testbed, &["node", "stop", &node], &["node", "start", &node]);
+    assert_in_progress(&namespace, "kubelet").await;
+    drop(fault);
     let status = namespace.wait_for_completion("kubelet").await;
     assert_undisturbed("kubelet", &status);
     namespace.delete().await;
@@ -102,11 +111,12 @@ async fn completes_after_kubelet_restart() {
 #[tokio::test]
 async fn completes_after_containerd_is_killed() {
     let nodes = reserve_nodes().await;
+    let testbed = Testbed::lock().await;
     let (namespace, _operator) = start_campaign(&nodes, "containerd").await;
-    let start = ["node", "start", &nodes.names[1]];
-    let restore = Restore(&start);
-    testbed(&["node", "crash", &nodes.names[1]]);
-    drop(restore);
+    let node = nodes.names[1].as_str();
+    let fault = Fault::inject(testbed, &["node", "crash", node], &["node", "start", node]);
+    assert_in_progress(&namespace, "containerd").await;
+    drop(fault);
     let status = namespace.wait_for_completion("containerd").await;
     assert_undisturbed("containerd", &status);
     namespace.delete().await;
@@ -115,10 +125,11 @@ async fn completes_after_containerd_is_killed() {
 #[tokio::test]
 async fn retries_after_network_partition() {
     let nodes = reserve_nodes().await;
+    let testbed = Testbed::lock().await;
     let (namespace, _operator) = start_campaign(&nodes, "partition").await;
-    let heal = ["node", "heal", &nodes.names[1]];
-    let restore = Restore(&heal);
-    testbed(&["node", "partition", &nodes.names[1]]);
+    let node = nodes.names[1].as_str();
+    let fault = Fault::inject(testbed, &["node", "partition", node], &["node", "heal", node]);
+    assert_in_progress(&namespace, "partition").await;
     // The pods count as lost only after the node's grace period and the workers' `tolerationSeconds` have passed.
     test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;
@@ -126,7 +137,7 @@ async fn retries_after_network_partition() {
         (attempts.first()?.state != AttemptState::Running).then_some(())
     })
     .await;
-    drop(restore);
+    drop(fault);
     check_retry(&namespace, "partition", &["NodeLost"]).await;
     namespace.delete().await;
 }

@@ -114,7 +114,7 @@ async fn check_kill_at(
     let (proxy, mut operator) = operator_killed_at(&lane.namespace, Some(kind), index, moment).await;
     lane.namespace.create(&with_rounds("killed", ROUNDS)).await;
     let died = tokio::select! {
-        _ = operator.wait() => true,
+        _ = operator.wait(TIMEOUT) => true,
         () = wait_until_complete(&lane.namespace, "killed") => proxy.has_killed(),
     };
     drop(operator);
@@ -145,8 +145,8 @@ async fn campaign_completes_after_the_operator_is_killed_at_each_kind_of_write()
         total.add(&after);
     }
     total.assert_undisturbed("killed before and after the first writes of each kind");
-    // The operator writes an event after the final status, so the campaign may complete first. A ConfigMap with records
-    // is updated only if the records arrive in several parts.
+    // The operator writes an event after the final status, so the campaign may be complete before the event is written.
+    // A ConfigMap with records is updated only if the records arrive in several parts.
     assert!(
         total.kills as usize >= 2 * (kill_points.len() - 2),
         "{} kills at {kill_points:#?}",
@@ -175,7 +175,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     for (write, moment) in kill_points.cycle() {
         let (_proxy, mut operator) = operator_killed_at(&lane.namespace, None, write, moment).await;
         tokio::select! {
-            _ = operator.wait() => kills += 1,
+            _ = operator.wait(TIMEOUT) => kills += 1,
             () = wait_until_complete(&lane.namespace, "disturbed") => break,
         }
     }

@@ -14,7 +14,7 @@ const DIRECTORY: &str = "/opt/libfabric";
 #[tokio::test]
 async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric() {
     let nodes = share_nodes().await;
-    let (workers, libraries) = (load_image("newer"), load_image("libraries"));
+    let (workers, libraries) = (load_image("newer").await, load_image("libraries").await);
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("library-image", 2);
@@ -54,7 +54,7 @@ async fn libfabric_from_another_image_is_interleaved_with_the_workers_libfabric(
 #[tokio::test]
 async fn error_names_a_directory_that_the_image_does_not_contain() {
     let nodes = share_nodes().await;
-    let libraries = load_image("libraries");
+    let libraries = load_image("libraries").await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = with_rounds("library-image", 1);

@@ -1,5 +1,6 @@
-//! Coordinates access to the nodes by concurrent tests. The nodes form pairs, and each test's pods run only on one pair.
-//! A test spends most of its time waiting, so several tests run concurrently on one machine.
+//! Coordinates access to the nodes by concurrent tests. The nodes form pairs, and each test's pods run only on one
+//! pair, unless the test reserves the whole cluster. A test spends most of its time waiting, so several tests run
+//! concurrently on one machine.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use test_support::cluster::client;
 
-/// Number of gangs that fit on a pair, because each node has two CPUs and each worker requests one.
+/// Number of gangs that fit on a pair, because each node has the CPUs of the machine, at least two, and each worker
+/// requests one.
 pub const GANGS_PER_PAIR: u32 = 2;
 
 /// Node label whose value is the index of the node's pair.
@@ -28,7 +30,7 @@ static PAIRS: OnceCell<Vec<Pair>> = OnceCell::const_new();
 
 /// The nodes that a test may use until this value is dropped.
 pub struct Nodes {
-    /// Labels of these nodes.
+    /// Labels that select these nodes; empty for all nodes.
     pub selector: BTreeMap<String, String>,
     /// Names of these nodes.
     pub names: Vec<String>,
@@ -46,11 +48,20 @@ pub async fn reserve_nodes() -> Nodes {
     acquire(GANGS_PER_PAIR).await
 }
 
+/// Number of pairs that [`reserve_cluster`] requires. The runs of its callers need up to five nodes.
+const MIN_PAIRS: usize = 3;
+
 /// Waits until no other test is using the cluster.
 pub async fn reserve_cluster() -> Nodes {
     let mut permits = Vec::new();
     let pairs = pairs().await;
-    // Always in the same order, so that two tests cannot wait for each other.
+    assert!(
+        pairs.len() >= MIN_PAIRS,
+        "this test needs at least {} nodes: testbed/testbed up --nodes {}",
+        2 * MIN_PAIRS,
+        2 * MIN_PAIRS
+    );
+    // All tests reserve the pairs in the same order, so that two tests cannot wait for each other.
     for pair in pairs {
         permits.push(pair.gangs.acquire_many(GANGS_PER_PAIR).await.unwrap());
     }

@@ -61,7 +61,7 @@ async fn all_variants_in_the_procedures_get_verdicts() {
         timeout,
         target.clone(),
     ];
-    // In another thread, because the operator's proxy runs in this one.
+    // kubectl runs in another thread, because the operator's proxy runs in this thread.
     let wait = spawn_blocking(move || kubectl(&arguments.each_ref().map(String::as_str)));
     wait.await.unwrap();
 

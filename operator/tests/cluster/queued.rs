@@ -20,7 +20,7 @@ async fn job_admitted_before_its_prerequisites_exist_is_measured() {
     run.spec.placement.queue_name = Some("queue".to_owned());
     let (proxy, mut operator) = operator_killed_at(&namespace, None, 0, Moment::After).await;
     namespace.create(&run).await;
-    operator.wait().await;
+    operator.wait(TIMEOUT).await;
     assert!(proxy.has_killed());
 
     let jobs: Vec<Job> = all(&namespace.client, &namespace.name).await;

@@ -1,9 +1,9 @@
 //! Runs `testbed/testbed` and kubectl commands for the test cluster.
 
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Output};
 
 use test_support::cluster::root;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// Runner image with the testbed's tag.
 pub const RUNNER_IMAGE: &str = "fabricbench.dev/runner:runner";
@@ -13,33 +13,80 @@ pub fn image_of(target: &str) -> String {
     format!("fabricbench.dev/runner:{target}")
 }
 
-/// Locked while a testbed command is running, because commands that change the cluster fail if another one is running.
-static TESTBED: Mutex<()> = Mutex::new(());
+static TESTBED: Mutex<()> = Mutex::const_new(());
 
-/// Runs `testbed/testbed` and returns its standard output. Waits until no other such command is running.
-pub fn testbed(arguments: &[&str]) -> String {
-    let _testbed = TESTBED.lock().unwrap_or_else(PoisonError::into_inner);
-    output(arguments)
+/// Exclusive use of the testbed commands that change the cluster. They fail if another such command is running.
+pub struct Testbed {
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl Testbed {
+    /// Waits until no other test is changing the cluster.
+    pub async fn lock() -> Self {
+        Self {
+            _guard: TESTBED.lock().await,
+        }
+    }
+
+    /// Runs a command and returns its standard output.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        output(arguments)
+    }
+}
+
+/// A fault that `inject` has caused, and that `revert` reverts when this value is dropped, even if the test fails.
+/// No other test changes the cluster in the meantime.
+pub struct Fault {
+    revert: Vec<String>,
+    _testbed: Testbed,
+}
+
+impl Fault {
+    pub fn inject(testbed: Testbed, inject: &[&str], revert: &[&str]) -> Self {
+        let fault = Self {
+            revert: revert.iter().map(|word| (*word).to_owned()).collect(),
+            _testbed: testbed,
+        };
+        output(inject);
+        fault
+    }
+}
+
+impl Drop for Fault {
+    fn drop(&mut self) {
+        let revert: Vec<&str> = self.revert.iter().map(String::as_str).collect();
+        undo(&revert);
+    }
+}
+
+/// Runs a command that undoes changes of a test. A failure fails the test. If the test has already failed, the failure
+/// is only printed, because a second panic would end all other tests.
+pub fn undo(arguments: &[&str]) {
+    let output = execute(arguments);
+    if output.status.success() {
+        return;
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if std::thread::panicking() {
+        println!("{arguments:?}: {errors}");
+    } else {
+        panic!("{arguments:?}: {errors}");
+    }
+}
+
+fn execute(arguments: &[&str]) -> Output {
+    let mut command = Command::new(root().join("testbed/testbed"));
+    command.args(arguments).output().unwrap()
 }
 
 fn output(arguments: &[&str]) -> String {
-    let mut command = Command::new(root().join("testbed/testbed"));
-    let output = command.args(arguments).output().unwrap();
+    let output = execute(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {errors}");
+    assert!(output.status.success(), "{arguments:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Runs kubectl for the test cluster and returns its standard output.
 pub fn kubectl(arguments: &[&str]) -> String {
     output(&[&["kubectl"], arguments].concat())
-}
-
-/// Runs a testbed command when dropped, to undo a fault even if the test fails.
-pub struct Restore<'a>(pub &'a [&'a str]);
-
-impl Drop for Restore<'_> {
-    fn drop(&mut self) {
-        testbed(self.0);
-    }
 }

@@ -1,6 +1,7 @@
 //! Tests that affect the runs of all other tests, or whose runs need more than two nodes. Tests start in alphabetical
-//! order, so these are the last ones, and wait only for tests that are about to end.
+//! order, so these start last, and wait for the few tests that are still in progress.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crds::units;
 use crds::v1alpha1::{CaseValidity, FabricProof};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use serde_json::json;
 
 use super::deployed::{AppliedManifest, wait_until_available};
@@ -20,7 +21,7 @@ use super::faults::{assert_undisturbed, start_campaign};
 use super::nodes::reserve_cluster;
 use super::parameter_serving::shorten;
 use super::test_namespace::TestNamespace;
-use super::testbed::{kubectl, testbed};
+use super::testbed::{Testbed, kubectl, undo};
 use test_support::cluster::{kubeconfig, run};
 
 #[tokio::test]
@@ -49,8 +50,8 @@ async fn campaign_completes_after_api_server_restart() {
     let nodes = reserve_cluster().await;
     let (namespace, operator) = start_campaign(&nodes, "api-server").await;
     let pid_file = kubeconfig().with_file_name("run/kube-apiserver.pid");
-    let pid_file = std::fs::read_to_string(pid_file).unwrap();
-    let pid = pid_file.split_whitespace().next().unwrap();
+    let record = fs::read_to_string(pid_file).unwrap();
+    let pid = record.split_whitespace().next().unwrap();
     assert!(
         Command::new("kill")
             .args(["-s", "KILL", pid])
@@ -58,7 +59,7 @@ async fn campaign_completes_after_api_server_restart() {
             .unwrap()
             .success()
     );
-    testbed(&["up"]);
+    Testbed::lock().await.run(&["up"]);
     let status = namespace.wait_for_completion("api-server").await;
     assert_undisturbed("API server", &status);
     operator.ready().await;
@@ -80,7 +81,8 @@ async fn four_senders_transfer_to_one_receiver_at_the_same_time() {
     namespace.create(&run).await;
     let status = namespace.wait_for_completion("incast").await;
     let placement = status.placement.clone().unwrap();
-    assert_eq!(placement.nodes.len(), 5, "{placement:?}");
+    let different: BTreeSet<_> = placement.nodes.iter().collect();
+    assert_eq!(different.len(), 5, "{placement:?}");
     for arm in ["libfabric", "ucx"] {
         let result = result(&status, "incast", arm);
         assert_eq!(
@@ -90,28 +92,39 @@ async fn four_senders_transfer_to_one_receiver_at_the_same_time() {
         );
         let flows = result.flows.unwrap();
         println!("{arm}: {flows:?}");
-        assert!(flows.slowest_bytes_per_second > 0, "{flows:?}");
-        // All flows have the same receiver.
-        assert_eq!(
-            flows.slowest_receiver_bytes_per_second, flows.fastest_receiver_bytes_per_second,
+        // The only receiver gets the bytes of all four flows. The rates are medians over the rounds, so their sum is
+        // not exact.
+        assert!(
+            flows.slowest_receiver_bytes_per_second > 3 * flows.slowest_bytes_per_second,
             "{flows:?}"
         );
     }
     namespace.delete().await;
 }
 
-/// Name of the PersistentVolume and of the PersistentVolumeClaim.
+/// Name of the example's PersistentVolumeClaim.
 const CLAIM: &str = "parameters";
 
-/// Creates the claim of the example in `namespace`. It refers to `directory`, which all nodes of the testbed share.
-async fn create_claim(namespace: &TestNamespace, directory: &Path) {
-    let access = json!({"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": CLAIM,
+/// A PersistentVolume, which is deleted when this value is dropped, even if the test fails.
+struct Volume(String);
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        // The API server retains the volume until the claim has been deleted.
+        undo(&["kubectl", "delete", "persistentvolume", &self.0, "--wait=false"]);
+    }
+}
+
+/// Creates the claim of the example in `namespace`, and its volume, which has the same name as the namespace. The
+/// volume is `directory`, which all nodes of the testbed share.
+async fn create_claim(namespace: &TestNamespace, directory: &Path) -> Volume {
+    let access = json!({"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": namespace.name,
                         "resources": {"requests": {"storage": "1Gi"}}});
     let claim = json!({"metadata": {"name": CLAIM}, "spec": access});
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(namespace.client.clone(), &namespace.name);
     let claim = serde_json::from_value(claim).unwrap();
     claims.create(&PostParams::default(), &claim).await.unwrap();
-    let volume = json!({"metadata": {"name": CLAIM}, "spec": {
+    let volume = json!({"metadata": {"name": namespace.name}, "spec": {
         "accessModes": ["ReadWriteMany"],
         "capacity": {"storage": "1Gi"},
         "claimRef": {"name": CLAIM, "namespace": namespace.name},
@@ -121,6 +134,7 @@ async fn create_claim(namespace: &TestNamespace, directory: &Path) {
     let volumes: Api<PersistentVolume> = Api::all(namespace.client.clone());
     let volume = serde_json::from_value(volume).unwrap();
     volumes.create(&PostParams::default(), &volume).await.unwrap();
+    Volume(namespace.name.clone())
 }
 
 #[tokio::test]
@@ -131,7 +145,7 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
     let directory = tempfile::tempdir().unwrap();
     // The workers do not run as root.
     fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
-    create_claim(&namespace, directory.path()).await;
+    let _volume = create_claim(&namespace, directory.path()).await;
     let mut run = example("parameter-serving-claim");
     run.spec.resources.cpus = Some(1);
     shorten(&mut run);
@@ -150,7 +164,5 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
     }
     let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
     assert!(left.is_empty(), "the run must remove its files: {left:?}");
-    let volumes: Api<PersistentVolume> = Api::all(namespace.client.clone());
     namespace.delete().await;
-    volumes.delete(CLAIM, &DeleteParams::default()).await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::start;
-use test_support::cluster::{client, create_namespace, until};
+use test_support::cluster::{TIMEOUT, client, create_namespace, until};
 use test_support::proxy::Proxy;
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn second_replica_takes_over_after_sigterm() {
     assert_eq!(second.metric("fabricbench_leading"), 0.0);
     let terminated = Instant::now();
     first.signal("TERM");
-    assert!(first.wait().await.success());
+    assert!(first.wait(TIMEOUT).await.success());
     println!("exited {:?} after SIGTERM", terminated.elapsed());
     until(|| async { (second.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     println!(
@@ -42,7 +42,7 @@ async fn second_replica_takes_over_when_a_killed_leaders_lease_expires() {
     second.ready().await;
     let killed = Instant::now();
     first.signal("KILL");
-    first.wait().await;
+    first.wait(TIMEOUT).await;
     until(|| async { (second.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     println!(
         "the second replica became leader {:?} after SIGKILL",
@@ -67,7 +67,7 @@ async fn restarted_leader_resumes_immediately() {
     standby.ready().await;
     let killed = Instant::now();
     first.signal("KILL");
-    first.wait().await;
+    first.wait(TIMEOUT).await;
     let restarted = start::with_election(&proxy.kubeconfig, &namespace);
     until(|| async { (restarted.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     println!("the restarted replica leads {:?} after SIGKILL", killed.elapsed());

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::PostParams;
 
 use super::start;
-use test_support::cluster::{all, client, create_namespace, run, until};
+use test_support::cluster::{TIMEOUT, all, client, create_namespace, run, until};
 use test_support::proxy::{KillPoint, Moment, Proxy};
 
 /// Number of writes until the status contains the Job: finalizer, Service, ConfigMap, Job and status. For a run with a
@@ -43,7 +43,7 @@ async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize,
     let mut run = run("killed");
     run.spec.placement.queue_name = queue.map(str::to_owned);
     runs.create(&PostParams::default(), &run).await.unwrap();
-    assert!(!operator.wait().await.success());
+    assert!(!operator.wait(TIMEOUT).await.success());
     assert!(
         proxy.has_killed(),
         "{queue:?} write {write} {moment:?} did not occur"

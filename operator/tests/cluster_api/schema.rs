@@ -80,7 +80,7 @@ async fn rejects_the_same_manifests_as_the_command_line() {
             accepted.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
         }
     }
-    println!("the API server rejects {rejected} bad manifests");
+    println!("the API server rejects {rejected} invalid manifests");
     assert!(accepted.is_empty(), "only the command line rejects {accepted:?}");
 }
 

@@ -88,7 +88,7 @@ def classify_case(case, on_gpu):
 
 
 def moments(cases):
-    """Mean and standard deviation of all samples, from each case's sample count and values."""
+    """Mean and standard deviation of all samples, from each case's sample count, mean and standard deviation."""
     count = sum(number for number, _ in cases)
     if not count:
         return None, None

@@ -41,13 +41,13 @@ class Case:
         self.pair = (record["initiator"], record["target"])
         self.measured = record["result"].get("measured")
         self.reasons = []
-        # Why the integrity case of this cell failed; None if it found wrong bytes or is correct.
+        # Why the integrity case of this cell failed; None if the case found wrong bytes or passed.
         self.corrupt = None
         self.proof = None
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
         if scenario.mode:
-            # In parameter serving, the workers, which are on the target side, use the versions.
+            # In parameter serving, an operation is a worker's use of a version, and the workers are on the target side.
             self.posting = self.sides[1:]
         self.posted = [side["posted"] for side in self.posting if side.get("posted")]
 

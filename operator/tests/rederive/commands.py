@@ -35,7 +35,7 @@ def is_same(check, case):
 
 
 def contradicts(log, transport):
-    """Whether a log reports a different path, or only sockets for a transport with RDMA devices."""
+    """Whether a log reports a path other than the requested one, or only sockets for a transport with RDMA devices."""
     lanes = log.get("lanes") or []
     sockets = lanes and all(any(word in lane for word in SOCKETS) for lane in lanes)
     return bool(log.get("fallbacks")) or bool(sockets and uses_devices(transport))

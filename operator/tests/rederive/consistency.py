@@ -1,7 +1,7 @@
 """Checks that the numbers in a valid case are consistent with each other.
 
 In parameter serving, the versions that workers used are not those that were posted: torn and outdated versions were
-also transferred, and in most modes the other side posts."""
+also transferred, and in most modes the initiator posts, while the workers are on the target side."""
 
 from . import calls, histogram
 from .cases import measured_window, samples

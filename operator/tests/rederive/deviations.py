@@ -52,8 +52,8 @@ def check(run, status, tally):
 
 
 def compare(tally, kind, stored, derived, order, limit):
-    """Compares the parts per million in the status with the derived log ratios. The status lists the `limit` largest
-    values of `order`, the largest first."""
+    """Compares the parts per million in the status with the derived log ratios. The status lists the `limit` items
+    for which the function `order` returns the largest values, in descending order."""
     if not stored and tally.omits:
         return
     largest = sorted(map(order, derived.values()), reverse=True)[:limit]

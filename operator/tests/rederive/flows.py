@@ -1,4 +1,4 @@
-"""The flows of the ManyToMany pattern. If one flow in a round is invalid, all of the round's flows are."""
+"""The flows of the ManyToMany pattern. If one flow in a round is invalid, all flows in that round are."""
 
 import collections
 import statistics

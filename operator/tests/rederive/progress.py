@@ -36,7 +36,7 @@ def blocks(plan):
 
 
 def is_needed(run, block, name):
-    """Whether the analyses so far leave an arm in a block."""
+    """Whether an arm must be measured in a block, according to the analyses so far."""
     _, number, *cell = block
     analyses = run.plan.analyses
     if not analyses or not number:

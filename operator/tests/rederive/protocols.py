@@ -64,7 +64,7 @@ class Protocols:
         return found, is_complete and "ucx" in transport and covered == set(chunks)
 
     def excluded(self, arm, transport):
-        """Whether the arm used a transport or backend that the spec does not list, or emulated what the spec denies."""
+        """Whether the arm used a transport or backend that the spec does not list, or emulation that it denies."""
         if "nixl" in transport:
             known = (transport["nixl"]["backend"], "unknown")
             return any(lanes not in known for *_, lanes in self.of_arm.get(arm, {}))

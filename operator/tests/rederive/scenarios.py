@@ -24,11 +24,11 @@ class Scenario:
         self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
         self.rate = (work.get("load") or {}).get("openLoop", {}).get("rate")
         if work.get("load"):
-            # Latencies count from the intended start, when a transfer is not yet in flight.
+            # Latencies are measured from the intended start, before a transfer is in flight, so any number may overlap.
             self.in_flight = math.inf
         self.mode = work.get("mode")
         if self.mode:
-            # Latencies count from the publication, and versions are used by several workers.
+            # Latencies are measured from the publication, and several workers use a version, so any number may overlap.
             self.in_flight = math.inf
         # Number of calls in a sample.
         self.hops = work.get("hops")

@@ -43,7 +43,7 @@ def derive(scenario, length, valid):
     reports = [case.sides[1]["serving"] for case in cases]
     if not reports:
         return {}
-    # Each receiver's workers are numbered separately. Pairs have the same numbers.
+    # With several receivers, each has its own worker numbers. Otherwise, all pairs use the same worker numbers.
     by_receiver = [(case.pair[1] if scenario.receivers > 1 else 0, case.sides[1]["serving"]) for case in cases]
     means = worker_means(by_receiver)
     versions = merged((one["versionLag"], one["maxVersionLag"]) for one in reports)
@@ -96,7 +96,7 @@ def derive(scenario, length, valid):
 
 
 def pooled_mean(means):
-    """The mean of all posts in millionths, from the count and mean of each worker's posts in each case."""
+    """The mean over all posts, in millionths. `means` contains each worker's number of posts and mean in each case."""
     posts = sum(count for count, _ in means)
     return max(sum(count * mean for count, mean in means) / posts, 0) * PPM if posts else None
 

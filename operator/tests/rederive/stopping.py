@@ -45,7 +45,8 @@ def round_half_up(value):
 
 
 def is_futile(bounds, center, count, later, level, decides):
-    """Whether the probability that a later analysis decides is below ten percent for every effect in the bounds."""
+    """Whether the probability that a later analysis decides the question is below ten percent for every effect in the
+    bounds."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / ESTIMATES) for index in range(ESTIMATES)]
     scale = (bounds[1] - bounds[0]) / 2 / inference.reach(count, level)[0]

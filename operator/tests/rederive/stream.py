@@ -104,7 +104,8 @@ class Records:
         return None
 
     def nodes(self, stream=None):
-        """Nodes by rank for an attempt, or for the last attempts at the last leg; None if there are no records."""
+        """Nodes by rank: those of an attempt or, by default, of each rank's last attempt at the last leg; None if there
+        are no records."""
         if not self.hellos:
             return None
         last = max(leg for leg, *_ in self.hellos)

@@ -9,7 +9,7 @@ TINY = 1e-300
 
 
 def quantile(probability, freedom):
-    """The value that is not exceeded with this probability of at least one half."""
+    """The quantile for `probability`, which must be at least 0.5."""
     low, high = 0.0, 1.0
     while cumulative_probability(high, freedom) < probability:
         high *= 2
@@ -20,7 +20,7 @@ def quantile(probability, freedom):
 
 
 def cumulative_probability(value, freedom):
-    """The probability that a value of at least 0 is not exceeded."""
+    """The cumulative distribution function at `value`, which must be at least 0."""
     return 1 - incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value**2)) / 2
 
 

@@ -82,7 +82,8 @@ def knee(answers):
 
 
 def capacity(points):
-    """The completed rates of the rounds at the saturated rate at which their median is highest."""
+    """The completed rate of each round, at the saturated rate for which their median is highest; empty if no rate is
+    saturated."""
     saturated = [point for point in points if point.share is not None and point.share < MIN_SHARE and point.completed]
     return max((point.completed for point in saturated), key=statistics.median, default=[])
 

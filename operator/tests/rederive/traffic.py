@@ -69,7 +69,8 @@ class Reading:
 
 
 def counted(delta):
-    """Bytes that an interface sent and received. The counts of a software device must also fit into its packets."""
+    """Bytes that an interface sent and received. For a software device, each count is at most the device's number of
+    packets multiplied by their size."""
     device = delta.get("software")
     if not device:
         return delta["txBytes"], delta["rxBytes"]

@@ -6,7 +6,7 @@ import math
 def reason(run, key, effects, suspect, last=math.inf):
     """The most fundamental reason, as named in the `withheld` field of a comparison. `effects` contains the effect of
     each round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
-    considered, and only the machines of the rounds before the comparison ended."""
+    considered. The machines are compared only up to the round in which the comparison ended."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
             return "FabricContradicted"

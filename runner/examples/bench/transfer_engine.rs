@@ -1,8 +1,8 @@
 //! Runs transfer_engine_bench from the mooncake-transfer-engine-non-cuda Python package over tcp, alternating with the
 //! runner's segment transfers over libfabric.
 //!
-//! Both have one thread, the same batches and sizes, heap memory, and one CPU for each side. The tool counts the
-//! batches that its thread has completed; the runner counts the requests of complete batches.
+//! The tool and the runner each use one thread, the same batches and sizes, heap memory, and one CPU for each side. The
+//! tool counts the batches that its thread has completed; the runner counts the requests of complete batches.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -108,7 +108,7 @@ fn post<R>(region: &R, operation: Operation) -> Post<'_, R> {
 struct Side<T: Transport> {
     transport: T,
     region: T::Region,
-    /// Whether messages are injected, if the library has such a call. An injected message has no completion.
+    /// Whether messages are injected. An injected message has no completion.
     inject: bool,
     /// Whether the completion of the last message has not been read yet.
     in_flight: bool,

@@ -6,11 +6,11 @@
 //! bookkeeping and reading the clock. The initiator and the target each need a separate CPU; otherwise, the results
 //! measure the scheduler.
 //!
-//! The line "transport only" shows a ping-pong without the scenario code. It uses inject unless the library is UCX,
-//! which has no such call. The difference from the same ping-pong in a complete case is the cost of the scenario code.
-//! With `loopback`, the first line shows the cost of an operation if one thread serves both sides. The exit status is 1
-//! if this cost exceeds [`MAX_NANOS`], because the transport cost must be far less than the effects that are measured
-//! with it.
+//! The line "transport only" shows a ping-pong without the scenario code. The messages are injected unless the library
+//! is UCX, which has no inject call. The difference from the same ping-pong in a complete case is the cost of the
+//! scenario code. With `loopback`, the first line shows the cost of an operation if one thread serves both sides. The
+//! exit status is 1 if this cost exceeds [`MAX_NANOS`], because the transport cost must be far less than the effects
+//! that are measured with it.
 
 #![allow(
     clippy::print_stdout,
@@ -101,7 +101,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
     } else {
         "ping-pong Send, one way"
     };
-    print("transport only", bare_case, || bare.one_way_nanos(round_trips));
+    measure_and_print("transport only", bare_case, || bare.one_way_nanos(round_trips));
     let ping_pong = scenario(Workload::PingPong(PingPongWorkload {
         operation: PingPongOperation::Send,
         measured: Extent::Iterations(round_trips),
@@ -129,7 +129,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
             None,
         );
         for (name, scenario) in &cases {
-            print(tuning, name, || {
+            measure_and_print(tuning, name, || {
                 let posted = pair.measure(scenario, SIZE).posted.unwrap();
                 let round_trip = matches!(scenario.workload, Workload::PingPong(_));
                 let directions = if round_trip { 2.0 } else { 1.0 };
@@ -140,7 +140,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
 }
 
 /// Repeats a measurement and prints its median and minimum.
-fn print(what: &str, case: &str, mut measure_nanos: impl FnMut() -> f64) {
+fn measure_and_print(what: &str, case: &str, mut measure_nanos: impl FnMut() -> f64) {
     let mut nanos: Vec<f64> = (0..REPETITIONS).map(|_| measure_nanos()).collect();
     nanos.sort_by(f64::total_cmp);
     println!(

@@ -63,7 +63,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Returns an error if the library cannot allocate memory, or the memory is not on the required NUMA node: the node
-    /// of the devices, or else `node`.
+    /// in the assignment's `devices` if it is set, otherwise `node`.
     pub(super) fn allocate_with<T: Transport>(
         &self,
         transport: &mut T,
@@ -92,7 +92,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Returns an error if memory of this kind cannot be allocated, or host memory is not on the required NUMA node:
-    /// the node of the devices, or else `node`.
+    /// the node in the assignment's `devices` if it is set, otherwise `node`.
     pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];
         let bytes = self.bytes(kind);
@@ -110,7 +110,8 @@ impl Buffers {
     }
 }
 
-/// Checks that host memory is on the NUMA node of the devices, or else on the node of its thread.
+/// Checks that host memory is on the NUMA node in `devices` if it is set, and otherwise on `node`, the node of the
+/// memory's thread.
 ///
 /// # Errors
 /// Returns an error if the kernel reports pages on another node.

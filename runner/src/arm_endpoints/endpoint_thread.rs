@@ -51,7 +51,7 @@ pub struct ThreadPeer {
     pub(crate) regions: Vec<Option<Vec<RemoteKey>>>,
 }
 
-/// Measures the time from the first post of a thread to its completion.
+/// Measures the time from the first post of a thread to the completion of this post.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstPostTimer {
     posted: Option<u64>,

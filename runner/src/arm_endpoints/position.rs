@@ -39,8 +39,8 @@ pub(super) fn complete(
     Ok(first.unwrap_or_else(|| relative_to(None)))
 }
 
-/// Replaces the position of each rail with its position in `other`, which is relative to the memory of another thread,
-/// if that position is worse.
+/// Replaces the facts of each rail with those in `other` if the position in `other` is worse. The positions in `other`
+/// are relative to the memory of another thread.
 pub(super) fn keep_worst(rails: &mut [RailFacts], other: Vec<RailFacts>) {
     for (rail, other) in rails.iter_mut().zip(other) {
         if distance(other.locality) > distance(rail.locality) {

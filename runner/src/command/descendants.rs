@@ -32,7 +32,7 @@ pub(super) fn child_names() -> Vec<String> {
 }
 
 /// Kills and reaps children until no child is left or `deadline` has passed. Children of killed children become
-/// children of this process. `pause` waits for a change. Returns the names of the remaining children.
+/// children of this process. `pause` waits briefly for children to exit. Returns the names of the remaining children.
 pub(super) fn kill_all(deadline: Instant, mut pause: impl FnMut()) -> Vec<String> {
     loop {
         for child in children() {

@@ -19,8 +19,8 @@ use crate::process;
 
 /// Maximum time for a supervisor to start a command.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time for a supervisor to stop a command: one second until the command is killed, and five seconds until all
-/// its processes have exited.
+/// Maximum time for a supervisor to stop a command: one second until the command is killed, five seconds until all its
+/// processes have exited, and two seconds of tolerance.
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum time for a command's output to arrive after all its processes have exited.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -109,7 +109,7 @@ pub struct PingpongFlagMetrics {
 }
 
 /// Metrics of `streaming-duplex`. Each direction is timed from one completion to another, while both sides send
-/// continuously, so that the sum of both rates is the link rate.
+/// continuously, so that the rates of the two directions can be added.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamingDuplexMetrics {
@@ -274,7 +274,7 @@ fn large_array(size: u64, posted: &Posted) -> LargeArrayMetrics {
     }
 }
 
-/// A sample is half the round-trip time.
+/// Computes the metrics of `pingpong-flag`, whose samples are half the round-trip time.
 fn pingpong_flag(posted: &Posted) -> PingpongFlagMetrics {
     let mean = posted.elapsed_nanos as f64 / posted.operations as f64 / 1e3;
     PingpongFlagMetrics {

@@ -202,7 +202,7 @@ fn side(records: &[Record], rank: u32) -> Option<Side> {
         Record::Endpoints(endpoints) if endpoints.rank == rank => endpoints.fabric.clone(),
         _ => None,
     });
-    // The verification uses different endpoints.
+    // Records of round 0 are excluded, because the verification uses different endpoints than the measurement.
     let cold = records.iter().rev().find_map(|record| match record {
         Record::Cold(cold) if cold.rank == rank && cold.round > 0 => Some(cold.clone()),
         _ => None,

@@ -37,7 +37,7 @@ pub(super) enum Body<'a> {
 pub(super) struct Link {
     stream: Stream,
     input: Box<[u8]>,
-    /// Received bytes in `input` that belong to the next message.
+    /// The bytes from `start` to `end` in `input` have been received and belong to the next message.
     start: usize,
     end: usize,
     output: Vec<u8>,
@@ -87,8 +87,8 @@ impl Link {
         self.stream.write_all(bytes)
     }
 
-    /// Receives a message header and the length of the message body, which may be at most `max` and must be received
-    /// next.
+    /// Receives a message header. Returns the message and the length of its body, which is at most `max`. The body must
+    /// be received next.
     ///
     /// # Errors
     /// Returns `UnexpectedEof` if the other side has closed the connection, and `InvalidData` if the message is

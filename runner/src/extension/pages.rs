@@ -104,7 +104,7 @@ fn matching_pages(text: &str, is_included: impl Fn(&Area<'_>) -> bool) -> Option
     (pages.mappings > 0).then_some(pages)
 }
 
-/// First line of an address range.
+/// First line of an address range in `smaps`.
 struct Area<'a> {
     start: u64,
     device: &'a str,

@@ -236,7 +236,7 @@ impl Extension {
         loop {
             let stream = accept_before(&listener, deadline).map_err(connection_failure)?;
             stream.set_nodelay(true).map_err(connection_failure)?;
-            // Another process on this machine may connect first, so it must not block the extension.
+            // Another process on this machine may connect first. The timeout prevents it from blocking the extension.
             stream
                 .set_read_timeout(Some(EXIT_TIMEOUT))
                 .map_err(connection_failure)?;

@@ -15,7 +15,7 @@ use crate::integrity::{combine, fill, pattern};
 use crate::memory::Memory;
 
 const SEED: u64 = 7;
-/// Larger than a connection's buffer, so that a body arrives in several parts.
+/// Size of a payload that is larger than a connection's buffer, so that a body arrives in several parts.
 const BYTES: u64 = 300_001;
 
 /// Host, and an extension in another thread.

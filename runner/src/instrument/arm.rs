@@ -177,8 +177,9 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
     }
 }
 
-/// Maximum duration of a case. For calls outside the fabric, the time limit applies to their processes instead, so that
-/// the case report contains the cause.
+/// Maximum duration of a case. The time limit of a workload that makes calls applies to the case only if the calls use
+/// the arm's transport. Otherwise, the limit applies to the extension process, so that the case report contains the
+/// cause.
 fn case_timeout(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
     match workload {
         Workload::Rpc(rpc) if channel.is_transport() => {

@@ -1,9 +1,8 @@
 //! Decides which posts use the library's inject call. Performs no I/O.
 //!
 //! The caller may reuse the buffer of an injected post as soon as the call returns, and no completion follows
-//! (libfabric's `fi_msg(3)`, `fi_rma(3)`), so a post can be injected only up to a limit: the smaller of the arm's limit
-//! and the provider's limit for the operation. Device memory is never injected, because providers copy the payload with
-//! the CPU.
+//! (libfabric's `fi_msg(3)`, `fi_rma(3)`). The payload may be no longer than the arm's limit and the provider's limit
+//! for the operation. Device memory is never injected, because providers copy the payload with the CPU.
 
 /// Call to use for a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

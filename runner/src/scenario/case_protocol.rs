@@ -70,14 +70,14 @@ pub struct ThreadMeasurement {
     pub pings: Option<PingRecorders>,
     /// Observations of a worker in parameter serving; `None` for other threads.
     pub serving: Option<Box<ServingThread>>,
-    /// Values that only calls have; `None` for other workloads.
+    /// Values that are measured only for calls; `None` for other workloads.
     pub calls: Option<CallMeasurement>,
     /// Memory of the host and the consumers of a tensor; `None` for other workloads.
     pub footprint: Option<FootprintReport>,
     /// Values that a command reported; `None` for other workloads.
     pub command: Option<CommandReport>,
-    /// Window in which all flows are active and to which the latency samples belong; `None` if the case is not a flow
-    /// of the many-to-many pattern.
+    /// Window in which all flows, or both directions of a bidirectional transfer, are active, and to which the latency
+    /// samples belong; `None` if the case has no such window.
     pub window: Option<ThreadWindow>,
     /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
     /// these latencies.
@@ -87,7 +87,8 @@ pub struct ThreadMeasurement {
 }
 
 impl ThreadMeasurement {
-    /// Creates the measurement of `operations` operations, without the values that only some workloads have.
+    /// Creates the measurement of `operations` operations, without the values that are measured only for some
+    /// workloads.
     pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
         Self {
             operations,
@@ -108,7 +109,7 @@ impl ThreadMeasurement {
     }
 }
 
-/// Values that only calls have.
+/// Values that are measured only for calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallMeasurement {
     /// CPU time of the extension during the calls, in nanoseconds; 0 if there is no extension.

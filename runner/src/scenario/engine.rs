@@ -100,8 +100,8 @@ impl<T: Transport> Engine<'_, T> {
         self.pause(activity, !self.awake && !unfinished)
     }
 
-    /// Waits after a poll without completions for something that is due at time `due`. In `Wait` mode, the thread
-    /// sleeps in the library; in `Yield` mode, it sleeps in short steps.
+    /// Pauses briefly after a poll without completions, but not past the time `due`. In `Wait` mode, the thread sleeps
+    /// in the library; in `Yield` mode, it sleeps for a short interval.
     ///
     /// # Errors
     /// Returns the errors of [`Engine::idle`].

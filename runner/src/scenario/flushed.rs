@@ -1,8 +1,8 @@
 //! Transfers one at a time, each followed by a flush of the endpoint if the library supports flushes.
 //!
-//! A sample begins before the transfer is posted. It ends when the transfer is complete, as for other transfers, and
-//! its flush has also completed. The duration of the flush is measured from the transfer's local completion. This
-//! completion means only that the application may reuse the memory.
+//! A sample begins before the transfer is posted. It ends when the flush has completed and the transfer is complete by
+//! the same criterion as other transfers. The duration of the flush is measured from the transfer's local completion.
+//! This completion means only that the application may reuse the memory.
 
 use crds::record::CaseFailure;
 

@@ -3,9 +3,9 @@
 //! A fabric may deliver messages out of order, so a transfer counts as arrived only when all its chunks have arrived. A
 //! credit contains the number of transfers that have arrived without a gap. A credit is due every half window, so that
 //! the result includes neither the cost of a message per transfer nor an idle round trip per window. When the peer has
-//! posted its last transfer, it requests a credit, which is then due immediately. If the peer posts in bursts of more
-//! than half a window, credits are due more often, because they would otherwise not free enough slots for the next
-//! burst. In an open loop, a credit is due for every transfer.
+//! posted its last transfer, it requests a credit, which is due as soon as all transfers have arrived. If the peer
+//! posts in bursts of more than half a window, credits are due more often, because they would otherwise not free enough
+//! slots for the next burst. In an open loop, a credit is due for every transfer.
 
 use crate::immediate::VALUE_MASK;
 

@@ -1,4 +1,4 @@
-//! Parts shared by the scenarios that run processes on the initiator's machine: calls that do not use the arm's
+//! Code shared by the scenarios that run processes on the initiator's machine: calls that do not use the arm's
 //! transport, and memory footprints. The target makes no calls and sleeps.
 
 mod check;

@@ -1,6 +1,6 @@
 //! Tracks the transfers in flight: free slots, outstanding chunks and credits, and completion times. Performs no I/O.
 //!
-//! A transfer occupies a slot and its memory until it is complete:
+//! A transfer occupies a slot and the slot's memory until the transfer is complete:
 //!
 //! - A `Write` or `Read` is complete when the completions of all its chunks have been read.
 //! - For `Send` and `WriteImmediate`, a credit from the target must also have confirmed the arrival of the transfer.

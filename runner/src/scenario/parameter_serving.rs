@@ -14,10 +14,10 @@
 //!   newer.
 //!
 //! A worker uses a version only after it has verified the version number at both ends and the checksum of all bytes
-//! ([`parameters`]), so that a torn version is detected and never used. The version in use changes only at known times,
-//! so that the version at every step, and with it the staleness, is computed from these times after the last step
-//! ([`staleness`]), for which the trainer sends the publication times ([`table`]). A busy worker therefore cannot miss
-//! a step.
+//! ([`parameters`]), so that a torn version is detected and never used. A worker records the times at which its version
+//! changes. After the last step, it receives the publication times from the trainer ([`table`]). From its own times and
+//! the publication times, it computes the version at every step, and thus the staleness ([`staleness`]). A busy worker
+//! therefore cannot miss a step.
 
 mod clock_offset;
 mod multicast;

@@ -115,7 +115,8 @@ impl Phases {
         self.command.fetch_max(value, Ordering::AcqRel);
     }
 
-    /// Phase that all threads have reached; `None` if the threads that post are not all ready.
+    /// Latest phase that all posting threads have reached, or [`FlowPhase::Failed`] if any thread has failed; `None` if
+    /// not all posting threads are ready.
     pub fn reached_phase(&self) -> Option<FlowPhase> {
         let all_posters = |arrived: &AtomicU32| arrived.load(Ordering::Acquire) == self.posters;
         if self.failed.load(Ordering::Acquire) {

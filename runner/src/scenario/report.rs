@@ -111,12 +111,13 @@ fn call_report(recorder: &Recorder, measured: CallMeasurement) -> Option<CallRep
     })
 }
 
-/// Computes the window of a flow from the windows of its threads. `posting` contains the times of the first post and of
-/// the last completion. Returns `None` if the case is not a flow of the many-to-many pattern.
+/// Computes the window of a flow, or of one direction of a bidirectional transfer, from the windows of its threads.
+/// `posting` contains the times of the first post and of the last completion. Returns `None` if the threads have no
+/// windows.
 ///
-/// Every thread posts before, during and after its own window, so the flow's rate is the sum of its threads' rates. The
-/// span from the first opening to the last closing is not used, because it includes time in which a thread transferred
-/// data outside its own window.
+/// Every thread posts before, during and after its own window, so the rate is the sum of the threads' rates. The span
+/// from the first opening to the last closing is not used, because it includes time in which a thread transferred data
+/// outside its own window.
 fn simultaneous(
     windows: &[ThreadWindow],
     (first_post, last_completion): (u64, u64),

@@ -1,8 +1,8 @@
 //! Calls between two isolated processes.
 //!
-//! A sample lasts from the first call to its reply. The calls of a sample are nested: every process except the last one
-//! calls the other process before it replies. A request contains the payload; a reply contains it if the payload is
-//! echoed, and its length otherwise.
+//! A sample lasts from the first call to its reply. The calls of a sample are nested: a process that answers a call
+//! other than the last one calls the other process before it replies. A request contains the payload; a reply contains
+//! it if the payload is echoed, and its length otherwise.
 //!
 //! Over a transport ([`transport`]), host and extension are the initiator and the target of the pair. A message is
 //! copied into registered memory before it is posted, and out of registered memory when it has arrived, just as in a

@@ -164,7 +164,7 @@ fn run_concurrently<T: Transport>(
     let facts = endpoints.facts().clone();
     let side = SideContext {
         role: first.role,
-        // The trainer and the workers of parameter serving end without a command.
+        // In parameter serving, the workers also post, so neither side may close its window before both have finished.
         bidirectional: first.scenario.workload.is_bidirectional()
             || first.scenario.workload.serving().is_some(),
         phases: phases.as_ref(),

@@ -12,7 +12,7 @@ use crate::measure::recorder::Recorder;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseSamples {
     /// Latency of every operation: half a round-trip time, or the time from posting a transfer to its completion. The
-    /// reads that follow a thread's writes come after all of these writes.
+    /// samples of the reads that follow a thread's writes come after the samples of these writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_nanos: Vec<u64>,
     /// Time from the local completion of every transfer to the completion of its flush.

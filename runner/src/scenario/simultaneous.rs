@@ -11,9 +11,10 @@
 //!    both ends of the window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
-//! The coordinator moves the flows through these phases ([`super::phases`]). Before the first one, it waits until both
-//! sides of all flows have read their counters, so that the counters of every flow include the transfers of all flows
-//! that use the same interface. The two sides of a bidirectional transfer signal the ends of the phases to each other.
+//! The coordinator moves the flows through these phases ([`super::phases`]). Before the first phase, it waits until
+//! both sides of all flows have read their counters, so that the counters of every flow include the transfers of all
+//! flows that use the same interface. The two sides of a bidirectional transfer signal the ends of the phases to each
+//! other.
 //!
 //! A sample belongs to the window in which its transfer completes. Windows that are open on different machines need no
 //! common clock: each is within the time in which all threads are active.
@@ -285,8 +286,8 @@ impl<'a> SimultaneousPoster<'a> {
 }
 
 /// Number of operations in a window that is `nanos` long and in which `completed` operations have completed, if it ends
-/// now; `None` if it continues. The completions of a poll have the same time, so the last completion that counts may be
-/// followed by others at the end of the window. The samples of those others are not recorded.
+/// now; `None` if it continues. The completions of a poll have the same time, so the last counted operation may have
+/// completed at the same time as operations that are not counted. The samples of the latter are not recorded.
 fn operations_at_end(measured: Extent, nanos: u64, completed: u64) -> Option<u64> {
     match measured {
         Extent::DurationNanos(duration) => (nanos >= duration).then_some(completed),

@@ -109,8 +109,8 @@ pub(crate) fn run_transfers<T: Transport>(
             let burst = budget.available(engine.geometry.batch, engine.outgoing.latest());
             if burst == 0 {
                 draining = true;
-                // In a window of 1, a credit is due for every transfer even without a request. A request could overtake
-                // the check of a large message whose receive shares memory with the receive of the request.
+                // In a window of 1, a credit is due for every transfer even without a request. A request could arrive
+                // before a large message has been checked, and overwrite the message if their receives share memory.
                 let is_due_on_request = engine.geometry.needs_credit() && engine.geometry.window > 1;
                 if is_due_on_request && engine.outgoing.in_flight() > 0 {
                     engine.request_credit()?;

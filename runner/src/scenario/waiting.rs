@@ -82,8 +82,8 @@ impl IdleWaiter {
         Ok(self.deadline_is_known_to_have_passed())
     }
 
-    /// Waits after a poll without completions for something that is due at time `due`. Like [`IdleWaiter::pause`], but
-    /// a thread that yields sleeps in short steps.
+    /// Pauses briefly after a poll that returned no completions, but not past the time `due`. Like
+    /// [`IdleWaiter::pause`], but a thread that yields sleeps for a short interval.
     ///
     /// # Errors
     /// Returns an error if the library cannot wait.

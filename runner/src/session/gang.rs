@@ -32,7 +32,7 @@ pub enum GangEvent {
         /// Connection error.
         cause: String,
     },
-    /// This process received a signal. Contains its name.
+    /// This process received a signal. Contains the signal's name.
     Stop(&'static str),
 }
 

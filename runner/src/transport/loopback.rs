@@ -147,7 +147,7 @@ impl Transport for Loopback {
         let rails = self.rails.len();
         if peer.rails.len() != rails {
             let message = format!(
-                "the peer has {} rails, but this side has {rails}: open both sides with the same number of rails",
+                "the peer has {} rails, but this side has {rails}: use the same number of rails for all workers",
                 peer.rails.len()
             );
             return Err(refused(FailureReason::OperationRejected, message));

@@ -15,8 +15,8 @@
 //! | `ffi` | all calls to the library |
 //!
 //! Reads and writes are transfer requests. A write with immediate data is a request with a notification, which the
-//! agent sends after the data. NIXL has no messages with a payload: only the scenarios' control messages are sent, as
-//! notifications; longer messages are rejected.
+//! agent sends after the data. NIXL has no messages with a payload, so the scenarios' control messages are sent as
+//! notifications. Longer messages are rejected.
 //!
 //! NIXL's interface does not expose the UCX backend's UCX instance, so it is unknown which lanes its endpoints have and
 //! whether it emulates operations.

@@ -98,7 +98,7 @@ fn write<T: Transport>(initiator: &mut Side<T>, target: &mut Side<T>, operation:
 }
 
 /// Returns the number of open file descriptors and the files of this process in `/dev/shm`.
-fn open_resources() -> (usize, BTreeSet<String>) {
+fn list_open_resources() -> (usize, BTreeSet<String>) {
     let is_own = |name: &String| name.contains(&std::process::id().to_string());
     let entries = |directory| std::fs::read_dir(directory).unwrap().flatten();
     let files = entries("/dev/shm")
@@ -135,7 +135,7 @@ pub fn check<T: Transport>(config: &OpenConfig) {
             drop(transport);
         }
         drop(target);
-        let after = open_resources();
+        let after = list_open_resources();
         assert!(after.1.is_empty(), "{spec:?}: files left in /dev/shm: {after:?}");
         // The comparison starts after the first iteration, in which the library opens additional descriptors that it
         // keeps until the process exits.

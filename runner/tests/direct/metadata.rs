@@ -565,7 +565,7 @@ fn trickle(mut stream: TcpStream, head: &[u8]) {
 
 #[test]
 fn a_trickling_server_is_reported_within_the_timeout() {
-    // For Redis and for HTTP, this is the start of a long response.
+    // These are the starts of long responses: `string` from Redis, and `body` from an HTTP server.
     let string = |stream| trickle(stream, b"$16000\r\n");
     let body = |stream| trickle(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 16000\r\n\r\n");
     for behavior in [string as fn(TcpStream), body] {

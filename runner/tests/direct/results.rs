@@ -66,7 +66,7 @@ fn assert_close(first: f64, second: f64) {
     );
 }
 
-/// Checks `bytes / seconds = gigabytesPerSecond`, and that the bytes are `iterations` messages.
+/// Checks that `gigabytesPerSecond` is `bytes / seconds / 1e9`, and that `bytes` is the size of `iterations` messages.
 fn check_throughput(throughput: &Value, scenario: &Value) {
     let bytes = number(&throughput["bytes"]);
     assert_eq!(

@@ -4,7 +4,7 @@ use crate::Verbs;
 use crate::ffi::CallCounters;
 use crds::record::ProtocolUse;
 
-/// Returns one entry per counter, summed over all rails.
+/// Returns one entry for each nonzero counter, summed over all rails, or an empty list if counts were not requested.
 pub(super) fn protocols(transport: &Verbs) -> Vec<ProtocolUse> {
     if !transport.counts_protocols {
         return Vec::new();

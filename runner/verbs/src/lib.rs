@@ -17,8 +17,8 @@
 //! | `ffi` | all calls to the library |
 //!
 //! A rail has two queue pairs for each peer: one for messages, and one for reads and writes. A write with immediate
-//! data consumes a receive from its queue pair, so the second queue pair has separate receives without memory, which
-//! the transport posts. All peers share the receives for messages.
+//! data consumes a receive from its queue pair, so the transport posts separate receives, without memory, for the
+//! second queue pairs. All peers share the receives of each kind.
 //!
 //! Posts that are not the last post of a doorbell batch are chained, and passed to the driver together with the last
 //! post in one `ibv_post_send` call. Injected posts are inline and have no separate completion.

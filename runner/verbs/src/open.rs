@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Packet sequence numbers have 24 bits.
+/// Mask for a packet sequence number, which has 24 bits.
 const PACKET_NUMBERS: u64 = (1 << 24) - 1;
 
 pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
@@ -22,7 +22,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
         return Err(refused(
             "open",
             format!(
-                "{} posts in flight requested; must be 1 to {}",
+                "{} posts in flight were requested, but the number must be from 1 to {}",
                 config.depth,
                 u32::MAX
             ),

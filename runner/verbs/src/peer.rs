@@ -9,7 +9,7 @@ use runner::transport::{EndpointAddresses, Peer, TransportError};
 pub(super) fn connect(transport: &mut Verbs, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
     if peer.rails.len() != transport.rails.len() {
         return Err(invalid_peer(format!(
-            "the peer has {} rails, but this side has {}: open both sides with the same number of rails",
+            "the peer has {} rails, but this side has {}: use the same number of rails for all workers",
             peer.rails.len(),
             transport.rails.len()
         )));

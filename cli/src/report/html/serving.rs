@@ -7,7 +7,7 @@ use super::verdicts::arm_name;
 use crate::report::Report;
 use crate::report::serving::curves;
 
-/// Table with the results for each worker count; empty if no scenario has several.
+/// Table with the results for each worker count; empty if no scenario has several worker counts.
 pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
     let curves = curves(report);
     html! {
@@ -16,9 +16,10 @@ pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
                 h2 { "Scaling with the number of workers" }
                 p.note {
                     "Lag is the mean number of newer versions over all steps. \"Used after\" is the median time from "
-                    "the publication of a version to its use. The push time ends when the trainer has delivered a version to "
-                    "all workers; it is the median over the versions that all workers received, and their number is shown next "
-                    "to it. In Push mode, the rate counts the copies of all workers."
+                    "the publication of a version to its use. The push time is the time from the publication of a "
+                    "version until the trainer has delivered it to all workers. The table shows the median push time "
+                    "over the versions that all workers received, and the number of these versions. In Push mode, the "
+                    "rate counts the copies of all workers."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Scaling with the number of workers" {
                     table.numbers {
@@ -52,7 +53,7 @@ pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Table of the workers in the scenario with index `index`; empty for other workloads.
+/// Table of the workers in the scenario with index `index`; empty if the scenario is not parameter serving.
 pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
     let cells = report.evaluation.summary.cells.iter();
     let cells: Vec<_> = cells
@@ -64,8 +65,8 @@ pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
             details {
                 summary { "Staleness of each worker" }
                 p.note {
-                    "Over all valid cases. Cold steps are the steps before the first version; they are excluded from \
-                     all lags. A worker that received no version has no lag. The "
+                    "The values cover all valid cases. Cold steps are the steps before the first version; they are \
+                     excluded from all lags. A worker that received no version has no lag. The "
                     "99th percentiles are the largest over all cases."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Staleness of each worker" {

@@ -24,7 +24,7 @@ pub fn leaves(pointer: &str, value: &Value, found: &mut Vec<String>) {
 /// Returns another value of the same type.
 pub fn changed_value(value: &Value) -> Value {
     match value {
-        // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
+        // The re-derivation tolerates small differences due to rounding, so each change exceeds its largest tolerance.
         Value::Number(number) => match number.as_i64() {
             Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
             None => json!(number.as_f64().unwrap() * 1.001 + 0.01),

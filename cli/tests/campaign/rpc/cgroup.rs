@@ -13,8 +13,8 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a cgroup for the test `name`. Returns `None` and reports the reason if this process may not create one, because
-    /// it is not root or the cgroups are mounted read-only, or if the machine has no memory controller.
+    /// Creates a cgroup for the test `name`. Returns `None` and reports the reason if this process may not create a
+    /// cgroup, because it is not root or the cgroups are mounted read-only, or if the machine has no memory controller.
     pub fn new(name: &str) -> Option<Self> {
         let v1 = Path::new(MOUNT).join("memory");
         let is_v1 = v1.is_dir();
@@ -53,7 +53,7 @@ impl Cgroup {
         format!("echo $$ > {}", self.directory.join("cgroup.procs").display())
     }
 
-    /// Returns the memory that its processes use, in bytes.
+    /// Returns the memory that the processes in the cgroup use, in bytes.
     pub fn usage(&self) -> u64 {
         let file = if self.is_v1 {
             "memory.usage_in_bytes"
@@ -64,7 +64,7 @@ impl Cgroup {
         text.trim().parse().unwrap()
     }
 
-    /// Limits the memory of its processes.
+    /// Limits the memory of the processes in the cgroup.
     pub fn set_limit(&self, bytes: u64) {
         fs::write(self.directory.join(self.limit_file()), bytes.to_string()).unwrap();
     }
@@ -78,7 +78,8 @@ impl Cgroup {
     }
 }
 
-/// Reports that the test `name` is skipped for `reason`: in the file that the variable names, whose lines `.ci/test` prints.
+/// Prints that the test `name` is skipped for `reason`, and appends the message to the file that
+/// `FABRICBENCH_TEST_SKIPPED` names, if the variable is set. `.ci/test` prints the lines of this file.
 fn report_skipped(name: &str, reason: &str) {
     let line = format!("test {name}: skipped: {reason}\n");
     print!("{line}");

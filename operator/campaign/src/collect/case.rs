@@ -62,8 +62,8 @@ pub struct Measured {
 
 impl Measured {
     /// The sides whose posts are measured: the initiator, plus the target if both sides post concurrently. The echo of
-    /// a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the workers,
-    /// which are on the target side, measure when they use each version.
+    /// a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the only such
+    /// side is the target, because its workers measure when they use each version.
     pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
         let serves = workload.serving().is_some();
         let initiator = (!serves).then_some(&self.initiator);

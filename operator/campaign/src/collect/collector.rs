@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after another. Memory use is bounded by the number of blocks in the plan,
-/// since each block is stored only once, plus [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after another. Memory use is bounded: each block of the plan is stored only
+/// once, and no stream is read beyond [`MAX_STREAM_BYTES`].
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,

@@ -33,7 +33,7 @@ pub struct FactorEffect {
     pub factors: Vec<Optimization>,
     /// Number of rounds in which all combinations are valid.
     pub rounds: usize,
-    /// Estimated effect; `None` if there is no such round.
+    /// Estimated effect; `None` if there is no round in which all combinations are valid.
     pub effect: Option<Effect>,
     /// Effect with its interval; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
@@ -207,7 +207,7 @@ impl Cell<'_> {
     }
 
     /// Values of the rounds in which a pair has valid cases of all combinations, up to the earliest analysis at which
-    /// one of their comparisons ended.
+    /// the comparison of any combination ended.
     fn rounds(self, index: &CaseIndex<'_>, stopping: &Stopping, primary: Metric) -> Rounds {
         let mut rounds = Rounds::new();
         let Some(planned) = self.plan.scenarios.get(self.scenario) else {
@@ -281,8 +281,8 @@ impl Cell<'_> {
         let applying = applicable.iter().enumerate().filter(|(_, one)| one.is_ok());
         let applying = applying.fold(0, |set, (factor, _)| set | 1 << factor);
         for question in &mut questions {
-            // A combination needs at least two applicable factors. Otherwise, the reason says why the other factors do
-            // not apply.
+            // A combination needs at least two applicable factors. If there are fewer, it keeps all factors, so its
+            // reason says why the first inapplicable factor does not apply.
             if question.kind == FactorEffectKind::Combination && usize::count_ones(applying) >= 2 {
                 question.factors = applying;
             }

@@ -130,9 +130,9 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
     }),
 ];
 
-/// Finds the differences between the runs that could be mistaken for an effect of an arm. Compares [`PROPERTIES`], the
-/// properties that not every host reports, and then the [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios
-/// and variants that both runs have.
+/// Finds the properties in which the runs differ and whose influence could be mistaken for an effect of an arm.
+/// Compares [`PROPERTIES`], the properties that not every host reports, and then the [`SCENARIO_PROPERTIES`] and
+/// [`ARM_PROPERTIES`] of the scenarios and variants that both runs have.
 pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
     let runs = (first, second);
     let properties = PROPERTIES.iter();

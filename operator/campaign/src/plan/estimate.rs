@@ -421,7 +421,7 @@ mod tests {
                 p99_nanos: 12_345.678_9,
             }),
             counters,
-            // Only a closed loop has `simultaneous`, which is longer.
+            // Only an open loop has `open_loop`, and only a closed loop has `simultaneous`, which is the longer field.
             open_loop: None,
             flush: None,
             ping: None,

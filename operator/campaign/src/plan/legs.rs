@@ -112,8 +112,8 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
     }
 }
 
-/// Appends the rounds to `legs` as one leg, or as several if the record stream or a single leg's assignment would be
-/// too long. A round may be split between two blocks, but never within a block.
+/// Appends the rounds to `legs` as one leg, or as several if the record stream or the assignment of a single leg would
+/// be too long. A round may be split between two blocks, but never within a block.
 fn split(
     plan: &Plan,
     gang: &Gang,

@@ -78,8 +78,8 @@ fn count(cells: &[Cell], has_role: impl Fn(Role) -> bool) -> u32 {
     u32::try_from(found.count()).unwrap_or(u32::MAX)
 }
 
-/// Family of the comparisons of a scenario, or of the controls of a run. An empty family has the level of a single
-/// comparison, since its intervals are only descriptive.
+/// Family of `comparisons` comparisons of a scenario, or of the controls of a run. If `comparisons` is 0, the level is
+/// that of a single comparison: without verdicts, intervals are only descriptive.
 fn family(run: &ValidatedRun, comparisons: u32) -> Result<Family, PlanError> {
     Family::new(comparisons.max(1), run.sampling.confidence_percent.into()).map_err(|error| {
         PlanError::Confidence {

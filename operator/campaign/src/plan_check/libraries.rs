@@ -44,7 +44,8 @@ pub(crate) fn differences(plan: &Plan) -> Vec<String> {
 }
 
 /// Event that ends a sample, if it differs between libraries. With every library, a `Send` or `WriteImmediate` ends
-/// with the target's credit, and a `Read` ends when its data has arrived. Only UCX adds a flush.
+/// with the target's credit, and a `Read` ends when its data has arrived. If the workload requests a flush after every
+/// transfer, only UCX performs it.
 fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Option<&'static str> {
     if transfer.flush {
         return Some(match transport {

@@ -56,7 +56,8 @@ impl InterimAnalysis {
 /// one analysis. Each subsequent count is about [`GROWTH`] times its predecessor.
 pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
     // A larger number of analyses makes the level of each one stricter, so the first one needs more rounds, which
-    // leaves room for fewer analyses. The loop finds the smallest number of analyses that satisfies both constraints.
+    // leaves room for fewer analyses. The loop finds the smallest number of analyses that leaves no room for another
+    // analysis.
     let mut count = 1;
     while analysis_count(first_analysis(largest, count), rounds) > count {
         count += 1;

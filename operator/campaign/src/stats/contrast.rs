@@ -1,9 +1,9 @@
 //! Contrasts of a factorial design: the effect of each factor and of each interaction, from the values of all
 //! combinations of the factors.
 //!
-//! The values are natural logarithms, so an effect is a factor by which the metric changes, and the effects of factors
-//! that do not interact multiply. Source: Box, Hunter and Hunter, *Statistics for Experimenters*, 2nd edition, 2005,
-//! chapter 5; here, an interaction is the change in an effect, without the factor of one half in that book.
+//! The values are natural logarithms, so an effect is the logarithm of a ratio of metric values, and the ratios of
+//! factors that do not interact multiply. Source: Box, Hunter and Hunter, *Statistics for Experimenters*, 2nd edition,
+//! 2005, chapter 5. Here, an interaction is the whole change in an effect; that book divides the change by two.
 
 /// Number of effects of `factors` factors: the effects of the factors, of their interactions and, for more than two
 /// factors, of their combination. For two factors, the combination is their interaction.
@@ -15,8 +15,9 @@ pub fn effect_count(factors: usize) -> usize {
 /// factors. `values` holds the value of each combination at the index whose digits select its factors, so its length is
 /// a power of two.
 ///
-/// For one factor, the effect is the change caused by this factor. For two factors, it is the change in the effect of
-/// one caused by the other; for three, the change in the interaction of two caused by the third.
+/// For one factor, the effect is the change caused by this factor. For two factors, it is the change that one factor
+/// causes in the effect of the other. For three factors, it is the change that one factor causes in the interaction of
+/// the other two.
 pub fn effect(values: &[f64], effect: usize) -> f64 {
     let signed = values.iter().enumerate().map(|(combination, value)| {
         let missing = (effect & !combination).count_ones();

@@ -2,8 +2,8 @@
 //!
 //! It is the smallest interval that contains two others: the rank-sum interval, which is exact if the samples differ
 //! only by a shift and is not sensitive to outliers, and Welch's interval, which holds if they also differ in spread.
-//! Used alone, each of the two misses the shift too often in the situation that only the other handles;
-//! `docs/simulated-coverage.md` has the numbers.
+//! Used alone, the rank-sum interval misses the shift too often if the smaller sample also has the larger spread
+//! (`docs/simulated-coverage.md` has the numbers), and Welch's interval is only approximate for small samples.
 
 use super::{Interval, rank_sum, welch};
 

@@ -36,9 +36,9 @@ pub enum BoundingResource {
     Copy,
 }
 
-/// Factor that converts the bound of one pair to the bound of one value of `plan`. For the pairwise pattern,
-/// the factor is 1. All flows of the many-to-many pattern share one value, which the links of the smaller side limit.
-/// `None` if the bound does not apply, because the threads of flows share CPUs.
+/// Factor by which the bound of one pair is multiplied to obtain the bound of a measured throughput. For the pairwise
+/// pattern, the factor is 1. In the many-to-many pattern, one throughput covers all flows, and the links of the smaller
+/// side limit it. `None` for a copy in the many-to-many pattern, because the threads of the flows share CPUs.
 fn pair_bound_factor(plan: &Plan, resource: BoundingResource) -> Option<f64> {
     let Some(pattern) = plan.many_to_many else {
         return Some(1.0);
@@ -81,8 +81,8 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
             Direction::Unidirectional => 1.0,
             Direction::Bidirectional => 2.0,
         };
-        // The writes of some threads use one direction of the links while the reads of others use the other. A thread
-        // copies both, one after another.
+        // With `read_back`, the writes of some threads use one direction of the links while the reads of other threads
+        // use the opposite direction. A thread copies written and read bytes one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(memory::threads(workload));
         let copies = copy_rate.map(|rate| rate * threads * both_post);
@@ -92,7 +92,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
             (
                 resource,
                 rate.zip(pair_bound_factor(plan, resource))
-                    .map(|(rate, links)| rate * links),
+                    .map(|(rate, factor)| rate * factor),
             )
         });
         bounds.extend(known.filter_map(|(resource, rate)| {

@@ -303,7 +303,8 @@ mod tests {
             classify(&Invalid::NothingMeasured, heap),
             failed(CallCause::Invalid)
         );
-        // The cause of a failed integrity pass is known, but wrong bytes have no cause.
+        // If the integrity pass could not verify the bytes, its failure determines the cause. Wrong bytes are
+        // `Invalid`.
         let integrity = |failure| {
             let message = String::new();
             classify(&Invalid::Integrity { failure, message }, heap)

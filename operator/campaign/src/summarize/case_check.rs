@@ -121,7 +121,7 @@ pub enum Invalid {
         receiver: u32,
     },
     /// The library, provider, fabric, number of rails or configuration is not the same as in the first round. The
-    /// subnet of an IP transport may differ from that on another node.
+    /// subnet of an IP transport may differ between nodes.
     #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.

@@ -33,7 +33,7 @@ type RoundFacts<'a> = (u32, &'a FabricFacts);
 pub(super) struct ExpectedFacts<'a> {
     /// Facts in the first round.
     pub first: &'a FabricFacts,
-    /// Fabric that replaces the one of the first round.
+    /// Fabric that the worker must have. It replaces the fabric in `first`.
     fabric: &'a str,
 }
 
@@ -83,13 +83,13 @@ pub(super) fn configuration(facts: &FabricFacts) -> Option<String> {
     Some(format!("configuration {hash}{files}"))
 }
 
-/// The first UCX setting that differs between `one` and `other`, as `NAME=VALUE` of each. `None` if the configurations
-/// are the same, or if the difference is in configuration files.
+/// The first UCX setting that differs between `one` and `other`, formatted as `NAME=VALUE` for each of them. `None` if
+/// the configurations are the same, or if the difference is in configuration files.
 pub(super) fn first_difference(one: &FabricFacts, other: &FabricFacts) -> Option<(String, String)> {
     if one.configuration_sha256 == other.configuration_sha256 {
         return None;
     }
-    // The workers name their devices differently, which the hash ignores.
+    // Device names may differ between workers, so the hash does not cover them.
     let ucx_settings = |facts: &FabricFacts| -> BTreeMap<String, String> {
         let applied = facts.settings.iter().filter(|(name, _)| *name != "NET_DEVICES");
         let applied = applied.map(|(name, value)| (format!("UCX_{name}"), value.clone()));
@@ -203,8 +203,9 @@ impl<'a> EndpointIndex<'a> {
         })
     }
 
-    /// The first facts for `arm` at `rank` among the legs and attempts for which `includes` returns true, with their
-    /// leg and attempt. If several attempts have facts for this round, returns those of the first attempt.
+    /// The facts of the earliest round for `arm` at `rank` among the legs and attempts for which `includes` returns
+    /// true, with their leg and attempt. If several attempts have facts for that round, returns those of the first
+    /// attempt.
     fn first_where(
         &self,
         rank: u32,

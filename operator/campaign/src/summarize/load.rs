@@ -17,9 +17,10 @@ pub(super) fn falls_behind(completed_share: f64) -> bool {
     completed_share < MIN_COMPLETED_SHARE
 }
 
-/// Completed rate of an open loop as a fraction of its intended rate: the intended duration divided by the measured
-/// one, less the smallest latency, because even without load the last transfer completes one latency after its intended
-/// start. If both sides post, the smaller fraction counts. `None` if the workload is not an open loop.
+/// Completed rate of an open loop as a fraction of its intended rate: `intended / (elapsed - smallest latency)`, where
+/// `intended` and `elapsed` are the intended and the measured duration. The smallest latency is subtracted because,
+/// even without load, the last transfer completes one latency after its intended start. If both sides post, the smaller
+/// fraction counts. `None` if the workload is not an open loop.
 pub(super) fn completed_share(workload: &Workload, measured: &Measured) -> Option<f64> {
     let shares: Option<Vec<f64>> = measured.posters(workload).map(share_of_side).collect();
     shares?.into_iter().min_by(f64::total_cmp)

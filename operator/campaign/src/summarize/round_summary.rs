@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::stats::{median_of, signed_rank};
 
-/// Two-sided error level of the interval around a single value. The interval is only descriptive: verdicts use the
+/// Two-sided error level of the interval in a [`RoundSummary`]. The interval is only descriptive: verdicts use the
 /// level of their family.
 pub const POINT_LEVEL: f64 = 0.05;
 
@@ -50,7 +50,7 @@ impl RoundSummary {
         })
     }
 
-    /// The spread of the values divided by `divisor`, which must be above 0.
+    /// The summary of the values divided by `divisor`, which must be above 0.
     #[must_use]
     pub fn divided_by(&self, divisor: f64) -> Self {
         let divided = |value: f64| value / divisor;

@@ -60,8 +60,8 @@ impl<'a> Rounds<'a> {
         median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
     }
 
-    /// Median over the rounds of the median of `value` over the pairs, for workloads that flows cannot have; `None` if
-    /// no round has a value.
+    /// Median over the rounds of the median of `value` over the pairs, where `value` is defined only for a single case;
+    /// `None` if no round has a value.
     pub(super) fn median_of_pairs(&self, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
         self.median(|cases| match cases {
             [case] => value(case),

@@ -116,8 +116,8 @@ fn case_reasons(plan: &Plan, reports: &Reports, case: &Case, endpoints: &Endpoin
     invalid
 }
 
-/// Detects a worker whose facts differ from those of the first round. The subnet of an IP transport may differ from
-/// that on another node.
+/// Detects a worker whose facts differ from those of the first round. The subnet of an IP transport may differ between
+/// nodes.
 fn changed_facts(case: &Case, endpoints: &EndpointIndex<'_>) -> Option<Invalid> {
     [case.initiator, case.target].into_iter().find_map(|rank| {
         let now = endpoints.facts_of_case(case, rank)?;

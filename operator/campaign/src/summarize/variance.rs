@@ -49,8 +49,8 @@ type Values = BTreeMap<(u32, u32), BTreeMap<u32, f64>>;
 
 /// Splits the variance at every size that has at least [`MIN_ROUNDS`] rounds.
 ///
-/// The control arm in the baseline's process differs from it only by its window, so half of the variance of their
-/// difference is the variance of a window.
+/// The control arm in the baseline's process differs from the baseline only by its window, so half of the variance of
+/// the difference between the two arms is the variance of a window.
 pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<VarianceSplit> {
     let control = plan
         .arms

@@ -58,13 +58,13 @@ pub enum ProblemKind {
         /// Names of all variants.
         known: Vec<String>,
     },
-    /// A factor must be absent from the baseline.
+    /// The baseline already coalesces, although `coalesce` is a factor.
     #[snafu(display(
         "the baseline already coalesces, because its striping policy is NixlCoalesce. Use `policy: Nixl` in \
          `spec.striping`, or remove the factor"
     ))]
     BaselineCoalesces,
-    /// Arms are compared on the same number of rails.
+    /// The transport of a variant has a different number of rails than the transport of the run.
     #[snafu(display(
         "{rails} rails, but `spec.transport` has {expected}: all arms must use the same number of rails. Set `rails` \
          to {expected}"
@@ -84,31 +84,31 @@ pub enum ProblemKind {
         /// Names of the libraries.
         libraries: String,
     },
-    /// The flow windows are opened and closed together, which only transfers and parameter serving support.
+    /// The workload does not support the many-to-many pattern, whose flows must be active concurrently.
     #[snafu(display(
         "`spec.placement.pattern: ManyToMany` measures flows that are active at the same time, which only `transfer` \
          and `parameterServing` support. Use one of them, or `pattern: Pairwise`"
     ))]
     WorkloadWithoutFlows,
-    /// The flows of the many-to-many pattern have one direction.
+    /// A transfer of the many-to-many pattern is bidirectional.
     #[snafu(display(
         "if `spec.placement.pattern` is ManyToMany, only senders post transfers. Use `direction: Unidirectional` or \
          `pattern: Pairwise`"
     ))]
     BidirectionalFlows,
-    /// The flows of the many-to-many pattern are closed loops.
+    /// A transfer of the many-to-many pattern is an open loop.
     #[snafu(display(
         "if `spec.placement.pattern` is ManyToMany, a transfer starts as soon as an earlier one of its flow has \
          completed. Remove `load`, or use `pattern: Pairwise`"
     ))]
     OpenLoopFlows,
-    /// The flows of the many-to-many pattern have the same duration.
+    /// A transfer of the many-to-many pattern has a number of operations instead of a duration.
     #[snafu(display(
         "if `spec.placement.pattern` is ManyToMany, all flows must be active for the same time, but a fast flow would \
          complete this number of transfers before the others. Use `duration`"
     ))]
     FlowsWithIterations,
-    /// Each flow has separate threads.
+    /// The flows of a worker have too many threads in total.
     #[snafu(display(
         "each flow has separate threads, so {threads} threads and {flows} flows of a worker need {}, more than {max}. Use \
          fewer threads, senders or receivers",
@@ -122,7 +122,7 @@ pub enum ProblemKind {
         /// Maximum number of threads of a worker.
         max: u32,
     },
-    /// A trainer's workers run in all receiver pods.
+    /// `workers` is set, but a trainer's workers run in all receiver pods.
     #[snafu(display(
         "if `spec.placement.pattern` is ManyToMany, the workers of a trainer run in the pods of all {receivers} \
          receivers. Use `workersPerNode` or `pattern: Pairwise`"
@@ -131,18 +131,18 @@ pub enum ProblemKind {
         /// Number of receivers.
         receivers: u32,
     },
-    /// A trainer's workers run in one pod.
+    /// `workersPerNode` is set, but a trainer's workers run in one pod.
     #[snafu(display(
         "all workers of a trainer run in one pod, because `spec.placement.pattern` is not ManyToMany. Use `workers`, \
          or `pattern: ManyToMany` with `senders: 1` and one receiver for each node"
     ))]
     WorkersPerNodeWithPairwise,
-    /// A flow's threads use the same GPU.
+    /// A worker of the many-to-many pattern has several GPUs.
     #[snafu(display(
         "`spec.placement.pattern: ManyToMany` supports one GPU per worker. Keep one GPU, or use `pattern: Pairwise`"
     ))]
     MultipleGpusWithManyToMany,
-    /// Every transfer of an open loop has its own intended start.
+    /// An open loop has a batch, although each of its transfers has its own intended start.
     #[snafu(display(
         "in an open loop, every transfer has its own intended start, so {batch} transfers cannot be posted together. \
          Remove `batch` or `load`"
@@ -225,7 +225,7 @@ pub enum ProblemKind {
         /// Maximum number.
         max: u64,
     },
-    /// No datagram can be sent at a rate of 0.
+    /// The rate of datagrams is 0.
     #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove `rate` for no limit"))]
     ZeroRate,
     /// The name of a scenario is too long to be followed by a worker count.
@@ -250,7 +250,7 @@ pub enum ProblemKind {
         /// Path of the other scenario.
         other: String,
     },
-    /// A load sweep varies the rate at a single size.
+    /// A scenario with a load sweep has several sizes.
     #[snafu(display(
         "a sweep varies the rate of transfers of one size, but the list has {sizes}. Keep one size, and add a scenario \
          for each other size"
@@ -331,7 +331,7 @@ pub enum ProblemKind {
         /// Name of the parameter.
         name: String,
     },
-    /// NIXL transfers data only between registered memory of both sides.
+    /// A scenario sends messages with a payload, which NIXL does not support.
     #[snafu(display(
         "{path} has no messages with a payload: an agent reads and writes registered memory, and its notifications \
          carry no payload. Use `operation: Write`, `WriteImmediate` or `Read`, or another transport"
@@ -340,7 +340,7 @@ pub enum ProblemKind {
         /// Path of the transport.
         path: String,
     },
-    /// NIXL merges descriptors only when it creates a request from prepared lists.
+    /// Merging of descriptors is enabled for requests that are not created from prepared lists.
     #[snafu(display(
         "requires `requests: Prepared`, because NIXL does not merge descriptors of requests that it creates"
     ))]
@@ -356,7 +356,7 @@ pub enum ProblemKind {
         /// Number of its descriptors.
         count: u64,
     },
-    /// The runner copies short active messages itself.
+    /// A scenario receives active messages into GPU memory.
     #[snafu(display(
         "`memory: Cuda` cannot be used with `{path}.messages: ActiveMessage`, because the runner copies short active \
          messages to host memory. Use `messages: Tag`"
@@ -365,7 +365,7 @@ pub enum ProblemKind {
         /// Path of the transport.
         path: String,
     },
-    /// UCX allocates memory for one rail only.
+    /// UCX would have to allocate the memory of several rails.
     #[snafu(display(
         "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the memory of each \
          rail separately. Set `rails` to 1, or remove `allocation`"
@@ -374,7 +374,7 @@ pub enum ProblemKind {
         /// Number of rails.
         rails: u32,
     },
-    /// UCX allocates only ordinary host memory.
+    /// UCX would have to allocate memory other than ordinary host memory.
     #[snafu(display(
         "UCX cannot allocate `memory: {kind:?}`, which `{path}.allocation` requires. Use `memory: Heap`, or remove \
          `allocation`"
@@ -420,7 +420,7 @@ pub enum ProblemKind {
         /// Maximum size of a message.
         max: Size,
     },
-    /// Only recursive calls have a depth.
+    /// Calls that are not recursive have a depth.
     #[snafu(display(
         "calls with `pattern: {pattern:?}` have no depth. Remove `depth`, or use `pattern: Recursive`"
     ))]
@@ -428,7 +428,7 @@ pub enum ProblemKind {
         /// Pattern of the calls.
         pattern: RpcPattern,
     },
-    /// The time limit of a scenario exceeds the deadline of every case.
+    /// The time limit of a scenario exceeds the case deadline.
     #[snafu(display(
         "{given} s is longer than `spec.runPolicy.caseDeadlineSeconds`, {deadline} s. Reduce it, or raise the \
          deadline"
@@ -444,7 +444,7 @@ pub enum ProblemKind {
         "no scenario makes calls. Add a scenario with `rpc` or `memoryFootprint`, or remove `channel`"
     ))]
     ChannelWithoutCalls,
-    /// A variant's tuning applies only to messages over a transport.
+    /// A variant has tuning, but its channel is not a transport.
     #[snafu(display(
         "calls over channel {channel:?} post no messages to which `{field}` could apply. Remove `{field}`, or use \
          `channel: Transport`"
@@ -455,7 +455,7 @@ pub enum ProblemKind {
         /// Field of the variant.
         field: &'static str,
     },
-    /// Only a transport can send GPU memory.
+    /// A scenario uses GPU memory, but a variant's channel can pass only host memory.
     #[snafu(display(
         "variant \"{variant}\" calls over channel {channel:?}, which can pass only host memory. Use `memory: Heap`, \
          or `channel: Transport` for every variant"
@@ -562,16 +562,16 @@ pub enum ProblemKind {
         /// The metric.
         metric: Metric,
     },
-    /// Only consumers of a tensor have this metric.
+    /// The metric exists only in memory footprint scenarios.
     #[snafu(display("MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric"))]
     MemoryMetric,
-    /// Only commands report values.
+    /// The metric exists only in command scenarios.
     #[snafu(display("{metric} exists only in command scenarios. Use another metric"))]
     ReportedMetric {
         /// The metric.
         metric: Metric,
     },
-    /// A command has no metrics other than the reported ones.
+    /// The metric of a command is missing, or is neither `ReportedLatency` nor `ReportedBandwidth`.
     #[snafu(display(
         "a command has only the metrics that its tool reports. Use ReportedLatency or ReportedBandwidth"
     ))]
@@ -595,7 +595,7 @@ pub enum ProblemKind {
         "`library` must be set to the directory of this image that contains the library, such as /opt/amazon/efa/lib"
     ))]
     LibraryImageWithoutLibrary,
-    /// An argument of a command cannot be used.
+    /// An argument of a command is invalid, for example because of an unknown placeholder.
     #[snafu(display("{problem}"))]
     Placeholder {
         /// Cause and fix.
@@ -635,7 +635,7 @@ pub enum ProblemKind {
         /// The tool.
         tool: CommandTool,
     },
-    /// A scenario's memory has no effect on a command.
+    /// A command scenario sets a memory kind, which has no effect on the command.
     #[snafu(display("a command allocates its own memory. Use `memory: Heap`, or remove `memory`"))]
     CommandMemory,
     /// A command's time limit does not fit into the case deadline.
@@ -660,7 +660,7 @@ pub enum ProblemKind {
         /// Channel of the variant.
         channel: RpcChannel,
     },
-    /// The consumers have host memory only.
+    /// A memory footprint scenario uses memory other than ordinary host memory.
     #[snafu(display("the consumers measure host memory. Use `memory: Heap`, or remove `memory`"))]
     FootprintMemory,
     /// The run requests fewer huge pages than its scenarios need.

@@ -5,8 +5,9 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryFootprint, MemoryKind, Rpc, RpcChan
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Reports depths and time limits that cannot apply, channels that no scenario uses, and settings of variants that have
-/// no effect on their channel.
+/// Reports depths of calls that are not recursive, time limits above the case deadline, memory and channels that cannot
+/// be combined with a scenario, channels in a run without calls, and settings of variants that have no effect on their
+/// channel.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for scenario in scenarios {
         let given = spec.scenarios.get(scenario.index);

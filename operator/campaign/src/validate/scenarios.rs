@@ -407,8 +407,8 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Whether `metric` is meaningful for `workload`. Because only one message is in flight, the rates of a ping-pong are
-/// the inverse of its latency. Open loop rates are fixed. Only consumers of a tensor have memory, and their CPU time is
-/// not measured. Only commands report values.
+/// the inverse of its latency. Open loop rates are fixed. The memory of consumers is measured only in a memory
+/// footprint, which does not measure their CPU time. Only commands report values.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
     if is_reported || workload.command().is_some() {

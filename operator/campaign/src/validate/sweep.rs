@@ -1,4 +1,4 @@
-//! Replaces a scenario with a load sweep with one scenario for each rate.
+//! Expands a scenario with a load sweep into one scenario for each rate.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};

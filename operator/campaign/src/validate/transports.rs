@@ -1,5 +1,5 @@
-//! Validates the settings of each transport, and the variants' transports: all must have the same number of rails, and
-//! scenarios must use operations that mean the same over each of them.
+//! Validates the settings of each transport, and the variants' transports: all transports must have the same number of
+//! rails, and the operations of the scenarios must have the same meaning over each of them.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};

@@ -39,8 +39,7 @@ pub struct ArmValues {
     pub observed: Option<Box<ObservedValues>>,
 }
 
-/// Directions, flushes, pings, flows, calls, footprint, reported values and staleness of an arm. The units are the same
-/// as in [`ArmResult`].
+/// Results that most arms do not have, in the units of [`ArmResult`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in the status")]
 pub struct ObservedValues {

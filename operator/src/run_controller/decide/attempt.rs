@@ -33,7 +33,7 @@ pub(super) enum AttemptAssessment<'a> {
     /// Worker 0's log must be followed. The field is worker 0's pod.
     Follow(&'a PodState),
     /// Worker 0 has terminated or its pod is being deleted, and the controller is waiting for the rest of its log or
-    /// for the cause of a loss.
+    /// to learn why another worker was lost.
     Ending {
         /// Time at which the wait ends.
         until: Option<Timestamp>,

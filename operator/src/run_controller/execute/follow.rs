@@ -15,7 +15,8 @@ impl Reconciler<'_> {
     pub(super) async fn read_records(&mut self) -> Result<StepResult, ReconcileError> {
         let run = self.snapshot.object;
         let Ok(plan) = self.session.plan(run, &self.context.config) else {
-            // The legs are now cleared, so the next decision computes the plan again and reports why the run has none.
+            // The legs are cleared so that the next step tries to compute the plan again and stores the reason for the
+            // failure.
             self.session.legs = None;
             return Ok(StepResult::Continue);
         };

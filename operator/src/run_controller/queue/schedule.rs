@@ -15,7 +15,8 @@ pub(super) const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// Time after which a low-priority run competes with runs of normal priority for a slot.
 pub(super) const MAX_LOW_PRIORITY_WAIT: Duration = Duration::from_secs(10);
-/// Low-priority runs occupy at most one in this many slots while a run of normal priority is queued or in progress.
+/// Number of slots for each slot that low-priority runs may occupy while a run of normal priority is queued or in
+/// progress.
 const SLOTS_PER_LOW_PRIORITY_RUN: usize = 8;
 /// Maximum delay for any run. Longer delays could exceed the range of [`Instant`].
 const MAX_DELAY: Duration = Duration::from_secs(180 * 24 * 3600);

@@ -7,7 +7,8 @@ use crate::direct::request::RequestedScenario;
 /// Tolerance for times and rates, because clocks and nominal link rates are not exact.
 const TOLERANCE: f64 = 1.02;
 
-/// Number of samples that are in progress concurrently. A ping-pong sample is half a round trip.
+/// Number of samples that are in progress concurrently. It is 0.5 for a ping-pong, because a sample is only half of a
+/// round trip.
 pub(super) fn in_flight(scenario: &RequestedScenario) -> f64 {
     match scenario {
         RequestedScenario::LargeArray(_) => 1.0,

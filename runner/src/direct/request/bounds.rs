@@ -28,7 +28,7 @@ impl RequestError {
     }
 }
 
-/// Checks that there is exactly one size, from 1 byte to `max`. `limit` describes what limits it.
+/// Checks that there is exactly one size, from 1 byte to `max`. `limit` describes the origin of `max`.
 pub(super) fn check_size(
     flag: &'static str,
     sizes: &[Size],

@@ -1,4 +1,4 @@
-//! Requests that a server accepts.
+//! Limits on the requests that a server accepts.
 
 use crds::units::Size;
 use crds::v1alpha1::MemoryKind;
@@ -8,7 +8,7 @@ use super::transport::RequestedTransport;
 /// Default maximum message size.
 pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
 
-/// Requests that a server accepts.
+/// Limits on the requests that a server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Accepted scenarios.

@@ -173,7 +173,7 @@ impl SegmentFlags {
             "fabricbench-runner initiator --remote-segment {} {} --workload {} --batch {} --size {} --threads {} \
              --duration {} --warmup-batches {} --report-unit {} --report-precision {}",
             quote(segment),
-            quoted_flag(&transport.flag()),
+            with_quoted_value(&transport.flag()),
             self.workload.name(),
             self.batch,
             self.size,
@@ -215,7 +215,7 @@ fn quote(text: &str) -> String {
 }
 
 /// Formats a flag with its quoted value.
-fn quoted_flag(text: &str) -> String {
+fn with_quoted_value(text: &str) -> String {
     match text.split_once(' ') {
         Some((flag, value)) => format!("{flag} {}", quote(value)),
         None => text.to_owned(),

@@ -189,8 +189,8 @@ impl Offer<'_> {
     /// Registers the segment with the target's settings.
     fn register(&self, stop: &StopFlag) -> Result<RegisteredSegment, DirectError> {
         let spec = self.request.transport_spec();
-        // An IP transport uses the interface that has the target's listening address, if it listens on a specific
-        // address.
+        // An IP transport uses the interface that has the target's listening address, if the target listens on a
+        // specific address.
         let rails = match self.address.ip() {
             IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
                 vec![address.to_string()]

@@ -60,7 +60,7 @@ impl LibraryMemory {
         // SAFETY: `new` requires that the bytes stay valid until the owner is dropped, and `&self` keeps the owner
         // alive.
         let whole = unsafe { Span::new(self.address, self.length) };
-        whole.part(offset as u64, length as u64)
+        whole.subspan(offset as u64, length as u64)
     }
 }
 

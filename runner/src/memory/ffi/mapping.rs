@@ -142,7 +142,7 @@ impl Mapping {
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
         // SAFETY: The mapping has `length` readable and writable bytes, and `&self` keeps it mapped.
         let whole = unsafe { Span::new(self.address, self.length) };
-        whole.part(offset as u64, length as u64)
+        whole.subspan(offset as u64, length as u64)
     }
 
     /// `N` 64-bit words at `offset`; `None` if `offset` is not a multiple of 8 or the mapping is too short.
@@ -251,7 +251,7 @@ impl<'a> Span<'a> {
 
     /// Returns a span of `length` bytes at `offset` in this span; `None` if this span is too short.
     #[inline]
-    pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
+    pub(crate) fn subspan(self, offset: u64, length: u64) -> Option<Span<'a>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
         offset.checked_add(length).filter(|end| *end <= self.length)?;
         // SAFETY: `offset + length` is at most the length of the span, so the start is inside the span or directly

@@ -61,7 +61,7 @@ fn initiator<T: Transport>(
     Ok(())
 }
 
-/// The memory is poisoned only after it has been read back.
+/// Checks the written data on the target. The memory is poisoned only after the initiator has read it back.
 fn target<T: Transport>(
     engine: &mut Engine<'_, T>,
     numbers: std::ops::Range<u64>,

@@ -17,7 +17,7 @@ use crate::transport::Transport;
 /// Time to wait for a command to exit before the connection to the peer is polled again.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Part of the command, for messages.
+/// Part of the command that one side executes. Used in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandPart {
     Server,
@@ -33,7 +33,7 @@ impl CommandPart {
     }
 }
 
-/// Starts this part of the command.
+/// Starts the part of the command that this side executes.
 pub(super) fn start(
     case: &Case<'_>,
     workload: &CommandWorkload,
@@ -58,7 +58,7 @@ pub(super) fn poll<T: Transport>(
     Ok(())
 }
 
-/// Waits until the command exits. Its processes are killed if that takes longer than the time limit.
+/// Waits until the command exits. Returns an error if it does not exit within the time limit.
 pub(super) fn wait_for_exit<T: Transport>(
     engine: &mut Engine<'_, T>,
     process: &mut Process,

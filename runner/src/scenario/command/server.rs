@@ -1,4 +1,4 @@
-//! The target's side of a measured case: executes the server, if there is one, until the client has exited.
+//! The target's side of a measured case: executes the server, if the command has one, until the client has exited.
 
 use std::time::{Duration, Instant};
 

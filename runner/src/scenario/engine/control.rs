@@ -1,5 +1,5 @@
 //! Control messages: small sends on rail 0 whose content is entirely in the immediate data. They are not part of the
-//! measurement and are not included in any counter.
+//! measurement and are not included in the posting counters.
 
 use crds::record::{CaseFailure, FailureReason};
 

@@ -46,9 +46,10 @@ impl<T: Transport> Engine<'_, T> {
         }
         let owes_credit = self.incoming.owes_credit();
         let receives = &self.thread.receives;
-        // A credit allows the peer to send more messages, which need receives. While chunks of a message are missing,
-        // the thread is not idle, so that the reply to a multi-chunk message does not wait for more receives to be
-        // posted than the reply to a single-chunk message.
+        // Deferred receives are posted before a credit is sent, because a credit allows the peer to send more messages,
+        // which need receives. While chunks of a message are missing, the thread does not count as idle. Otherwise, it
+        // would post receives between these chunks, which would delay the reply to a multi-chunk message, but not the
+        // reply to a single-chunk message.
         let is_idle = count == 0 && !self.incoming.is_partial();
         if receives.must_post() || (receives.has_deferred() && (is_idle || owes_credit)) {
             self.post_deferred()?;

@@ -95,7 +95,8 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Prepares a transfer in every slot. A single chunk may be posted on any rail.
+    /// Prepares a transfer in every slot. If a transfer has a single chunk, the chunk is prepared on every rail,
+    /// because it may be posted on any of them.
     fn prepare_slots(&mut self) -> Result<(), CaseFailure> {
         let slots = self.geometry.source.len().min(self.geometry.landing.len()) as u32;
         let has_memory = self.thread.data.get(self.region).is_some_and(Option::is_some);
@@ -160,7 +161,8 @@ impl<T: Transport> Engine<'_, T> {
         })
     }
 
-    /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next one begins.
+    /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next transfer
+    /// begins.
     #[inline]
     fn post_from(&mut self, transfers: u32, start: impl Fn() -> u64) -> Result<(), CaseFailure> {
         self.burst
@@ -206,8 +208,8 @@ impl<T: Transport> Engine<'_, T> {
         };
         let (operation, offset) = self.operation(operation, planned, assigned, offsets);
         // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts on the rail would
-        // otherwise keep waiting for a doorbell.
-        // Providers ignore FI_MORE on reads.
+        // otherwise keep waiting for a doorbell. A read that follows a write also rings the doorbell, because providers
+        // ignore FI_MORE on reads.
         let mut must_ring = planned.last_on_rail || self.reading_back;
         loop {
             if let Some(token) = self.thread.tokens[rail].take(owner) {

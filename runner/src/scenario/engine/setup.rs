@@ -169,7 +169,7 @@ impl<'a, T: Transport> Engine<'a, T> {
 /// Seed of the payload that thread `thread` on the side with role `from` sends. The seed differs between threads, so
 /// that a thread that uses another thread's memory is detected.
 pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
-    /// The step is odd, so that the seeds of all threads differ.
+    /// Difference between the seeds of consecutive threads. It is odd, so that the seeds of all threads differ.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let seed = seed.wrapping_add((thread as u64).wrapping_mul(STEP));
     match from {

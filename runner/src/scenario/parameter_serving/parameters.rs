@@ -37,7 +37,8 @@ pub enum Verification {
 }
 
 impl Parameters {
-    /// Creates versions of `size` bytes, which is at least 64. The key is different for every case.
+    /// Prepares to create and verify versions of `size` bytes, which must be at least 64. `key` must be different for
+    /// every case.
     pub fn new(key: u64, size: u64) -> Self {
         Self {
             key,
@@ -146,7 +147,7 @@ fn header_words(header: &[u8; HEADER_BYTES]) -> [u64; 4] {
     words
 }
 
-/// Copies bytes into a slice, for [`Parameters::create`].
+/// Returns a `write` function for [`Parameters::create`] that copies the pieces into `bytes`.
 pub fn store_in(bytes: &mut [u8]) -> impl FnMut(usize, &[u8]) -> Result<(), std::convert::Infallible> + '_ {
     |offset, piece| {
         bytes[offset..offset + piece.len()].copy_from_slice(piece);
@@ -154,7 +155,7 @@ pub fn store_in(bytes: &mut [u8]) -> impl FnMut(usize, &[u8]) -> Result<(), std:
     }
 }
 
-/// Copies bytes out of a slice, for [`Parameters::verify`].
+/// Returns a `read` function for [`Parameters::verify`] that copies the pieces out of `bytes`.
 pub fn load_from(bytes: &[u8]) -> impl FnMut(usize, &mut [u8]) -> Result<(), std::convert::Infallible> + '_ {
     |offset, piece| {
         piece.copy_from_slice(&bytes[offset..offset + piece.len()]);

@@ -204,7 +204,7 @@ impl PostMeans {
 mod tests {
     use super::*;
 
-    /// Versions 0 to 4 are published every 100 ns, and steps are 10 ns apart.
+    /// Returns trainer events in which versions 0 to 4 are published at intervals of 100 ns. Steps are 10 ns apart.
     fn trainer_events() -> TrainerEvents {
         TrainerEvents {
             times: vec![1000, 1100, 1200, 1300, 1400],

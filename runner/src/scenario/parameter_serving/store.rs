@@ -10,7 +10,7 @@ use super::parameters::{HEADER_BYTES, Parameters, Verification, load_from, store
 
 /// Name prefix of all stores.
 const PREFIX: &str = "fabricbench-parameters-";
-/// Age at which no trainer is still writing a file, because the age exceeds the deadline of every case.
+/// Age beyond which no trainer can still be writing a file, because the deadline of every case is shorter.
 const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
 /// Store that the trainer writes. Its files are removed when this value is dropped.
@@ -31,7 +31,7 @@ pub struct StoreReader {
 /// Result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchResult {
-    /// There is no version yet, or it is not newer.
+    /// There is no version yet, or the latest version is not newer than the one that the worker has.
     NotNewer,
     /// A newer version, whose bytes have all been verified.
     Newer(u64),

@@ -1,10 +1,12 @@
-//! Table that the trainer writes into each worker's memory: clock readings, and after the last step the publication
-//! times and the receipts of the worker's posts. Performs no I/O except for memory copies.
+//! Table that the trainer writes into each worker's memory: clock readings and, after the last step, the publication
+//! times and the receipts of the worker's posts. A receipt is the number of versions published when a post arrived.
+//! Performs no I/O except for memory copies.
 //!
 //! ```text
-//! word 0: number of published versions, which workers read in Pull mode words 4 to 6: trainer clock, boot ID, case key
-//! words 8 to 10: number of publication times, number of receipts, number of datagrams words 16 and following:
-//! publication times, then receipts
+//! word 0: number of published versions, which workers read in Pull mode
+//! words 4 to 6: trainer clock, boot ID, case key
+//! words 8 to 10: number of publication times, number of receipts, number of datagrams
+//! words 16 and following: publication times, then receipts
 //! ```
 
 use crate::memory::{Memory, MemoryError};

@@ -55,8 +55,8 @@ enum VersionSink {
         in_flight: Option<u64>,
         next: u64,
     },
-    /// This thread creates them in its own memory, from which the worker reads. `offered` is the number of versions in
-    /// it so far.
+    /// This thread creates them in its own memory, from which the worker reads. `offered` is the number of versions
+    /// that the worker can read so far.
     Offer { parameters: Parameters, offered: u64 },
 }
 
@@ -233,7 +233,8 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// If there are several nodes, waits until the windows of all flows are open, so that all workers see all versions.
+    /// In the many-to-many pattern, waits until the windows of all flows are open, so that all workers see all
+    /// versions.
     fn await_all_flows<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Some(phases) = self.phases else {
             return Ok(());
@@ -248,7 +249,7 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// If there are several nodes, waits until the workers of all flows have finished their steps. Until then, the
+    /// In the many-to-many pattern, waits until the workers of all flows have finished their steps. Until then, the
     /// workers may read this thread's file.
     fn await_last_steps<T: Transport>(&self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let Some(phases) = self.phases else {

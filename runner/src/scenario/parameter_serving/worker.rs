@@ -334,7 +334,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Determines the relation between this clock and the trainer's clock. Returns the best exchange and the last reading.
+/// Determines the relation between this worker's clock and the trainer's clock. Returns the best exchange and the last
+/// reading.
 fn exchange_clocks<T: Transport>(
     engine: &mut Engine<'_, T>,
     memory: &Memory,

@@ -146,7 +146,7 @@ fn detects_a_torn_chunk() {
         let mismatch = report.first_mismatch.unwrap();
         // The fault hits the eighth delivered post. A burst of three transfers is delivered rail by rail, when the
         // doorbell of each rail is rung, so this post is chunk 2 of transfer 1. Reads share no doorbells and are
-        // delivered in posting order, so it is chunk 3.
+        // delivered in posting order, so the eighth read is chunk 3.
         let chunk = if operation == Read { 3 } else { 2 };
         assert_eq!(
             (mismatch.transfer, mismatch.offset_bytes),

@@ -66,7 +66,8 @@ fn a_batch_starts_when_the_previous_one_is_complete() {
     for operation in [Read, Write] {
         let workload = Workload::Transfer(workload(operation, false, 8, 1));
         let mut pair = Pair::new(workload, BASELINE, 1, 1 << 17);
-        // Completions are delayed, so that a window that is refilled early would post fewer transfers at a time.
+        // Completions are delayed, so that an initiator that refilled the window early would post fewer transfers at a
+        // time.
         let faults = Faults {
             delay_polls: 3,
             reverse: true,

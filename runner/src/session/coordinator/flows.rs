@@ -87,7 +87,7 @@ impl<W: Write> Coordinator<'_, W> {
         }
     }
 
-    /// Waits until all flows have reached `phase`. Returns `false` as soon as one has failed.
+    /// Waits until all flows have reached `phase`. Returns `false` as soon as a flow has failed.
     fn await_phase(
         &mut self,
         ranks: &[u32],

@@ -236,8 +236,8 @@ impl DeviceSearch<'_> {
             found.retain(|(_, attributes)| attributes.matches(&self.requested) && !is_shallow(attributes));
             if found.is_empty() {
                 let message = format!(
-                    "{depth} posts in flight requested, but an endpoint of {} has a default depth of {default_depth} \
-                     and does not support more",
+                    "{depth} posts in flight were requested, but an endpoint of {} has a default depth of \
+                     {default_depth} and does not support more",
                     self.requested.name
                 );
                 return Err(refused("fi_getinfo", message));

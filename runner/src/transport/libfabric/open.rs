@@ -24,7 +24,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
         return Err(refused(
             "open",
             format!(
-                "{} posts in flight requested; must be 1 to {}",
+                "{} posts in flight were requested, but the number must be from 1 to {}",
                 config.depth,
                 u32::MAX
             ),

@@ -34,7 +34,9 @@ pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> Transpor
 pub(super) fn truncated(rail: Rail, message: u64, receive: u64) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,
-        format!("a message of {message} bytes on rail {rail} is longer than its receive of {receive} bytes"),
+        format!(
+            "a message of {message} bytes on rail {rail} is longer than the posted receive of {receive} bytes"
+        ),
     )
 }
 
@@ -43,7 +45,7 @@ pub(super) fn corrupt_ring(rail: Rail) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,
         format!(
-            "a peer wrote invalid data to the ring of rail {rail}: run the same runner version on both sides"
+            "a peer wrote invalid data to the ring of rail {rail}: use the same runner version for all workers"
         ),
     )
 }

@@ -138,7 +138,7 @@ impl Inbound {
             // The range of the entire message is checked before its first packet is executed.
             Opcode::Write | Opcode::WriteImmediate | Opcode::Read => regions
                 .remote(packet.key, packet.remote, packet.message)
-                .and_then(|whole| whole.part(packet.offset, packet.length)),
+                .and_then(|whole| whole.subspan(packet.offset, packet.length)),
         }
         .ok_or(Errno::ACCESS)?;
         if packet.opcode == Opcode::Read {

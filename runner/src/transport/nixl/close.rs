@@ -3,7 +3,7 @@
 use super::Nixl;
 use crds::record::ProtocolUse;
 
-/// Returns the transfers by operation and size if their steps were measured; otherwise, returns an empty list.
+/// Returns an entry for each kind of transfer if the steps were measured; otherwise, returns an empty list.
 pub(super) fn protocols(transport: &Nixl) -> Vec<ProtocolUse> {
     let mut protocols = Vec::new();
     for (steps, served_by) in transport.rails.iter().filter_map(super::ffi::Rail::steps) {

@@ -20,10 +20,13 @@ use nixl_sys::{SUCCESS, Status, status_name};
 
 /// Calls a library function.
 ///
-/// Every use is in this module, and fulfills the contract of [`nixl_sys::Functions`]: the objects are owned by types in
-/// this module, which destroy each object once, children before parents; only one thread at a time uses an agent,
-/// because the methods that call the library take an exclusive reference to its [`Rail`]; strings are C strings; and
-/// results point to local variables of the result's type.
+/// Every use is in this module, and fulfills the contract of [`nixl_sys::Functions`]:
+///
+/// * the objects are owned by types in this module, which destroy each object once, children before parents;
+/// * only one thread at a time uses an agent, because the methods that call the library take an exclusive reference to
+///   the agent's [`Rail`];
+/// * strings are C strings;
+/// * results point to local variables of the result's type.
 macro_rules! call {
     ($library:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         #[allow(clippy::macro_metavars_in_unsafe, reason = "all uses are in this module; see above")]
@@ -48,7 +51,7 @@ impl std::fmt::Display for CallError {
         let Self { call, status } = self;
         write!(
             f,
-            "{call} returned {} ({status}); NIXL prints the cause if NIXL_LOG_LEVEL=DEBUG is set",
+            "{call} returned {} ({status}); set NIXL_LOG_LEVEL=DEBUG to make NIXL log the cause",
             status_name(*status)
         )
     }

@@ -66,7 +66,8 @@ pub(super) fn register(transport: &mut Nixl, memory: Arc<Memory>) -> Result<Nixl
         rails.push(region.map_err(|error| {
             let mut failure = rail_refused(number, &error);
             failure.message += &format!(
-                "; registering {} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime sets",
+                "; registering {} bytes may exceed the locked-memory limit (ulimit -l); the \
+                 container runtime sets this limit",
                 memory.length()
             );
             failure

@@ -22,7 +22,7 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
         return Err(refused(
             "open",
             format!(
-                "{} posts in flight requested; must be 1 to {}",
+                "{} posts in flight were requested, but the number must be from 1 to {}",
                 requested.depth,
                 u32::MAX
             ),

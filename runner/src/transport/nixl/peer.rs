@@ -10,7 +10,7 @@ use crate::transport::{
 pub(super) fn connect(transport: &mut Nixl, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
     if peer.rails.len() != transport.rails.len() {
         let message = format!(
-            "the peer has {} rails, but this side has {}: open both sides with the same number of rails",
+            "the peer has {} rails, but this side has {}: use the same number of rails for all workers",
             peer.rails.len(),
             transport.rails.len()
         );

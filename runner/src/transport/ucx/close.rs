@@ -6,7 +6,7 @@ use crds::record::ProtocolUse;
 use std::io::{self, Write};
 
 /// Closes `rails`. Returns the protocols that the library used, or an empty list if this version of the library does
-/// not print them. Any other output captured in the meantime is printed again.
+/// not print them. Any other output that was captured in the meantime is printed afterwards.
 pub(super) fn close_and_count(rails: Vec<Rail>) -> Vec<ProtocolUse> {
     let ((), printed) = ffi::capture_stdout(|| drop(rails));
     let printed = match printed {

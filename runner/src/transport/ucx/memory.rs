@@ -90,7 +90,8 @@ pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, Tr
 fn mapping_failed(rail: usize, error: &CallError, bytes: usize) -> TransportError {
     let mut failure = rail_refused(rail, error);
     failure.message += &format!(
-        "; registering {bytes} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime sets"
+        "; registering {bytes} bytes may exceed the locked-memory limit (ulimit -l); the container \
+         runtime sets this limit"
     );
     failure
 }

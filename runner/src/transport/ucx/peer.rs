@@ -20,7 +20,7 @@ pub(super) struct ConnectedPeer {
 pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
     if peer.rails.len() != transport.rails.len() {
         let message = format!(
-            "the peer has {} rails, but this side has {}: open both sides with the same number of rails",
+            "the peer has {} rails, but this side has {}: use the same number of rails for all workers",
             peer.rails.len(),
             transport.rails.len()
         );
@@ -47,7 +47,9 @@ pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<P
         lanes::check(&transport.spec, device, &found)
             .map_err(|message| provider_mismatch("ucp_ep_query", format!("rail {index}: {message}")))?;
         if peer != number {
-            let message = format!("rail {index}: an earlier connection failed: open the endpoints again");
+            let message = format!(
+                "rail {index}: an earlier connection attempt failed, so the endpoints must be opened again"
+            );
             return Err(refused("ucp_ep_create", message));
         }
         connected.push(found);

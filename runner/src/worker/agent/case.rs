@@ -23,7 +23,8 @@ impl Agent<'_> {
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
         let running = self.check_running(process_of(self.assignment, order.arm));
-        // If only one side failed, the other would wait for it until the case deadline.
+        // A worker that cannot run the case reports the failure before the case starts. Otherwise, the other side would
+        // wait for it until the case deadline.
         let result = running.and_then(|()| match self.broken_arms.get(&order.arm) {
             Some(failure) => Err(CaseFailure {
                 reason: failure.reason,

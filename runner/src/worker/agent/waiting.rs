@@ -182,7 +182,7 @@ impl Agent<'_> {
         found.map(|(process, _)| *process)
     }
 
-    /// Handles the unexpected loss of the `process` instrument.
+    /// Handles the unexpected loss of the instrument of `process`.
     fn handle_loss(&mut self, process: u32, error: &FrameError) -> Result<CaseFailure, Departure> {
         let Some(instrument) = self.instruments.remove(&process) else {
             return Ok(internal(format!("instrument process {process} is not running")));

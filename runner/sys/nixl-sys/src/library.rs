@@ -6,8 +6,8 @@ use shared_library::{Definition, LoadedFile, OpenError, Scope, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where to find NIXL. NIXL loads its plug-ins by path, and the dependencies of each plug-in provide the symbols that
-/// the plug-in needs.
+/// Where to find NIXL. The local scope is sufficient, because NIXL loads its plug-ins by path, and the dependencies of
+/// each plug-in provide the symbols that the plug-in needs.
 const DEFINITION: Definition = Definition {
     project: "NIXL",
     file_name: "libnixl_capi.so",

@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RailConfig {
     pub depths: Depths,
-    /// Number of peers. Each peer has a pair of queue pairs.
+    /// Number of pairs of queue pairs: 1 if the worker has one peer, or otherwise one pair per rank.
     pub pairs: usize,
     /// Requested size of the largest inline message, in bytes.
     pub inline_bytes: u32,

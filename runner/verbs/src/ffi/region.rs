@@ -25,7 +25,7 @@ pub(crate) struct RailRegion {
     _device: Arc<Device>,
 }
 
-// SAFETY: the registration is only removed, once, by the thread that drops it.
+// SAFETY: the pointer is used only to remove the registration, once, by the thread that drops the region.
 unsafe impl Send for RailRegion {}
 
 /// Part of a registered region.

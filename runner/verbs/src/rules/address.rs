@@ -91,7 +91,7 @@ impl RailAddress {
     }
 }
 
-/// Index of the queue pairs for the worker whose rank is `rank`, on a rail with queue pairs for `count` peers.
+/// Index of the queue pairs for the worker whose rank is `rank`, on a rail with `count` pairs of queue pairs.
 pub(crate) fn index_for(count: usize, rank: u32) -> usize {
     if count == 1 { 0 } else { rank as usize }
 }

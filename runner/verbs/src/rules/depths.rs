@@ -49,8 +49,8 @@ impl Depths {
         }
         if depth > limits.queue || depth > limits.shared_receives {
             return Err(format!(
-                "{depth} posts in flight requested, but the device supports {} requests per queue pair and {} in a shared \
-                 receive queue: reduce window or batch",
+                "{depth} posts in flight were requested, but the device supports {} requests per queue pair and {} in a \
+                 shared receive queue: reduce window or batch",
                 limits.queue, limits.shared_receives
             ));
         }

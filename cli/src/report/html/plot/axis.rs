@@ -18,9 +18,9 @@ pub(super) struct Axis {
 pub(super) struct SizeAxis {
     /// Underlying axis.
     pub axis: Axis,
-    /// Position of its lower end.
+    /// Position of the axis's lower end.
     pub low: f64,
-    /// Position of its upper end.
+    /// Position of the axis's upper end.
     pub high: f64,
 }
 

@@ -17,7 +17,7 @@ pub struct RateCurve {
     pub p50: Vec<(f64, f64)>,
     /// Rates and 99th percentiles of latency in nanoseconds.
     pub p99: Vec<(f64, f64)>,
-    /// Highest sustained rate, if it is within the range.
+    /// Highest sustained rate, if it is within the range of the sweep.
     pub knee: Option<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! Evidence for doorbell batching. Providers do not report how they handle the FI_MORE hint, so the runner's counters
 //! are the only evidence, and the engagement is never `Confirmed`. For verbs, the posts in a batch are passed to the
-//! driver in one call, but no device reports how often it was rung.
+//! driver in one call, but no device reports how often its doorbell was rung.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;

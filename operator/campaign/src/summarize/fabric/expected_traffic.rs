@@ -39,7 +39,7 @@ fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
 }
 
 /// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
-/// A read moves the bytes to the side that posts it, and half of the bytes are reads if written memory is read back.
+/// A read moves the bytes to the side that posts it. If written memory is read back, reads move half of the bytes.
 pub(super) fn expected_traffic(
     workload: &Workload,
     measured: &Measured,

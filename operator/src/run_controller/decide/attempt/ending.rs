@@ -173,8 +173,8 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     Ending::Ended(outcome)
 }
 
-/// Returns the deadline for learning the cause of a loss; `None` if it has passed or if no pod is left whose loss could
-/// still be detected.
+/// Returns the deadline for learning why another worker was lost; `None` if the deadline has passed or if no pod is
+/// left whose loss could still be detected.
 fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
     let ended_at = coordinator.terminated.as_ref()?.at?;
     let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;

@@ -13,7 +13,7 @@ pub enum MetadataError {
         "the metadata service {service} did not respond: {reason}; check --metadata-servers and the service"
     ))]
     Unreachable {
-        /// Kind and server.
+        /// Kind and server of the metadata service.
         service: String,
         /// Why it did not respond.
         reason: String,
@@ -23,7 +23,7 @@ pub enum MetadataError {
         "the metadata service {service} rejects the credentials: {reason}; use --metadata-user and {ENV_PASSWORD}"
     ))]
     LoginRefused {
-        /// Kind and server.
+        /// Kind and server of the metadata service.
         service: String,
         /// The server's response.
         reason: String,
@@ -34,7 +34,7 @@ pub enum MetadataError {
          service of this type"
     ))]
     UnexpectedResponse {
-        /// Kind and server.
+        /// Kind and server of the metadata service.
         service: String,
         /// Description of the unexpected content.
         reason: String,
@@ -45,7 +45,7 @@ pub enum MetadataError {
          --metadata-servers, or check --remote-segment"
     ))]
     NoEntry {
-        /// Kind and servers.
+        /// Kind and servers of the metadata service.
         service: String,
         /// Name of the segment.
         segment: String,

@@ -49,7 +49,8 @@ impl Publication {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let renewed =
                     metadata.publish(&Entry::new(&segment, &run, &address, ttl_seconds), ttl_seconds);
-                // A change is reported once. If standard error is closed, the change cannot be reported.
+                // The first failure after a success and the first success after a failure are reported. If standard
+                // error is closed, they cannot be reported.
                 let _ = match &renewed {
                     Err(error) if !is_failing => writeln!(
                         io::stderr(),

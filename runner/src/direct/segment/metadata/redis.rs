@@ -1,8 +1,8 @@
 //! Entries in Redis. An entry has a time to live, so that Redis removes it when it expires. Uses TCP.
 //!
 //! The `redis` crate encodes the commands and decodes the replies. Its connections limit only the duration of a single
-//! read, so a server that sends its reply slowly would keep them waiting. The connections of this module have a
-//! deadline and a limit on the reply length.
+//! read, so a server that sends its reply slowly could block the caller for any length of time. The connections of this
+//! module have a deadline and a limit on the reply length.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -14,17 +14,17 @@ use super::entry::{Entry, MAX_ENTRY_BYTES, key};
 use super::exchange::{MAX_RESPONSE_BYTES, TIMEOUT, unexpected_response};
 use super::{Credentials, MetadataError, Store};
 
-/// Stores an entry, unless another run has published one. In that case, returns the existing entry. Redis removes
-/// expired entries.
+/// Lua script that stores an entry, unless another run has published one. In that case, returns the existing entry.
+/// Redis removes expired entries.
 const PUBLISH: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run ~= ARGV[1] then return old end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return false";
-/// Removes the entry of a run.
+/// Lua script that removes the entry of a run.
 const WITHDRAW: &str = "local old = redis.call('GET', KEYS[1])
 if old and cjson.decode(old).run == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return false";
-/// First bytes of the replies to these commands: a simple string, an error, a number and a string.
+/// First bytes of the replies to the commands that this module sends: a simple string, an error, a number and a string.
 const REPLIES: [u8; 4] = *b"+-:$";
 
 /// Client of a Redis server.

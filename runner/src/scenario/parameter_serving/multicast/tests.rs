@@ -15,7 +15,7 @@ use crate::scenario::parameter_serving::parameters::{Parameters, Verification};
 
 const KEY: u64 = 5;
 const SIZE: u64 = 1_000_000;
-/// Datagrams of 8 KiB: a version of 1 MB consists of 123 datagrams.
+/// Datagram payload of 8 KiB: a version of 1 MB consists of 123 datagrams.
 const PAYLOAD: u32 = 8192;
 
 fn delivery(destination: &UdpSocket, group: &str) -> MulticastDelivery {

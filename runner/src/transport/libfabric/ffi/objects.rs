@@ -59,7 +59,7 @@ impl<T: Closable> Drop for Owned<T> {
             tracing::error!(
                 kind,
                 code,
-                "fi_close failed: an object that was opened from this one is still open"
+                "fi_close failed: an object that was created from this object is still open"
             );
         }
         debug_assert_eq!(code, 0, "fi_close({})", std::any::type_name::<T>());

@@ -46,9 +46,9 @@ pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &A
     }
 }
 
-/// Reads whether efa emulates RMA with messages instead of executing it on the device.
+/// Reads whether efa emulates RMA reads and writes with messages instead of executing them on the device.
 ///
-/// Both values are `None` for other providers, which do not have these options.
+/// `emulates_reads` and `emulates_writes` are `None` for other providers, which do not have these options.
 pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> ReportedProperties {
     ReportedProperties {
         emulates_reads: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_READ),

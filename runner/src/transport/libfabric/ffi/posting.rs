@@ -78,7 +78,8 @@ impl Rail {
         post_result(unsafe { calls::fi_injectdata(endpoint, buffer, range.length, immediate, address) })
     }
 
-    /// Writes without a completion at the target. The local completion means that the data is in the target's memory.
+    /// Writes to remote memory without a completion at the target. The local completion means that the data is in the
+    /// target's memory.
     #[inline]
     pub(in crate::transport::libfabric) fn write(
         &mut self,
@@ -91,7 +92,7 @@ impl Rail {
         self.write_message(range, to, 0, token, flags)
     }
 
-    /// Writes with immediate data.
+    /// Writes to remote memory with immediate data.
     #[inline]
     pub(in crate::transport::libfabric) fn write_immediate(
         &mut self,
@@ -148,7 +149,7 @@ impl Rail {
         self.finish_post(code, slot)
     }
 
-    /// Writes with immediate data. The memory is reusable on return, and no completion follows.
+    /// Writes to remote memory with immediate data. The local memory is reusable on return, and no completion follows.
     #[inline]
     pub(in crate::transport::libfabric) fn inject_write_immediate(
         &mut self,

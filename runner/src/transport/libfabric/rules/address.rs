@@ -63,7 +63,7 @@ pub(in crate::transport::libfabric) fn pad(
 ) -> Result<[u8; 2 * MAX_NAME_BYTES], String> {
     if peer.is_empty() || peer.len() > MAX_NAME_BYTES {
         return Err(format!(
-            "the peer's endpoint name is {} bytes long; must be 1 to {MAX_NAME_BYTES}",
+            "the peer's endpoint name is {} bytes long; it must be 1 to {MAX_NAME_BYTES} bytes long",
             peer.len()
         ));
     }

@@ -101,7 +101,7 @@ impl Drop for Objects {
             }
             call!(library, destroy_reg_dlist(registration.list));
         }
-        // The library accepts an object that was never created.
+        // The library accepts the null handle of an object that was never created.
         call!(library, destroy_notif_map(self.notifications));
         call!(library, destroy_opt_args(self.notifying));
         call!(library, destroy_opt_args(self.arguments));

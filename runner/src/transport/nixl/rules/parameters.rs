@@ -39,7 +39,7 @@ pub(in crate::transport::nixl) fn parameters(
 ) -> Result<Vec<(String, String)>, String> {
     if let Some(parameter) = spec.parameters.iter().find(|parameter| parameter.is_reserved()) {
         return Err(format!(
-            "spec.transport.nixl.parameters contains {}, which the rail devices or the runner determine: remove it",
+            "spec.transport.nixl.parameters contains {}, which the rail devices or the runner set: remove it",
             parameter.name
         ));
     }

@@ -32,7 +32,8 @@ impl Steps {
         }
     }
 
-    /// Returns the transfers as protocols served by the `served_by` backend.
+    /// Returns an entry with the count and the steps of each kind of transfer. `served_by` is the backend that served
+    /// the transfers.
     pub(in crate::transport::nixl) fn protocols(
         &self,
         requests: NixlRequests,

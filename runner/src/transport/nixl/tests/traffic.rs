@@ -331,7 +331,7 @@ fn reports_the_transfer_steps_and_the_backend() {
         );
         let is_created = setup.spec.requests == NixlRequests::Created;
         assert_eq!(steps.creation_nanos > 0, is_created, "{steps:?}");
-        // The library counts whole microseconds and starts before the post.
+        // The library measures a transfer in whole microseconds, starting before the post.
         let own = steps.post_nanos + steps.completion_nanos;
         assert!(
             steps.reported_transfer_micros * 1000 <= own + 100_000,

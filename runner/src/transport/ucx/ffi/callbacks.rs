@@ -1,4 +1,5 @@
-//! Functions that the library calls during `ucp_worker_progress`. They only add an event to a queue.
+//! Functions that the library calls during `ucp_worker_progress`. Each function adds an event to a queue, and frees the
+//! completed request, if any.
 //!
 //! A panic in one of these functions would abort the process, because it cannot unwind into C code.
 

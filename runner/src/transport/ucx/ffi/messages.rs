@@ -1,5 +1,5 @@
-//! Sends and receives active messages with a payload. An active message has no tag: the immediate data is its header, and
-//! it is received into the oldest posted receive.
+//! Sends and receives active messages with a payload. An active message has no tag. Its header is the immediate data,
+//! and its payload is received into the oldest posted receive.
 //!
 //! The library keeps a message's payload, or the peer's request to fetch it (rendezvous), until a receive takes it, so
 //! a message that arrives before its receive is posted is not lost.

@@ -63,7 +63,8 @@ impl Rail {
         self.handle_post_result(token, state)
     }
 
-    /// Writes, and then sends the immediate data, if any. The completion means that the data is in the target's memory.
+    /// Writes to remote memory, and then sends the immediate data, if any. The completion means that the data is in the
+    /// target's memory.
     #[inline]
     pub(in crate::transport::ucx) fn write(
         &mut self,
@@ -107,7 +108,7 @@ impl Rail {
         Ok(())
     }
 
-    /// Reads. The completion means that the data has arrived.
+    /// Reads remote memory. The completion means that the data has arrived.
     #[inline]
     pub(in crate::transport::ucx) fn read(
         &mut self,

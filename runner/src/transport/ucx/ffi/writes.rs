@@ -1,8 +1,8 @@
 //! Completes writes only once the data is in the target's memory.
 //!
 //! A put completes when its local memory can be reused. An endpoint flush completes when all earlier puts have arrived.
-//! Several puts share a flush: a flush is posted when the puts since the last one reach [`FLUSH_BYTES`], and otherwise
-//! by the next poll. Several flushes may be in flight.
+//! Several puts share a flush: a flush is posted when the puts to a peer since its last flush total at least
+//! [`FLUSH_BYTES`], or else by the next poll. Several flushes may be in flight.
 
 use super::callbacks::on_completion;
 use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
@@ -36,7 +36,7 @@ pub(super) struct FlushState {
     peer: Peer,
     /// Number of the first put that the flush does not cover.
     end: u64,
-    /// Whether the caller requested the flush, rather than a write.
+    /// Whether the caller requested the flush. If false, the flush was posted to complete writes.
     is_requested: bool,
 }
 
@@ -53,7 +53,8 @@ impl PeerWrites {
 }
 
 impl Rail {
-    /// Records that a put was posted, and flushes if it is due.
+    /// Records that a put was posted. Calls [`Self::flush_all`] if at least [`FLUSH_BYTES`] have been put to the peer
+    /// since its last flush.
     #[inline]
     pub(super) fn record_put(&mut self, peer: Peer, token: u32, length: usize) {
         let writes = &mut self.endpoints[peer].writes;

@@ -6,9 +6,9 @@ use crds::v1alpha1::{Ucx, UcxErrorHandling};
 /// not in the environment.
 const SHARED_MEMORY: [&str; 2] = ["UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"];
 
-/// Why UCX rejects the endpoints, with a suggested fix, if the cause may be the error handling mode: unless these
-/// variables are set, posix and sysv do not support the `peer` mode, so no shared-memory transport can carry messages.
-/// `is_set` reports whether a variable is set.
+/// Explains why UCX rejects the endpoints, and suggests a fix, if the cause may be the error handling mode. Unless the
+/// [`SHARED_MEMORY`] variables are set, posix and sysv do not support the `peer` mode, so no shared-memory transport
+/// can carry messages. `is_set` reports whether a variable is set.
 pub(in crate::transport::ucx) fn unsupported_reason(
     spec: &Ucx,
     is_set: impl Fn(&str) -> bool,

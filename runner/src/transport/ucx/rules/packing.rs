@@ -2,9 +2,9 @@
 //!
 //! UCX does not validate the bytes that it unpacks: a truncated address can crash the process. The packed form
 //! therefore contains its kind, the UCX release, the length and a checksum. [`WorkerAddress`] and [`RegionKey`] exist
-//! only for bytes that pass these checks, and only these types are passed to UCX. The checksum detects truncation,
-//! corruption and bytes of the wrong kind, but not forgery by a peer. Forgery is not expected: the rendezvous admits
-//! only the workers of the same run, and each worker's runner packs bytes that its own UCX produced.
+//! only for bytes for which these four values have been checked, and only these types are passed to UCX. The checks
+//! detect truncation, corruption and bytes of the wrong kind, but not forgery by a peer. Forgery is not expected: the
+//! rendezvous admits only the workers of the same run, and each worker's runner packs bytes that its own UCX produced.
 
 use crate::transport::{MAX_ADDRESS_BYTES, MAX_KEY_BYTES};
 use ucx_sys::Version;
