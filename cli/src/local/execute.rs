@@ -1,6 +1,7 @@
 //! Measures the missing blocks of a plan with one gang of workers for each leg. Performs I/O.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -266,7 +267,15 @@ impl Attempt<'_> {
                 Some(Event::StreamEnded) => {}
                 Some(Event::Exited { rank, status }) => {
                     let failed = !status.as_ref().is_ok_and(|status| status.success());
-                    if failed && stopped.is_none() {
+                    // A worker that a signal terminates is the cause of the failures of the others, even if they are
+                    // reported first.
+                    let is_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
+                    let is_cause = match &stopped {
+                        None => failed,
+                        Some(StopReason::WorkerFailed(_)) => is_killed,
+                        Some(_) => false,
+                    };
+                    if is_cause {
                         stopped = Some(StopReason::WorkerFailed(exit_message(gang, rank, status)));
                     }
                 }
