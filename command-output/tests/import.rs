@@ -231,5 +231,8 @@ fn a_pattern_reads_any_log() {
     let found = read(CommandTool::Regex, Some(&pattern), log).unwrap();
     assert_eq!(found.rows[1].latency_nanos, Some(2e6));
     let error = read(CommandTool::Regex, Some(&pattern), b"64: 1.5 us\n").unwrap_err();
-    assert!(error.to_string().contains("a line that matches the pattern"), "{error}");
+    assert!(
+        error.to_string().contains("a line that matches the pattern"),
+        "{error}"
+    );
 }

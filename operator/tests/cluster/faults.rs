@@ -128,8 +128,9 @@ async fn retries_after_network_partition() {
     let testbed = Testbed::lock().await;
     let (namespace, _operator) = start_campaign(&nodes, "partition").await;
     let node = nodes.names[1].as_str();
-    let fault = Fault::inject(testbed, &["node", "partition", node], &["node", "heal", node]);
+    let mut fault = Fault::inject(testbed, &["node", "partition", node], &["node", "heal", node]);
     assert_in_progress(&namespace, "partition").await;
+    fault.unlock();
     // The pods count as lost only after the node's grace period and the workers' `tolerationSeconds` have passed.
     test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;

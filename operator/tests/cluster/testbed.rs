@@ -1,6 +1,7 @@
 //! Runs `testbed/testbed` and kubectl commands for the test cluster.
 
 use std::process::{Command, Output};
+use std::thread;
 
 use test_support::cluster::root;
 use tokio::sync::{Mutex, MutexGuard};
@@ -28,6 +29,13 @@ impl Testbed {
         }
     }
 
+    /// Like [`Testbed::lock`], but blocks the test's thread.
+    fn lock_blocking() -> Self {
+        // Tokio does not block the threads of its own runtimes.
+        let _guard = thread::scope(|scope| scope.spawn(|| TESTBED.blocking_lock()).join().unwrap());
+        Self { _guard }
+    }
+
     /// Runs a command and returns its standard output.
     pub fn run(&self, arguments: &[&str]) -> String {
         output(arguments)
@@ -35,25 +43,31 @@ impl Testbed {
 }
 
 /// A fault that `inject` has caused, and that `revert` reverts when this value is dropped, even if the test fails.
-/// No other test changes the cluster in the meantime.
 pub struct Fault {
     revert: Vec<String>,
-    _testbed: Testbed,
+    testbed: Option<Testbed>,
 }
 
 impl Fault {
+    /// Causes the fault. Other tests cannot change the cluster until it is reverted or [`Fault::unlock`] is called.
     pub fn inject(testbed: Testbed, inject: &[&str], revert: &[&str]) -> Self {
         let fault = Self {
             revert: revert.iter().map(|word| (*word).to_owned()).collect(),
-            _testbed: testbed,
+            testbed: Some(testbed),
         };
         output(inject);
         fault
+    }
+
+    /// Lets other tests change the cluster until the fault is reverted.
+    pub fn unlock(&mut self) {
+        self.testbed = None;
     }
 }
 
 impl Drop for Fault {
     fn drop(&mut self) {
+        let _testbed = self.testbed.take().unwrap_or_else(Testbed::lock_blocking);
         let revert: Vec<&str> = self.revert.iter().map(String::as_str).collect();
         undo(&revert);
     }
@@ -67,7 +81,7 @@ pub fn undo(arguments: &[&str]) {
         return;
     }
     let errors = String::from_utf8_lossy(&output.stderr);
-    if std::thread::panicking() {
+    if thread::panicking() {
         println!("{arguments:?}: {errors}");
     } else {
         panic!("{arguments:?}: {errors}");
