@@ -12,8 +12,9 @@ cluster_up() {
     testbed/testbed up --nodes "$CLUSTER_NODES"
 }
 
-# product_images: prints all images that do not need a base image from the user.
-product_images() { printf '%s\n' operator runner:{runner,baseline,fi-inject,doorbell,coalesce,combined}; }
+# All images that do not need a base image from the user.
+# shellcheck disable=SC2034  # used by the tests
+PRODUCT_IMAGES=(operator runner:{runner,baseline,fi-inject,doorbell,coalesce,combined})
 
 # images_load IMAGE...: builds the images' binaries, and loads the images into each node.
 images_load() {

@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 setup_file() {
     load lib/images
     fresh_namespace images
-    for image in $(product_images); do "$TESTBED" load "$image"; done
+    for image in "${PRODUCT_IMAGES[@]}"; do "$TESTBED" load "$image"; done
 }
 
 teardown_file() {
@@ -32,7 +32,7 @@ usr/local/bin/fabricbench-operator" ]
 }
 
 @test "every image is small, has few layers and does not run as root" {
-    for image in $(product_images); do
+    for image in "${PRODUCT_IMAGES[@]}"; do
         read -r size layers user <<<"$(image_mebibytes "$image") $(image_manifest "$image" '.Layers | length') $(image_config "$image" .config.User)"
         echo "# $image: $size MiB in $layers layers, user $user" >&3
         case $image in
@@ -61,7 +61,7 @@ usr/local/bin/fabricbench-operator" ]
 
 @test "labels contain the title, the license and the version that the binary reports" {
     version=$(pod_output operator /usr/local/bin/fabricbench-operator --version)
-    for image in $(product_images); do
+    for image in "${PRODUCT_IMAGES[@]}"; do
         image_config "$image" '.config.Labels' | jq -e --arg name "fabricbench-${image%%:*}" --arg version "${version#fabricbench-operator }" '
             .["org.opencontainers.image.title"] == $name
             and .["org.opencontainers.image.version"] == $version

@@ -270,12 +270,7 @@ impl Attempt<'_> {
                     // A worker that a signal terminates is the cause of the failures of the others, even if they are
                     // reported first.
                     let is_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
-                    let is_cause = match &stopped {
-                        None => failed,
-                        Some(StopReason::WorkerFailed(_)) => is_killed,
-                        Some(_) => false,
-                    };
-                    if is_cause {
+                    if is_killed || failed && stopped.is_none() {
                         stopped = Some(StopReason::WorkerFailed(exit_message(gang, rank, status)));
                     }
                 }

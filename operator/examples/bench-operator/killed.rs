@@ -13,6 +13,7 @@ use super::counters::wait_until_settled;
 use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
+use test_support::cluster::TIMEOUT;
 
 /// Kills the operator once after one third and once after two thirds of the first Jobs have been created, and counts
 /// lost and duplicated Jobs at the end.
@@ -33,7 +34,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
         for third in 1..=2 {
             first_jobs.wait_for_count(count * third / 3).await;
             operator.signal("KILL");
-            operator.wait(test_support::cluster::TIMEOUT).await;
+            operator.wait(TIMEOUT).await;
             operator = cluster.start();
         }
         first_jobs.wait_for_count(count).await;

@@ -57,8 +57,7 @@ pub async fn reserve_cluster() -> Nodes {
     let pairs = pairs().await;
     assert!(
         pairs.len() >= MIN_PAIRS,
-        "this test needs at least {} nodes: testbed/testbed up --nodes {}",
-        2 * MIN_PAIRS,
+        "this test needs at least {0} nodes: testbed/testbed up --nodes {0}",
         2 * MIN_PAIRS
     );
     // All tests reserve the pairs in the same order, so that two tests cannot wait for each other.

@@ -1,6 +1,6 @@
 //! Runs `testbed/testbed` and kubectl commands for the test cluster.
 
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 
 use test_support::cluster::root;
@@ -76,28 +76,28 @@ impl Drop for Fault {
 /// Runs a command that undoes changes of a test. A failure fails the test. If the test has already failed, the failure
 /// is only printed, because a second panic would end all other tests.
 pub fn undo(arguments: &[&str]) {
-    let output = execute(arguments);
-    if output.status.success() {
-        return;
-    }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if thread::panicking() {
-        println!("{arguments:?}: {errors}");
-    } else {
-        panic!("{arguments:?}: {errors}");
+    match execute(arguments) {
+        Ok(_) => {}
+        Err(message) if thread::panicking() => println!("{message}"),
+        Err(message) => panic!("{message}"),
     }
 }
 
-fn execute(arguments: &[&str]) -> Output {
+/// Runs a command and returns its standard output, or an error message if it fails.
+fn execute(arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(root().join("testbed/testbed"));
-    command.args(arguments).output().unwrap()
+    let output = command.args(arguments).output().unwrap();
+    if output.status.success() {
+        return Ok(String::from_utf8(output.stdout).unwrap());
+    }
+    Err(format!(
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 fn output(arguments: &[&str]) -> String {
-    let output = execute(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+    execute(arguments).unwrap_or_else(|message| panic!("{message}"))
 }
 
 /// Runs kubectl for the test cluster and returns its standard output.
