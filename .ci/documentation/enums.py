@@ -1,4 +1,4 @@
-"""Checks that the pages document exactly the API's enum values and the alerts. Performs I/O."""
+"""Checks that the documentation lists exactly the enum values, exit statuses and alerts that exist. Performs I/O."""
 
 import re
 

@@ -10,6 +10,7 @@ mod input;
 mod logs;
 mod man;
 mod metadata;
+mod output;
 mod plan;
 mod replay;
 mod report;

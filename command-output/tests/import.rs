@@ -221,7 +221,7 @@ fn test_name_and_library_log_lines_are_parsed() {
 }
 
 #[test]
-fn a_pattern_reads_any_log() {
+fn custom_patterns_parse_other_log_formats() {
     let pattern = CommandPattern {
         expression: r"^(?<size>\d+): (?<latency>[0-9.]+) ms".to_owned(),
         latency_unit: Some(TimeUnit::Ms),

@@ -20,8 +20,10 @@
 //! and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it posts
 //! the same operations and checks every byte (`integrity`).
 
+mod budget;
 mod case;
 mod case_protocol;
+mod case_report;
 mod check;
 mod command;
 pub(crate) mod engine;
@@ -33,12 +35,14 @@ mod geometry;
 mod inbox;
 mod incoming;
 mod isolated;
+mod measurement;
 mod open_loop;
 mod outgoing;
 mod parameter_serving;
 mod phases;
 mod ping;
 pub mod ping_pong;
+mod ping_state;
 mod probe;
 mod read_back;
 mod report;
@@ -50,7 +54,8 @@ mod simultaneous;
 pub mod transfer;
 mod waiting;
 
-pub use case::{Case, CaseReport, Role, SideOutcome};
+pub use case::{Case, Role};
+pub use case_report::{CaseReport, SideOutcome};
 pub use command::CommandSite;
 pub use flow_coordinator::FlowCoordinator;
 pub use probe::probe;

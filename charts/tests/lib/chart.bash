@@ -6,8 +6,8 @@ CHART=$ROOT/charts/fabricbench
 # The testbed's Kubernetes version. By default, helm assumes the version of its Kubernetes client library.
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
 
-# rendered ARGUMENT...: prints the manifests that an installation with these helm arguments would apply to a cluster in which
-# the CRDs of the Prometheus operator are installed.
+# rendered ARGUMENT...: prints the manifests that an installation with these Helm arguments would apply to a cluster in which
+# the CRDs of the Prometheus Operator are installed.
 rendered() {
     helm template fabricbench "$CHART" --namespace fabricbench-system --kube-version "$KUBERNETES_VERSION" \
         --api-versions monitoring.coreos.com/v1/ServiceMonitor,monitoring.coreos.com/v1/PrometheusRule "$@"

@@ -6,12 +6,12 @@ use std::io::Write;
 use campaign::compare_runs::{
     Difference, FinishedRun, RunComparison, compare_runs, differences, unreported_properties,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use crds::v1alpha1::Verdict;
 use serde_json::json;
 
 use super::imported;
-use super::report::text_options;
+use super::output::{ComparisonFormat, text_options};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
@@ -33,17 +33,8 @@ pub(super) struct Compare {
     #[arg(long)]
     force: bool,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-/// Output format of a comparison.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
-    /// Human-readable text.
-    Text,
-    /// JSON.
-    Json,
+    #[arg(long, value_enum, default_value_t = ComparisonFormat::Text)]
+    format: ComparisonFormat,
 }
 
 impl Compare {
@@ -72,7 +63,7 @@ pub(super) fn print_comparison(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
     force: bool,
-    format: Format,
+    format: ComparisonFormat,
 ) -> Result<Exit, Failure> {
     let different = differences(first, second);
     if !different.is_empty() && !force {
@@ -81,11 +72,11 @@ pub(super) fn print_comparison(
     let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
     let mut out = std::io::stdout().lock();
     match format {
-        Format::Text => {
+        ComparisonFormat::Text => {
             let rendered = runs::text(first, second, &different, &comparisons, &text_options(false));
             out.write_all(rendered.as_bytes())?;
         }
-        Format::Json => {
+        ComparisonFormat::Json => {
             let document = json!({
                 "first": first.plan.run, "second": second.plan.run, "interleaved": false,
                 "differences": different, "unreported": unreported_properties(first, second), "comparisons": comparisons,

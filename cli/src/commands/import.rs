@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::report::text_options;
+use super::output::text_options;
 use super::{Exit, Failure};
 use crate::imported::directory::{self, LogFile};
 use crate::imported::{ImportedRun, MAX_LOGS, MAX_VARIANTS, Manifest, StoredLog};

@@ -3,8 +3,7 @@
 
 use std::io::Write;
 
-use super::compare::Format as ComparisonFormat;
-use super::report::{Format, text_options};
+use super::output::{ComparisonFormat, ReportFormat, text_options};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
@@ -28,15 +27,15 @@ pub(super) fn load(source: &Source) -> Result<Option<ImportedRun>, Failure> {
 ///
 /// # Errors
 /// Returns an error if imported runs have no report in this format.
-pub(super) fn render(run: &ImportedRun, format: Format, to_file: bool) -> Result<String, Failure> {
+pub(super) fn render(run: &ImportedRun, format: ReportFormat, to_file: bool) -> Result<String, Failure> {
     match format {
-        Format::Text => Ok(imported::text(run, &text_options(to_file))),
-        Format::Json => imported::json(run).map_err(Failure::incomplete),
-        Format::Csv => imported::csv(run).map_err(Failure::incomplete),
-        Format::Html => Ok(imported::html(run)),
-        Format::Openmetrics => Err(Failure::invalid_input(imported::NO_OPENMETRICS)),
-        Format::Markdown => Ok(imported::markdown(run)),
-        Format::Junit => imported::junit(run).map_err(Failure::incomplete),
+        ReportFormat::Text => Ok(imported::text(run, &text_options(to_file))),
+        ReportFormat::Json => imported::json(run).map_err(Failure::incomplete),
+        ReportFormat::Csv => imported::csv(run).map_err(Failure::incomplete),
+        ReportFormat::Html => Ok(imported::html(run)),
+        ReportFormat::Openmetrics => Err(Failure::invalid_input(imported::NO_OPENMETRICS)),
+        ReportFormat::Markdown => Ok(imported::markdown(run)),
+        ReportFormat::Junit => imported::junit(run).map_err(Failure::incomplete),
     }
 }
 

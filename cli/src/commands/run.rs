@@ -8,7 +8,7 @@ use campaign::compare_runs::FinishedRun;
 use clap::Args;
 
 use super::input::PlannedRun;
-use super::report::text_options;
+use super::output::{ComparisonFormat, text_options};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
@@ -171,7 +171,7 @@ pub(super) fn execute_run(
         &compare::finished(earlier_run),
         &now,
         false,
-        compare::Format::Text,
+        ComparisonFormat::Text,
     )?;
     Ok(outcome.max(compared))
 }

@@ -103,7 +103,7 @@ fn failures_of_misbehaving_programs_are_explained() {
 }
 
 #[test]
-fn output_that_reports_a_fallback_contradicts_the_fabric() {
+fn fallback_in_the_output_contradicts_the_requested_fabric() {
     let fallback = format!("echo 'WARN: provider unavailable, falling back to sockets' >&2; {RESULT}");
     let stored = run(&manifest("[{name: base}]", &fallback), "script", "2");
     assert_eq!(stored.failures(), Vec::new(), "the command itself succeeds");

@@ -243,7 +243,7 @@ fn case_that_contradicts_the_plan_invalidates_its_block() {
 }
 
 #[test]
-fn line_length_is_bounded() {
+fn overlong_and_non_text_lines_are_reported() {
     let campaign = Campaign::default();
     let long = format!("{{\"seq\":0,\"x\":\"{}\"}}\n", "a".repeat(1 << 20));
     let reports = read(&campaign, &format!("{long}{}", campaign.stream(1, &[])));

@@ -63,7 +63,7 @@ fn value(metrics: &Metrics, metric: &str, expected: &[(&str, &str)]) -> Option<f
 }
 
 #[test]
-fn metrics_equal_the_values_of_the_status() {
+fn metrics_match_the_values_in_the_status() {
     let campaign = Campaign {
         effects: [(("fi-inject", 64), 1.3)].into(),
         ..Campaign::default()

@@ -28,7 +28,7 @@ pub struct SweepResult {
     /// Upper bound of the 95 percent confidence interval of the capacity. Unset if there are fewer than six rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_upper: Option<u64>,
-    /// Measured values at each rate, lowest rate first. Omitted if the status would be too large.
+    /// Measured values at each rate, lowest rate first. Omitted if the status would otherwise be too large.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub points: Vec<SweepPoint>,

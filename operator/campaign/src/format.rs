@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_three_digits_and_a_unit() {
+    fn numbers_have_three_significant_digits_and_a_unit() {
         assert_eq!(nanos(412.0), "412 ns");
         assert_eq!(nanos(4130.0), "4.13 us");
         assert_eq!(nanos(999_600.0), "1.00 ms");

@@ -23,7 +23,6 @@ use crds::v1alpha1::{
 use serde::Serialize;
 use snafu::Snafu;
 
-use super::collect::Case;
 use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
@@ -415,12 +414,13 @@ impl Plan {
             .map_or(workers * workers.saturating_sub(1) / 2, ManyToMany::flow_count)
     }
 
-    /// Ranks that identify the cases that share one value with `case`. In the pairwise pattern, these are the ranks of
-    /// the pair. All flows of the many-to-many pattern share one value, so the result is the same for every flow.
-    pub(crate) fn unit(&self, case: &Case) -> (u32, u32) {
+    /// Ranks that identify the cases that share one value with a case between these ranks. In the pairwise pattern,
+    /// these are the ranks of the pair. All flows of the many-to-many pattern share one value, so the result is the same
+    /// for every flow.
+    pub(crate) fn unit(&self, initiator: u32, target: u32) -> (u32, u32) {
         match self.many_to_many {
             Some(pattern) => (0, pattern.senders),
-            None => (case.initiator, case.target),
+            None => (initiator, target),
         }
     }
 

@@ -207,6 +207,9 @@ const MAX_SHOWN_NAME: usize = 80;
 /// their names must remain DNS labels.
 const MAX_NAME: usize = 52;
 
+/// Maximum length of a scenario name, as in the schema.
+const MAX_SCENARIO_NAME: usize = 40;
+
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).
 pub const MAX_LABEL: usize = 63;
 

@@ -87,7 +87,7 @@ class Plan:
         return [(one.name, length, name) for one in self.scenarios for length in one.sizes for name in self.names()]
 
     def compared(self):
-        """The key of every comparison."""
+        """Keys of all comparisons."""
         return [key for key in self.cells() if key[2] != self.baseline.name]
 
     def baseline_of(self, key):

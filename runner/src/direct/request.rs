@@ -83,7 +83,7 @@ impl Request {
                 reason: format!("is not a string of {RUN_ID_DIGITS} lowercase hexadecimal digits"),
             }
         );
-        self.transport.check(limits)?;
+        self.transport.check(limits.transport.as_ref())?;
         check_within(
             "--case-timeout",
             self.case_timeout_seconds.into(),

@@ -1,13 +1,11 @@
-//! Input and result of a case on one side.
+//! Parameters of a case on one side.
 
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
-use crds::record::{IntegrityReport, SideReport};
 use crds::v1alpha1::TransferOperation;
 
 use super::command::CommandSite;
-use super::samples::CaseSamples;
 
 /// Role of a side in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,27 +52,6 @@ pub struct Case<'a> {
     pub keep_samples: bool,
     /// Where commands run. Other workloads do not use this value.
     pub site: CommandSite,
-}
-
-/// Result of a case on one side.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CaseReport {
-    /// Report of the measurement or the integrity check.
-    pub outcome: SideOutcome,
-    /// Evidence lines required by the test procedures, except for lines that an earlier case of the same size has
-    /// already reported.
-    pub evidence: Vec<String>,
-    /// Samples of a measured case, if they were requested.
-    pub samples: Option<CaseSamples>,
-}
-
-/// Report of the measurement or the integrity check on one side.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SideOutcome {
-    /// The case measured time.
-    Measured(Box<SideReport>),
-    /// The case checked bytes. The report is empty if no payload arrived at this side.
-    Checked(IntegrityReport),
 }
 
 /// Whether payload arrives in this side's memory. `case` contains the role of this side.

@@ -4,19 +4,13 @@
 //! of its process, and reads the interface counters before and after the window. The other threads serve their peers
 //! until the leader opens the window.
 
-use crds::assignment::Extent;
-use crds::record::{
-    CaseFailure, CommandReport, FootprintReport, OpenLoopReport, PostingCounters, RailFacts, SideReport,
-};
+use crds::record::{CaseFailure, RailFacts, SideReport};
 
 use super::case::Role;
 use super::engine::Engine;
-use super::parameter_serving::ServingThread;
+use super::measurement::{ThreadMeasurement, ThreadReport};
 use super::phases::Phases;
-use super::ping::PingRecorders;
-use super::simultaneous::ThreadWindow;
 use crate::immediate::Signal;
-use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
 use crate::measure::{clock, cpu};
 use crate::topology::SystemRoots;
@@ -51,86 +45,6 @@ pub trait Work<T: Transport> {
     }
 }
 
-/// Measurement of one thread during the window.
-#[derive(Debug)]
-pub struct ThreadMeasurement {
-    /// Number of completed round trips or transfers.
-    pub operations: u64,
-    /// Time of the first post, in nanoseconds, as returned by `clock::now`.
-    pub first_post: u64,
-    /// Time at which the last operation completed, in nanoseconds, as returned by `clock::now`.
-    pub last_completion: u64,
-    /// Latency samples.
-    pub recorder: Recorder,
-    /// Start times of the transfers in an open loop; `None` in a closed loop.
-    pub open_loop: Option<OpenLoopReport>,
-    /// Durations of the flushes that follow the transfers; `None` if transfers are not followed by flushes.
-    pub flushes: Option<Recorder>,
-    /// Round-trip times of pings; `None` if this thread sends none.
-    pub pings: Option<PingRecorders>,
-    /// Observations of a worker in parameter serving; `None` for other threads.
-    pub serving: Option<Box<ServingThread>>,
-    /// Values that are measured only for calls; `None` for other workloads.
-    pub calls: Option<CallMeasurement>,
-    /// Memory of the host and the consumers of a tensor; `None` for other workloads.
-    pub footprint: Option<FootprintReport>,
-    /// Values that a command reported; `None` for other workloads.
-    pub command: Option<CommandReport>,
-    /// Window in which all flows, or both directions of a bidirectional transfer, are active, and to which the latency
-    /// samples belong; `None` if the case has no such window.
-    pub window: Option<ThreadWindow>,
-    /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
-    /// these latencies.
-    pub read_backs: Option<Recorder>,
-    /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
-    pub first_burst_nanos: Option<u64>,
-}
-
-impl ThreadMeasurement {
-    /// Creates the measurement of `operations` operations, without the values that are measured only for some
-    /// workloads.
-    pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
-        Self {
-            operations,
-            first_post,
-            last_completion,
-            recorder,
-            open_loop: None,
-            flushes: None,
-            pings: None,
-            serving: None,
-            calls: None,
-            footprint: None,
-            command: None,
-            window: None,
-            read_backs: None,
-            first_burst_nanos: None,
-        }
-    }
-}
-
-/// Values that are measured only for calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallMeasurement {
-    /// CPU time of the extension during the calls, in nanoseconds; 0 if there is no extension.
-    pub extension_cpu_nanos: u64,
-    /// Memory of host and extension after the warm-up, in bytes; `None` if it is unknown.
-    pub memory_before_bytes: Option<u64>,
-    /// Memory of host and extension after the window, in bytes; `None` if it is unknown.
-    pub memory_after_bytes: Option<u64>,
-}
-
-/// Report of one thread in a measured case.
-#[derive(Debug)]
-pub struct ThreadReport {
-    /// Measurement and posting counters; `None` if this side does not post.
-    pub measurement: Option<(ThreadMeasurement, PostingCounters)>,
-    /// Whether the thread ran on a CPU other than the one that it is pinned to.
-    pub migrated: bool,
-    /// Resource usage of the process. Only thread 0 reports it.
-    pub side: Option<SideReport>,
-}
-
 /// Parameters of the side and the thread that execute the steps.
 #[derive(Clone, Copy, Debug)]
 pub struct SideContext<'a> {
@@ -156,49 +70,6 @@ pub struct SideContext<'a> {
 struct OpenWindow {
     window: Window,
     before: CounterReading,
-}
-
-/// Operations or time that remain in an extent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    left: u64,
-    end: u64,
-}
-
-impl Budget {
-    /// Creates the budget for `extent`, starting at `now`. A case has the extent [`Extent::FillWindow`] only if no
-    /// pilot has determined its number of operations. Its budget is then the minimum number of operations.
-    pub(super) fn new(extent: Extent, now: u64) -> Self {
-        match extent {
-            Extent::Iterations(count)
-            | Extent::FillWindow {
-                min_iterations: count,
-                ..
-            } => Self {
-                left: u64::from(count),
-                end: u64::MAX,
-            },
-            Extent::DurationNanos(nanos) => Self {
-                left: u64::MAX,
-                end: now.saturating_add(nanos),
-            },
-        }
-    }
-
-    /// Number of operations that may be started at time `now`, at most `wanted`.
-    #[inline]
-    pub(super) fn available(&self, wanted: u32, now: u64) -> u32 {
-        if now >= self.end {
-            return 0;
-        }
-        u64::from(wanted).min(self.left) as u32
-    }
-
-    /// Subtracts `count` started operations from the budget.
-    #[inline]
-    pub(super) fn spend(&mut self, count: u32) {
-        self.left -= u64::from(count);
-    }
 }
 
 /// Executes all steps of a measured case.

@@ -22,7 +22,7 @@ use super::geometry::Geometry;
 use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
-use super::ping::Pings;
+use super::ping_state::Pings;
 use super::waiting::IdleWaiter;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::immediate::CaseTag;

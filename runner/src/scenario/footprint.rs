@@ -10,11 +10,12 @@ use crds::record::{CaseFailure, FailureReason, FootprintReport};
 use crds::v1alpha1::RpcChannel;
 
 use super::case::{Case, Role};
-use super::case_protocol::{ThreadMeasurement, Work};
+use super::case_protocol::Work;
 use super::engine::{Engine, data_seed, failure};
 use super::isolated::{
     Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available, check_sharing, samples,
 };
+use super::measurement::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing};
 use crate::measure::clock;

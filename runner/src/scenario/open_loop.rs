@@ -7,7 +7,7 @@
 
 use crds::record::{CaseFailure, OpenLoopReport};
 
-use super::case_protocol::Budget;
+use super::budget::Budget;
 use super::engine::Engine;
 use super::schedule::Schedule;
 use crate::measure::clock;

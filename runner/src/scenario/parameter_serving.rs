@@ -24,6 +24,7 @@ mod multicast;
 mod parameters;
 mod publication;
 mod report;
+mod serving_thread;
 mod staleness;
 mod store;
 mod table;
@@ -31,6 +32,7 @@ mod trainer;
 mod worker;
 
 pub use publication::Publication;
-pub use report::{ServingThread, side_report};
+pub use report::side_report;
+pub use serving_thread::ServingThread;
 pub use trainer::Trainer;
 pub use worker::Worker;

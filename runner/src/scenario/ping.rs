@@ -19,55 +19,6 @@ const IDLE_PINGS: u32 = 1000;
 /// Duration after which the idle fabric is no longer sampled.
 const IDLE_NANOS: u64 = 200_000_000;
 
-/// Ping state of one thread in one case.
-#[derive(Debug, Default)]
-pub struct Pings {
-    /// Samples; `None` while pings are not recorded.
-    recorder: Option<Recorder>,
-    /// Whether a ping is sent as soon as the previous one has returned.
-    is_repeating: bool,
-    /// Time at which the ping in flight was sent.
-    sent_at: Option<u64>,
-    /// Whether this side still has to reply to a ping from the other side.
-    owes_reply: bool,
-}
-
-impl Pings {
-    /// Whether a ping or a reply must be sent.
-    #[inline]
-    pub(super) fn has_work(&self) -> bool {
-        self.owes_reply || (self.is_repeating && self.sent_at.is_none())
-    }
-
-    pub(super) fn owes_reply(&self) -> bool {
-        self.owes_reply
-    }
-
-    pub(super) fn is_in_flight(&self) -> bool {
-        self.sent_at.is_some()
-    }
-
-    pub(super) fn record_sent(&mut self, now: u64) {
-        self.sent_at = Some(now);
-    }
-
-    pub(super) fn record_reply_sent(&mut self) {
-        self.owes_reply = false;
-    }
-
-    /// Records that a ping from the other side arrived.
-    pub(super) fn record_ping(&mut self) {
-        self.owes_reply = true;
-    }
-
-    /// Records that the reply to the ping in flight arrived.
-    pub(super) fn record_reply(&mut self, now: u64) {
-        if let (Some(sent_at), Some(recorder)) = (self.sent_at.take(), &mut self.recorder) {
-            recorder.record(now.saturating_sub(sent_at));
-        }
-    }
-}
-
 /// Recorders for pings on the idle fabric and during transfers.
 #[derive(Debug)]
 pub struct PingRecorders {
@@ -93,7 +44,7 @@ impl PingRecorders {
         for _ in 0..WARMUP_PINGS {
             round_trip(engine)?;
         }
-        engine.pings.recorder = self.idle.take();
+        engine.pings.record_into(self.idle.take(), false);
         let end = clock::now().saturating_add(IDLE_NANOS);
         for _ in 0..IDLE_PINGS {
             if clock::now() >= end {
@@ -101,19 +52,18 @@ impl PingRecorders {
             }
             round_trip(engine)?;
         }
-        self.idle = engine.pings.recorder.take();
+        self.idle = engine.pings.take_recorder();
         Ok(())
     }
 
     /// Starts sending pings during transfers.
     pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
-        engine.pings.recorder = self.loaded.take();
-        engine.pings.is_repeating = true;
+        engine.pings.record_into(self.loaded.take(), true);
     }
 
     /// Stops sending pings. The reply to the last one is still recorded.
     pub fn pause<T: Transport>(engine: &mut Engine<'_, T>) {
-        engine.pings.is_repeating = false;
+        engine.pings.stop_repeating();
     }
 
     /// Stops sending pings, and waits for the reply to the last one.
@@ -123,7 +73,7 @@ impl PingRecorders {
     pub fn stop<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         Self::pause(engine);
         wait_for_reply(engine)?;
-        self.loaded = engine.pings.recorder.take();
+        self.loaded = engine.pings.take_recorder();
         Ok(())
     }
 

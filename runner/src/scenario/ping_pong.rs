@@ -11,8 +11,10 @@
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
 
-use super::case_protocol::{Budget, ThreadMeasurement, Work};
+use super::budget::Budget;
+use super::case_protocol::Work;
 use super::engine::Engine;
+use super::measurement::ThreadMeasurement;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;

@@ -5,7 +5,7 @@
 
 use crds::record::CaseFailure;
 
-use super::case_protocol::Budget;
+use super::budget::Budget;
 use super::engine::Engine;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;

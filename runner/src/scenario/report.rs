@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
 
 use super::case::Case;
-use super::case_protocol::{CallMeasurement, ThreadReport};
 use super::engine::failure;
 use super::geometry;
+use super::measurement::{CallMeasurement, ThreadReport, ThreadWindow};
 use super::ping::{PingRecorders, durations};
-use super::simultaneous::ThreadWindow;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 use crate::transport::CallNames;

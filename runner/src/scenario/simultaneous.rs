@@ -23,8 +23,9 @@ use crds::assignment::{Extent, TransferWorkload};
 use crds::record::{CaseFailure, FailureReason};
 
 use super::case::Role;
-use super::case_protocol::{ThreadMeasurement, Work};
+use super::case_protocol::Work;
 use super::engine::{Engine, failure};
+use super::measurement::{ThreadMeasurement, ThreadWindow};
 use super::phases::Phases;
 use super::ping::PingRecorders;
 use super::transfer::run_transfers;
@@ -110,24 +111,6 @@ impl Coordination<'_> {
             Self::Flows(phases) => phases.must_finish(),
             Self::Sides(announced) => announced.measured && engine.inbox.measured,
         }
-    }
-}
-
-/// Window of one thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadWindow {
-    /// Time of the completion at which the window opened, in nanoseconds, as returned by `clock::now`.
-    pub opened: u64,
-    /// Time of the completion at which the window closed, in nanoseconds, as returned by `clock::now`.
-    pub closed: u64,
-    /// Number of transfers that completed in the window.
-    pub operations: u64,
-}
-
-impl ThreadWindow {
-    /// Length of the window in nanoseconds.
-    pub fn length_nanos(&self) -> u64 {
-        self.closed.saturating_sub(self.opened)
     }
 }
 

@@ -23,8 +23,10 @@
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
-use super::case_protocol::{Budget, ThreadMeasurement, Work};
+use super::budget::Budget;
+use super::case_protocol::Work;
 use super::engine::Engine;
+use super::measurement::ThreadMeasurement;
 use super::schedule::Schedule;
 use super::{flushed, open_loop, read_back};
 use crate::measure::clock;

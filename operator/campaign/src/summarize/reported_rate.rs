@@ -30,7 +30,7 @@ pub(super) fn check(
     let arguments = plan.arms.get(case.arm).map(|arm| arm.arguments.as_slice());
     let directions = directions(command, arguments.unwrap_or_default())?;
     let lines = [case.initiator, case.target].into_iter().filter_map(|rank| {
-        let nics = nics(reports, case, rank)?;
+        let nics = nic_names(reports, case, rank)?;
         worker_limit(endpoints.facts_of_case(case, rank)?, &nics)
     });
     let line = lines.min_by(f64::total_cmp)? * directions;
@@ -63,7 +63,7 @@ fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
 }
 
 /// Names of the RDMA devices on a worker's host; `None` if the worker did not report them.
-fn nics<'a>(reports: &'a Reports, case: &Case, rank: u32) -> Option<BTreeSet<&'a str>> {
+fn nic_names<'a>(reports: &'a Reports, case: &Case, rank: u32) -> Option<BTreeSet<&'a str>> {
     let mut hellos = reports.hellos.iter();
     let hello =
         hellos.find(|from| (from.leg, from.attempt, from.record.rank) == (case.leg, case.attempt, rank))?;

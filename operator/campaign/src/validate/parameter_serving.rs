@@ -9,8 +9,7 @@ use crds::units;
 use crds::v1alpha1::{Multicast, ParameterServing, Scenario, ServingMode};
 
 use super::problem::Reporter;
-use super::sweep::MAX_SCENARIO_NAME;
-use super::{ProblemKind, ValidatedScenario, is_label};
+use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label};
 
 /// Minimum size of the parameters, in bytes.
 pub(super) const MIN_SIZE_BYTES: u64 = 4096;

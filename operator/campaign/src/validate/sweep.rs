@@ -4,10 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, is_label, parameter_serving};
-
-/// Maximum length of a scenario name, as in the schema.
-pub(super) const MAX_SCENARIO_NAME: usize = 40;
+use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label, parameter_serving};
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {

@@ -4,7 +4,6 @@ use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxTransp
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{RequestError, check_within};
-use super::limits::Limits;
 
 /// Library and transports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,17 +63,17 @@ impl RequestedTransport {
         }
     }
 
-    /// Checks that the transport is within `limits`.
+    /// Checks the bounds of the transport, and that it is `accepted`, if a transport is specified.
     ///
     /// # Errors
     /// Returns an error for the first value that is out of bounds or not accepted.
-    pub(super) fn check(&self, limits: &Limits) -> Result<(), RequestError> {
+    pub(super) fn check(&self, accepted: Option<&Self>) -> Result<(), RequestError> {
         check_within("--rails", self.rails().into(), 1..=64)?;
         if let Self::Ucx { transports, .. } = self {
             check_within("--tls", transports.len() as u64, 1..=8)
                 .map_err(|_| RequestError::new("--tls", "is empty or too long: specify 1 to 8 transports"))?;
         }
-        match &limits.transport {
+        match accepted {
             Some(accepted) if !accepted.is_same(self) => Err(RequestError::new(
                 "the transport",
                 format!(

@@ -76,7 +76,7 @@ struct Credentials {
 
 /// Metadata service with its servers.
 #[derive(Clone)]
-pub struct Metadata {
+pub struct MetadataService {
     kind: MetadataType,
     servers: Vec<String>,
     credentials: Option<Credentials>,
@@ -100,7 +100,7 @@ impl MetadataFlags {
     ///
     /// # Errors
     /// Returns an error if servers are missing, superfluous or invalid.
-    pub fn service(&self) -> Result<Option<Metadata>, RequestError> {
+    pub fn service(&self) -> Result<Option<MetadataService>, RequestError> {
         let servers = |reason: String| RequestError::new("--metadata-servers", reason);
         if self.metadata_type == MetadataType::P2p {
             return match self.metadata_servers.is_empty() && self.metadata_user.is_none() {
@@ -143,7 +143,7 @@ impl MetadataFlags {
                 format!("needs a password: set {ENV_PASSWORD}"),
             ));
         }
-        Ok(Some(Metadata {
+        Ok(Some(MetadataService {
             kind: self.metadata_type,
             servers: self.metadata_servers.clone(),
             credentials: password.map(|password| Credentials {
@@ -171,7 +171,7 @@ impl MetadataFlags {
     }
 }
 
-impl Metadata {
+impl MetadataService {
     /// Returns the entry of the segment `name`.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use rustix::system::uname;
 
 use super::flags::SegmentFlags;
 use super::initiator::host_and_port;
-use super::metadata::{Metadata, MetadataFlags, Publication, check_name};
+use super::metadata::{MetadataFlags, MetadataService, Publication, check_name};
 use super::registered::RegisteredSegment;
 use crate::direct::assignment::{LocalChoices, assignment};
 use crate::direct::request::{
@@ -72,7 +72,7 @@ struct Offer<'a> {
     /// Address at which initiators reach the target.
     reachable_at: String,
     /// Metadata service; `None` for p2p.
-    metadata: Option<Metadata>,
+    metadata: Option<MetadataService>,
     variables: BTreeMap<String, String>,
 }
 

@@ -8,8 +8,9 @@ use super::execution::{self, CommandPart};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::scenario::case::Case;
-use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::{Engine, failure};
+use crate::scenario::measurement::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Side that executes the client.

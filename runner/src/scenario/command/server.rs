@@ -8,9 +8,10 @@ use crds::record::{CaseFailure, FabricFacts};
 use super::execution::{self, CommandPart};
 use crate::command::{Exit, Process};
 use crate::scenario::case::Case;
-use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
 use crate::scenario::isolated::wait_asleep;
+use crate::scenario::measurement::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Maximum time for a server to exit after the client has exited. It is then terminated.

@@ -21,7 +21,7 @@ use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
 use crate::scenario::parameter_serving::Publication;
-use crate::scenario::ping::Pings;
+use crate::scenario::ping_state::Pings;
 use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
 
@@ -35,7 +35,7 @@ pub struct Setup<'a> {
     pub layout: Layout,
     /// Polling mode of this side.
     pub polling: Polling,
-    /// Facts reported by the library about the endpoints.
+    /// Facts that the library reports about the endpoints.
     pub facts: FabricFacts,
     /// Versions that a parameter serving case publishes.
     pub publication: Option<&'a Publication>,

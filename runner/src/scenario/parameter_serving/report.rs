@@ -6,26 +6,13 @@ use crds::record::{CaseFailure, Durations, ServingReport, SideReport};
 
 use super::clock_offset::Relation;
 use super::publication::FlowDeliveries;
-use super::staleness::Staleness;
+use super::serving_thread::ServingThread;
 use crate::measure::recorder::Recorder;
 use crate::posting::counters;
 use crate::scenario::case::{Case, Role};
-use crate::scenario::case_protocol::ThreadReport;
+use crate::scenario::measurement::ThreadReport;
 use crate::scenario::ping::durations;
 use crate::scenario::report;
-
-/// Observations of one worker.
-#[derive(Debug)]
-pub struct ServingThread {
-    /// Staleness of the worker.
-    pub(super) staleness: Staleness,
-    /// Number of published versions.
-    pub(super) published: u64,
-    /// Durations of fetches that returned a newer version.
-    pub(super) pulls: Recorder,
-    /// Relation between the clocks of the trainer and this worker.
-    pub(super) relation: Relation,
-}
 
 /// Builds one side's report from its threads' reports. The initiator's operations are the versions that it delivered;
 /// the target's operations are the versions that its workers used.

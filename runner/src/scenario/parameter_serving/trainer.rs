@@ -17,10 +17,10 @@ use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
-use crate::scenario::case_protocol::{SideContext, ThreadMeasurement, Work};
+use crate::scenario::case_protocol::{SideContext, Work};
 use crate::scenario::engine::{Engine, TransferOffsets, failure};
+use crate::scenario::measurement::{ThreadMeasurement, ThreadWindow};
 use crate::scenario::phases::Phases;
-use crate::scenario::simultaneous::ThreadWindow;
 use crate::transport::Transport;
 
 /// Interval in nanoseconds at which a thread checks for a new publication by thread 0 when the next one is overdue.

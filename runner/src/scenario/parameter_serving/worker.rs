@@ -10,7 +10,7 @@ use crds::v1alpha1::TransferOperation;
 use super::clock_offset::{self, EXCHANGES, Exchange, Relation};
 use super::multicast::Receiver;
 use super::parameters::{Parameters, Verification};
-use super::report::ServingThread;
+use super::serving_thread::ServingThread;
 use super::staleness::{self, TrainerEvents, WorkerObservations};
 use super::store::{FetchResult, StoreReader};
 use super::table::{self, ClockReading, FinalTable};
@@ -18,8 +18,9 @@ use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
-use crate::scenario::case_protocol::{ThreadMeasurement, Work};
+use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::{Engine, TransferOffsets, failure};
+use crate::scenario::measurement::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Maximum time between two socket polls, in nanoseconds.

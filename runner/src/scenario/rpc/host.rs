@@ -11,10 +11,12 @@ use super::{is_echoed, local};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
+use crate::scenario::budget::Budget;
 use crate::scenario::case::Case;
-use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
+use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
 use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available};
+use crate::scenario::measurement::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
 /// Side that makes the calls.

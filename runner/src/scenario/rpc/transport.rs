@@ -10,8 +10,10 @@ use crds::record::CaseFailure;
 use super::{is_echoed, message_count};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
-use crate::scenario::case_protocol::{Budget, CallMeasurement, ThreadMeasurement, Work};
+use crate::scenario::budget::Budget;
+use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
+use crate::scenario::measurement::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
 /// Side that makes the first call of each sample.

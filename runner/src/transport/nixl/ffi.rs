@@ -5,13 +5,15 @@
 
 mod agent;
 mod completion;
+mod config;
 mod objects;
 mod posting;
 mod rail;
 mod region;
 mod requests;
 
-pub(super) use agent::{AgentConfig, OpenError};
+pub(super) use agent::OpenError;
+pub(super) use config::AgentConfig;
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Event, Rail, TransferError};
 pub(super) use region::{RailRegion, RegisteredRange};

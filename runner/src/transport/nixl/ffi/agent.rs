@@ -1,35 +1,17 @@
 //! Opens one agent with its backend, and exchanges metadata with peers.
 
+use super::config::AgentConfig;
 use super::objects::{Objects, take_bytes, take_memory_types, take_string, take_strings};
 use super::rail::{PeerAgent, Rail};
 use super::{CallError, call, check};
 use crate::transport::Peer;
-use crds::v1alpha1::{NixlBackend, NixlDescriptors, NixlParameter, NixlRequests};
+use crds::v1alpha1::{NixlBackend, NixlParameter};
 use nixl_sys::{
     Agent, Backend, Library, MemoryList, NotificationMap, OptionalArguments, Parameters, SYNC_NONE,
     StringList,
 };
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
-
-/// Configuration of one agent.
-#[derive(Clone, Debug)]
-pub(in crate::transport::nixl) struct AgentConfig {
-    /// Agent name. It must differ from the names of all peers.
-    pub name: CString,
-    pub backend: NixlBackend,
-    /// Backend parameters, by name.
-    pub parameters: Vec<(String, String)>,
-    pub progress_thread: bool,
-    /// Whether the agent captures telemetry and the rail measures the transfer steps. These measurements slow down
-    /// posts.
-    pub measures_steps: bool,
-    pub requests: NixlRequests,
-    /// How each transfer is split into descriptors; `None` for a single descriptor.
-    pub descriptors: Option<NixlDescriptors>,
-    /// Maximum number of posts in flight.
-    pub depth: usize,
-}
 
 /// Error from opening an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One agent and its state. Only one thread at a time uses it, because every method that calls the library takes an
 //! exclusive reference.
 
-use super::agent::AgentConfig;
+use super::config::AgentConfig;
 use super::objects::Objects;
 use super::requests::Requests;
 use super::{CallError, call, check};

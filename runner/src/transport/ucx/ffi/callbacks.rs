@@ -12,7 +12,7 @@ use ucx_sys::bindings::{
     ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
-use super::messages::Payload;
+use super::payload::Payload;
 use super::stable::StableBox;
 
 /// Subject of an event.

@@ -3,19 +3,10 @@
 
 use super::CallError;
 use super::callbacks::{RawEvent, Source};
-use super::rail::{PostState, Rail, ReceiveState};
+use super::event::Event;
+use super::rail::Rail;
+use super::state::{PostState, ReceiveState};
 use ucx_sys::bindings::{UCS_ERR_CANCELED, ucs_status_t};
-
-/// Completion of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::ucx) enum Event {
-    /// A local post completed.
-    Posted { token: u32 },
-    /// A message arrived.
-    Received { token: u32, immediate: u64, length: u64 },
-    /// A peer's write with immediate data arrived.
-    RemoteWrite { immediate: u64 },
-}
 
 impl Rail {
     /// Drives progress, and passes up to `max_events` completions to `handle`.

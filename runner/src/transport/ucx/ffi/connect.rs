@@ -4,7 +4,7 @@ use super::callbacks::{Origin, Source, on_endpoint_failure};
 use super::lanes::lanes;
 use super::rail::{Endpoint, ImportedKey, Rail};
 use super::stable::StableBox;
-use super::writes::PeerWrites;
+use super::state::PeerWrites;
 use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::ucx::rules::lanes::Lane;

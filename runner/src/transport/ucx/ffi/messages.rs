@@ -5,78 +5,16 @@
 //! a message that arrives before its receive is posted is not lost.
 
 use super::callbacks::{RawEvent, on_payload_fetched};
-use super::completion::Event;
+use super::event::Event;
 use super::memory::RegisteredRange;
-use super::rail::{MESSAGE_ID, PostState, Rail, ReceiveState};
+use super::message_queue::PostedReceive;
+use super::payload::Payload;
+use super::rail::{MESSAGE_ID, Rail};
+use super::state::{PostState, ReceiveState};
 use crate::transport::{Peer, PostError};
-use std::collections::VecDeque;
-use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucp_mem_h, ucs_status_t};
+use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
-
-/// Posted receive that has not been matched with a message.
-struct PostedReceive {
-    token: u32,
-    pointer: *mut u8,
-    length: usize,
-    handle: ucp_mem_h,
-}
-
-/// Payload that the library keeps until it is released or, for a rendezvous, fetched. The type is not `Copy`, because a
-/// payload is released at most once and fetched at most once.
-#[derive(Debug)]
-pub(super) struct Payload {
-    /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
-    data: NonNull<c_void>,
-    /// Payload length in bytes.
-    length: usize,
-    is_rendezvous: bool,
-}
-
-impl Payload {
-    /// # Safety
-    ///
-    /// The library must keep `length` bytes at `data` until `ucp_am_data_release`, and only the worker that reported the
-    /// payload may take it.
-    pub(super) unsafe fn eager(data: NonNull<c_void>, length: usize) -> Self {
-        Self {
-            data,
-            length,
-            is_rendezvous: false,
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `descriptor` must describe a payload of `length` bytes that has not been fetched, and only the worker that reported
-    /// it may take it.
-    pub(super) unsafe fn rendezvous(descriptor: NonNull<c_void>, length: usize) -> Self {
-        Self {
-            data: descriptor,
-            length,
-            is_rendezvous: true,
-        }
-    }
-}
-
-/// Receives and messages that have not been matched yet. At most one of the queues has an entry.
-#[derive(Default)]
-pub(super) struct Messages {
-    receives: VecDeque<PostedReceive>,
-    arrived: VecDeque<RawEvent>,
-}
-
-impl Messages {
-    /// Creates queues that hold up to `depth` receives and `depth` messages without allocating.
-    pub(super) fn new(depth: usize) -> Self {
-        Self {
-            receives: VecDeque::with_capacity(depth),
-            arrived: VecDeque::with_capacity(depth),
-        }
-    }
-}
 
 impl Rail {
     /// Sends an active message whose header is the immediate data.

@@ -33,7 +33,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the contract of `new`.
+        // SAFETY: as the caller of `new` guarantees, the handle is valid and no other code destroys it.
         unsafe { (self.library.functions().ucp_cleanup)(self.handle) };
     }
 }
@@ -60,7 +60,8 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // SAFETY: the contract of `new`. The call also destroys the remaining endpoints of the worker.
+        // SAFETY: as the caller of `new` guarantees, no other code destroys the worker, and its context and the user data of
+        // its callbacks still exist. The call also destroys the endpoints of the worker, which nothing else destroys.
         unsafe { (self.library.functions().ucp_worker_destroy)(self.handle) };
     }
 }
@@ -91,7 +92,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: the contract of `new`; the memory is still allocated, because fields are dropped after this call.
+        // SAFETY: as the caller of `new` guarantees, no other code removes the registration, and its context still exists.
+        // The memory is still allocated, because fields are dropped after this call.
         let status = unsafe { (self.library.functions().ucp_mem_unmap)(self.context, self.handle) };
         if status != 0 {
             tracing::error!(status, "ucp_mem_unmap failed");

@@ -1,15 +1,15 @@
 //! One open rail and its state. Only one thread at a time uses a rail, because every method that calls the library takes
 //! an exclusive reference.
 
-use super::completion::Event;
-use super::messages::Messages;
+use super::event::Event;
+use super::message_queue::MessageQueue;
 use super::objects::Objects;
-use super::writes::{FlushState, PeerWrites};
+use super::state::{FlushState, PeerWrites, PostState, ReceiveState};
 use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::ucx::rules::packing;
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ucx_sys::bindings::{
@@ -57,43 +57,6 @@ pub(super) struct ImportedKey {
     pub length: u64,
 }
 
-/// State of the post with a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PostState {
-    /// No post has this token.
-    Idle,
-    /// The completion of the call completes the post.
-    Single,
-    /// The post is a write: the call and a later flush must complete.
-    Write {
-        peer: Peer,
-        /// Whether the call has completed.
-        written: bool,
-        /// Whether a flush that covers the call has completed.
-        flushed: bool,
-        /// Immediate data to send after the flush.
-        immediate: Option<u64>,
-    },
-}
-
-/// State of the receive with a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReceiveState {
-    /// No receive has this token.
-    Idle,
-    /// The receive is being posted.
-    Posting,
-    /// The receive is posted; contains its request.
-    Posted(*mut c_void),
-    /// The payload of an active message is being fetched from the peer.
-    Fetching {
-        /// Immediate data of the message.
-        immediate: u64,
-        /// Payload length in bytes.
-        length: usize,
-    },
-}
-
 /// One worker with its endpoints.
 pub(in crate::transport::ucx) struct Rail {
     pub(super) objects: Arc<Objects>,
@@ -110,7 +73,7 @@ pub(in crate::transport::ucx) struct Rail {
     /// Number of flushes in flight that were posted by [`Rail::post_flush`].
     pub(super) requested_flushes: u32,
     /// Active messages, and the receives for them.
-    pub(super) messages: Messages,
+    pub(super) messages: MessageQueue,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -144,7 +107,7 @@ impl Rail {
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
             requested_flushes: 0,
-            messages: Messages::new(config.depth),
+            messages: MessageQueue::new(config.depth),
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,

@@ -5,10 +5,10 @@
 //! [`FLUSH_BYTES`], or else by the next poll. Several flushes may be in flight.
 
 use super::callbacks::on_completion;
-use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, PostState, Rail};
+use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, Rail};
+use super::state::{FlushState, PostState};
 use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
-use std::collections::VecDeque;
 use ucx_sys::bindings::{
     UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_FLAGS, UCP_OP_ATTR_FIELD_USER_DATA,
     ucs_status_t,
@@ -17,40 +17,6 @@ use ucx_sys::{RequestState, request_state};
 
 /// Number of put bytes after which a flush is posted without waiting for the next poll.
 const FLUSH_BYTES: usize = 64 * 1024;
-
-/// Writes in flight to one peer.
-pub(super) struct PeerWrites {
-    /// Number of the next put.
-    next: u64,
-    /// Puts that no completed flush covers, in order of their numbers.
-    pending: VecDeque<(u64, u32)>,
-    /// Number of bytes put since the last flush.
-    unflushed_bytes: usize,
-    /// Whether there have been puts since the last flush.
-    is_unflushed: bool,
-}
-
-/// Flush in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FlushState {
-    peer: Peer,
-    /// Number of the first put that the flush does not cover.
-    end: u64,
-    /// Whether the caller requested the flush. If false, the flush was posted to complete writes.
-    is_requested: bool,
-}
-
-impl PeerWrites {
-    /// Creates the state for up to `depth` writes in flight.
-    pub(super) fn new(depth: usize) -> Self {
-        Self {
-            next: 0,
-            pending: VecDeque::with_capacity(depth),
-            unflushed_bytes: 0,
-            is_unflushed: false,
-        }
-    }
-}
 
 impl Rail {
     /// Records that a put was posted. Calls [`Self::flush_all`] if at least [`FLUSH_BYTES`] have been put to the peer

@@ -1,0 +1,105 @@
+//! Measurements of one thread in a case.
+
+use crds::record::{CommandReport, FootprintReport, OpenLoopReport, PostingCounters, SideReport};
+
+use super::parameter_serving::ServingThread;
+use super::ping::PingRecorders;
+use crate::measure::recorder::Recorder;
+
+/// Measurement of one thread during the window.
+#[derive(Debug)]
+pub struct ThreadMeasurement {
+    /// Number of completed round trips or transfers.
+    pub operations: u64,
+    /// Time of the first post, in nanoseconds, as returned by `clock::now`.
+    pub first_post: u64,
+    /// Time at which the last operation completed, in nanoseconds, as returned by `clock::now`.
+    pub last_completion: u64,
+    /// Latency samples.
+    pub recorder: Recorder,
+    /// Start times of the transfers in an open loop; `None` in a closed loop.
+    pub open_loop: Option<OpenLoopReport>,
+    /// Durations of the flushes that follow the transfers; `None` if transfers are not followed by flushes.
+    pub flushes: Option<Recorder>,
+    /// Round-trip times of pings; `None` if this thread sends none.
+    pub pings: Option<PingRecorders>,
+    /// Observations of a worker in parameter serving; `None` for other threads.
+    pub serving: Option<Box<ServingThread>>,
+    /// Values that are measured only for calls; `None` for other workloads.
+    pub calls: Option<CallMeasurement>,
+    /// Memory of the host and the consumers of a tensor; `None` for other workloads.
+    pub footprint: Option<FootprintReport>,
+    /// Values that a command reported; `None` for other workloads.
+    pub command: Option<CommandReport>,
+    /// Window in which all flows, or both directions of a bidirectional transfer, are active, and to which the latency
+    /// samples belong; `None` if the case has no such window.
+    pub window: Option<ThreadWindow>,
+    /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
+    /// these latencies.
+    pub read_backs: Option<Recorder>,
+    /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
+    pub first_burst_nanos: Option<u64>,
+}
+
+impl ThreadMeasurement {
+    /// Creates the measurement of `operations` operations, without the values that are measured only for some
+    /// workloads.
+    pub fn new(operations: u64, first_post: u64, last_completion: u64, recorder: Recorder) -> Self {
+        Self {
+            operations,
+            first_post,
+            last_completion,
+            recorder,
+            open_loop: None,
+            flushes: None,
+            pings: None,
+            serving: None,
+            calls: None,
+            footprint: None,
+            command: None,
+            window: None,
+            read_backs: None,
+            first_burst_nanos: None,
+        }
+    }
+}
+
+/// Values that are measured only for calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallMeasurement {
+    /// CPU time of the extension during the calls, in nanoseconds; 0 if there is no extension.
+    pub extension_cpu_nanos: u64,
+    /// Memory of host and extension after the warm-up, in bytes; `None` if it is unknown.
+    pub memory_before_bytes: Option<u64>,
+    /// Memory of host and extension after the window, in bytes; `None` if it is unknown.
+    pub memory_after_bytes: Option<u64>,
+}
+
+/// Report of one thread in a measured case.
+#[derive(Debug)]
+pub struct ThreadReport {
+    /// Measurement and posting counters; `None` if this side does not post.
+    pub measurement: Option<(ThreadMeasurement, PostingCounters)>,
+    /// Whether the thread ran on a CPU other than the one that it is pinned to.
+    pub migrated: bool,
+    /// Resource usage of the process. Only thread 0 reports it.
+    pub side: Option<SideReport>,
+}
+
+/// Window of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadWindow {
+    /// Time of the completion at which the window opened, in nanoseconds, as returned by `clock::now`.
+    pub opened: u64,
+    /// Time of the completion at which the window closed, in nanoseconds, as returned by `clock::now`.
+    pub closed: u64,
+    /// Number of transfers that completed in the window.
+    pub operations: u64,
+}
+
+impl ThreadWindow {
+    /// Length of the window in nanoseconds.
+    pub fn length_nanos(&self) -> u64 {
+        self.closed.saturating_sub(self.opened)
+    }
+}
