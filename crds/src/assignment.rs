@@ -10,6 +10,7 @@ pub mod memory;
 mod parameter_serving;
 pub mod pilot;
 mod segment_transfer;
+mod slots;
 mod starway;
 mod workload;
 
@@ -21,6 +22,7 @@ pub use check::AssignmentError;
 pub use command::{COMMAND_PORTS, CommandWorkload};
 pub use many_to_many::ManyToMany;
 pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
+pub use slots::SLOT_ALIGNMENT;
 pub use starway::CountedWorkload;
 pub use workload::{
     Extent, FootprintWorkload, OperationCount, PingPongWorkload, RpcWorkload, TransferWorkload, Workload,

@@ -7,6 +7,7 @@
 //! remain valid.
 
 mod case;
+mod durations;
 mod environment;
 mod hardware;
 mod line;
@@ -16,10 +17,11 @@ mod serving;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CallReport, CaseFailure, CaseRecord, CaseResult, CommandLog, CommandReport, Durations,
-    ExclusiveQuantiles, FailureReason, FootprintReport, IntegrityReport, InterfaceDelta, Measurement,
-    Mismatch, OpenLoopReport, PingReport, Posted, PostingCounters, SideReport, Simultaneous, SoftwareDevice,
+    CallReport, CaseFailure, CaseRecord, CaseResult, CommandLog, CommandReport, ExclusiveQuantiles,
+    FailureReason, FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport,
+    PingReport, Posted, PostingCounters, SideReport, Simultaneous, SoftwareDevice,
 };
+pub use durations::Durations;
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
     Locality, MemoryFacts, OffloadFacts, ProtocolUse, ProtocolsRecord, RailFacts,

@@ -33,6 +33,15 @@ pub(super) enum ComparisonFormat {
     Json,
 }
 
+/// Output format of a plan.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum PlanFormat {
+    /// Human-readable text.
+    Text,
+    /// JSON with every block.
+    Json,
+}
+
 /// Returns the text options for this terminal: its width and colors. Output to a file or a pipe has no colors and a
 /// fixed width. `NO_COLOR` is respected.
 pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {

@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use campaign::plan::{self, estimate};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use super::cluster::{self, Cluster};
 use super::input::PlannedRun;
+use super::output::PlanFormat;
 use super::source::Source;
 use super::{Exit, Failure, Input};
 use crate::report;
@@ -22,16 +23,8 @@ pub(super) struct Plan {
     #[command(flatten)]
     input: Input,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// Human-readable text.
-    Text,
-    /// JSON with every block.
-    Json,
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    format: PlanFormat,
 }
 
 impl Plan {
@@ -53,14 +46,14 @@ impl Plan {
         let planned = self.planned_runs()?;
         let mut out = std::io::stdout().lock();
         match self.format {
-            Format::Text => {
+            PlanFormat::Text => {
                 let texts: Vec<_> = planned
                     .iter()
                     .map(|planned| report::plan::render(&planned.plan))
                     .collect();
                 write!(out, "{}", texts.join("\n"))?;
             }
-            Format::Json => {
+            PlanFormat::Json => {
                 let plans = planned.iter().map(|planned| {
                     let plan: &plan::Plan = &planned.plan;
                     json!({"planHash": planned.plan.hash(), "estimate": estimate(plan), "plan": plan})

@@ -1,14 +1,12 @@
 //! Memory requirements of a scenario, used by the planner for estimates and by the runner for allocation.
 
-use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
+use super::{PingPongWorkload, SLOT_ALIGNMENT, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 
 /// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit
 /// exceeds the cache sizes of most CPUs, so that large transfers are read from main memory, but still allows one area
 /// per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
-/// Alignment of slots in bytes: one cache line, so that adjacent slots never share a line.
-pub const SLOT_ALIGNMENT: u64 = 64;
 /// Size of a control message in bytes. The information is carried in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
 /// Number of receives posted on each rail for control messages, in addition to those for the messages in flight.
@@ -68,15 +66,6 @@ pub fn window(workload: &Workload) -> u32 {
 /// Whether all transfers in flight use the same buffers.
 pub fn shares_buffers(workload: &Workload) -> bool {
     matches!(workload, Workload::Transfer(transfer) if transfer.buffers == TransferBuffers::Shared)
-}
-
-/// Number of initiator threads. In parameter serving, each worker has one.
-pub fn threads(workload: &Workload) -> u32 {
-    match workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => 1,
-        Workload::Transfer(transfer) => transfer.threads,
-        Workload::ParameterServing(serving) => serving.workers,
-    }
 }
 
 /// Whether the payload arrives in the buffers of posted receives.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::SLOT_ALIGNMENT;
+use super::SLOT_ALIGNMENT;
 use crate::v1alpha1::TransferOperation;
 
 /// Number of versions whose bytes are in memory at the same time: while one is in use or in flight, the next one is

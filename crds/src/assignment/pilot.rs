@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Extent, Workload, memory};
+use super::{Extent, Workload};
 
 /// Maximum number of operations per thread, equal to the maximum of `iterations` in a manifest.
 pub const MAX_ITERATIONS: u32 = 10_000_000;
@@ -60,7 +60,7 @@ impl PilotCount {
             return None;
         }
         let operations = u128::from(operations);
-        let elapsed = u128::from(elapsed_nanos) * u128::from(memory::threads(workload));
+        let elapsed = u128::from(elapsed_nanos) * u128::from(workload.threads());
         let window = u128::from(min_window_nanos) * MARGIN.0;
         let deadline = u128::from(case_deadline_seconds) * 1_000_000_000;
         let count = |count: u128| u32::try_from(count).unwrap_or(u32::MAX);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandWorkload, ServingWorkload, memory};
+use super::{CommandWorkload, ServingWorkload};
 use crate::v1alpha1::{
     Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
 };
@@ -166,10 +166,20 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.segments)
     }
 
+    /// Number of initiator threads. In parameter serving, each worker has one.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::PingPong(_) | Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_) => 1,
+            Self::Transfer(transfer) => transfer.threads,
+            Self::ParameterServing(serving) => serving.workers,
+        }
+    }
+
     /// Number of threads of a pair that post operations: those of the initiator, plus those of the target if both
     /// workers post.
     pub fn posters(&self) -> u32 {
-        memory::threads(self).saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
+        self.threads()
+            .saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
     }
 
     /// Whether an arm's channel determines how it passes the payload.

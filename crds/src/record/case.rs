@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ServingReport;
+use super::{Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 
@@ -265,19 +265,6 @@ pub struct Simultaneous {
     pub lead_nanos: u64,
     /// Time from the end of the last window to the last completion, in nanoseconds.
     pub tail_nanos: u64,
-}
-
-/// Distribution of durations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Durations {
-    /// Distribution of the durations, in nanoseconds.
-    pub histogram: Histogram,
-    /// Exact minimum, in nanoseconds.
-    pub min_nanos: u64,
-    /// Exact maximum, in nanoseconds.
-    pub max_nanos: u64,
 }
 
 /// Round-trip times of 8-byte pings. One ping is in flight at a time.

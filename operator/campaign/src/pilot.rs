@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::pilot::{self, PilotCounts};
-use crds::assignment::{OperationCount, Pass, Workload, memory};
+use crds::assignment::{OperationCount, Pass, Workload};
 
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
@@ -78,7 +78,7 @@ pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
     if workload.serving().is_some() || workload.command().is_some() {
         return None;
     }
-    let threads = u64::from(memory::threads(workload));
+    let threads = u64::from(workload.threads());
     let mut counts = measured.posters(workload).map(|posted| posted.timed().0);
     let first = counts.next()?;
     let same = counts.all(|count| count == first) && first.is_multiple_of(threads);

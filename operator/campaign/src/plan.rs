@@ -417,7 +417,7 @@ impl Plan {
     /// Ranks that identify the cases that share one value with a case between these ranks. In the pairwise pattern,
     /// these are the ranks of the pair. All flows of the many-to-many pattern share one value, so the result is the same
     /// for every flow.
-    pub(crate) fn unit(&self, initiator: u32, target: u32) -> (u32, u32) {
+    pub(crate) fn ranks_sharing_a_value(&self, initiator: u32, target: u32) -> (u32, u32) {
         match self.many_to_many {
             Some(pattern) => (0, pattern.senders),
             None => (initiator, target),

@@ -29,6 +29,7 @@ mod statistic;
 mod sweep;
 mod validity;
 mod variance;
+mod warnings;
 mod windows;
 
 use crds::v1alpha1::Metric;
@@ -36,7 +37,7 @@ use serde::Serialize;
 
 pub use bounds::{BoundingResource, UpperBound};
 pub use calls::{CallSummary, Moments};
-pub use case_check::{CaseCheck, CaseProof, Invalid};
+pub use case_check::{CaseCheck, CaseProof, Invalid, MIN_SPAN_SHARE};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{SETUP_STEPS, SetupCostSummary, SetupStep};
 pub use endpoints::EndpointIndex;
@@ -45,7 +46,7 @@ pub use evidence::Evidence;
 pub use fabric::{COVERAGE, FabricEvidence};
 pub use flows::{FlowRate, FlowsSummary, ReceiverRate};
 pub use footprint::{FootprintMedians, FootprintSummary};
-pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, MIN_SPAN_SHARE};
+pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS};
 pub use load::MIN_COMPLETED_SHARE;
 pub use observations::{Directions, Observations};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
@@ -133,9 +134,7 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
     warnings.extend(sweep::warnings(plan, &cells));
-    warnings.extend(calls::warnings(plan, &cells));
-    warnings.extend(footprint::warnings(plan, &cells));
-    warnings.extend(serving::warnings(plan, &cells));
+    warnings.extend(warnings::warnings(plan, &cells));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,

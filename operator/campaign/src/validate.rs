@@ -207,7 +207,7 @@ const MAX_SHOWN_NAME: usize = 80;
 /// their names must remain DNS labels.
 const MAX_NAME: usize = 52;
 
-/// Maximum length of a scenario name, as in the schema.
+/// Maximum length of a scenario name in characters, as in the schema.
 const MAX_SCENARIO_NAME: usize = 40;
 
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).

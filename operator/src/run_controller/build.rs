@@ -12,6 +12,7 @@ mod library;
 pub mod names;
 mod pod;
 pub mod resources;
+mod runner_volume;
 mod security;
 mod service;
 

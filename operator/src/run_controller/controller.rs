@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crds::names;
 use futures::future::{join_all, try_join_all};
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::{NamespaceResourceScope, Resource as _};
@@ -82,11 +83,10 @@ pub(crate) async fn run(
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // The gangs that are already being placed must be registered before another gang is created.
-        context
-            .runs
-            .all()
-            .iter()
-            .for_each(|run| reserve::register_existing_gang(&context, run));
+        let now = Timestamp::now();
+        for run in context.runs.all() {
+            reserve::register_existing_gang(&context, &run, now);
+        }
         readiness.set_caches_complete(true);
         let shared = Arc::clone(&context);
         results.set_source(move || shared.run_metrics());

@@ -60,7 +60,7 @@ async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError)
     let Some(cached) = context.runs.get(key) else {
         return;
     };
-    reserve::register_existing_gang(context, &cached);
+    reserve::register_existing_gang(context, &cached, Timestamp::now());
     let (uid, resource_version) = cached.uid_and_version();
     let version = RunVersion {
         key,
@@ -136,8 +136,9 @@ async fn reconcile_steps(
             live_pods.take(),
         );
         reconciler.session.notify_follower(&observed.pods);
-        let reservation = reserve::reserve(context, &reconciler.snapshot, &observed);
-        let decision = decide(&policy, &observed, &reservation, Timestamp::now());
+        let now = Timestamp::now();
+        let reservation = reserve::reserve(context, &reconciler.snapshot, &observed, now);
+        let decision = decide(&policy, &observed, &reservation, now);
         debug!(action = ?decision.action, "decided");
         match reconciler.execute(decision).await? {
             StepResult::Continue => {}

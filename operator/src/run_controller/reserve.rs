@@ -13,7 +13,12 @@ use super::store::{CachedRun, RunKey};
 
 /// Registers the run's placement request, and reserves nodes for its next gang if the run needs a gang and nothing else
 /// prevents its creation.
-pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &Observed<'_>) -> Reservation {
+pub(super) fn reserve(
+    context: &Context,
+    snapshot: &RunSnapshot<'_>,
+    observed: &Observed<'_>,
+    now: Timestamp,
+) -> Reservation {
     let can_create =
         !matches!(observed.preflight, Preflight::Rejected(_)) && observed.creation_rejected.is_none();
     let stage = placement_stage(
@@ -21,6 +26,7 @@ pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &
         &observed.jobs,
         &observed.pods,
         observed.needs_next_attempt() && can_create,
+        now,
     );
     let mut request = placement_request(snapshot, &observed.persisted, &observed.pods, stage);
     if let Preflight::Passed { nodes } = &observed.preflight {
@@ -31,7 +37,7 @@ pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &
 
 /// Registers only the run's existing gang. Used after a restart and after a failed reconciliation, so that other runs
 /// do not wait for a gang that this run has failed to create.
-pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
+pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun, now: Timestamp) {
     let CachedRun::Run(run, _) = cached else { return };
     let Ok(run) = &run.unpack() else { return };
     let (Some(key), Some(uid)) = (RunKey::from_metadata(&run.metadata), run.metadata.uid.as_deref()) else {
@@ -39,7 +45,7 @@ pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
     };
     let jobs = observe::jobs(context, &key, uid);
     let pods = observe::pods(context, &key, uid);
-    let stage = placement_stage(run.spec.placement.worker_count(), &jobs, &pods, false);
+    let stage = placement_stage(run.spec.placement.worker_count(), &jobs, &pods, false, now);
     let snapshot = RunSnapshot::latest(&key, run, uid, &mut Session::new(uid));
     let request = placement_request(&snapshot, &snapshot.persisted(), &pods, stage);
     register(context, &key, request);
@@ -84,7 +90,13 @@ fn placement_request(
 }
 
 /// Returns the placement stage of a run with `workers` workers.
-fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gang: bool) -> PlacementStage {
+fn placement_stage(
+    workers: u32,
+    jobs: &[JobState],
+    pods: &[PodState],
+    needs_gang: bool,
+    now: Timestamp,
+) -> PlacementStage {
     let mut active = jobs
         .iter()
         .filter(|job| !job.deleting && job.outcome.is_none())
@@ -95,7 +107,6 @@ fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gan
             false => PlacementStage::Idle,
         };
     }
-    let now = Timestamp::now();
     let mut stage = PlacementStage::Idle;
     for job in active.filter(|job| !job.suspended) {
         let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);

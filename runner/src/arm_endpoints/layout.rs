@@ -6,11 +6,11 @@
 //! sufficient. Otherwise, transfers in flight share slots in a measured pass, whereas an integrity pass keeps fewer
 //! transfers in flight.
 
-use crds::assignment::Assignment;
 pub use crds::assignment::memory::{
-    AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SLOT_ALIGNMENT, SPARE_RECEIVES,
-    is_send, receives_per_rail, shares_buffers, threads, window,
+    AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send,
+    receives_per_rail, shares_buffers, window,
 };
+use crds::assignment::{Assignment, SLOT_ALIGNMENT};
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
 
@@ -94,7 +94,7 @@ pub fn max_threads(assignment: &Assignment) -> u32 {
     let threads = assignment
         .scenarios
         .iter()
-        .map(|scenario| threads(&scenario.workload));
+        .map(|scenario| scenario.workload.threads());
     threads.max().unwrap_or(1).max(1)
 }
 

@@ -1,11 +1,13 @@
-//! Operations or time that remain in a case. Performs no I/O.
+//! Operations or time that remain in a warm-up or a window.
 
 use crds::assignment::Extent;
 
-/// Operations or time that remain in an extent.
+/// Operations or time that remain in a warm-up or a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
+    /// Number of operations that may still be started.
     left: u64,
+    /// Time after which no operation may be started, in nanoseconds, as returned by `clock::now`.
     end: u64,
 }
 

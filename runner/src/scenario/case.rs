@@ -5,7 +5,7 @@ use std::time::Duration;
 use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::v1alpha1::TransferOperation;
 
-use super::command::CommandSite;
+use super::command_site::CommandSite;
 
 /// Role of a side in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

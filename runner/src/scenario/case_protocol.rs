@@ -8,8 +8,8 @@ use crds::record::{CaseFailure, RailFacts, SideReport};
 
 use super::case::Role;
 use super::engine::Engine;
-use super::measurement::{ThreadMeasurement, ThreadReport};
 use super::phases::Phases;
+use super::thread_report::{ThreadMeasurement, ThreadReport};
 use crate::immediate::Signal;
 use crate::measure::window::{UsageCounters, Window};
 use crate::measure::{clock, cpu};

@@ -9,9 +9,7 @@ mod client;
 mod execution;
 mod observe;
 mod server;
-mod site;
 
 pub(super) use client::Client;
 pub(super) use observe::observe;
 pub(super) use server::Server;
-pub use site::CommandSite;

@@ -22,7 +22,7 @@ use super::geometry::Geometry;
 use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
-use super::ping_state::Pings;
+use super::ping_state::PingState;
 use super::waiting::IdleWaiter;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::immediate::CaseTag;
@@ -56,7 +56,7 @@ pub struct Engine<'a, T: Transport> {
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
-    pub(super) pings: Pings,
+    pub(super) pings: PingState,
     pub(super) waiter: IdleWaiter,
     /// Whether writes are replaced by reads of the memory that they would write.
     pub(super) reading_back: bool,

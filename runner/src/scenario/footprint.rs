@@ -15,7 +15,7 @@ use super::engine::{Engine, data_seed, failure};
 use super::isolated::{
     Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available, check_sharing, samples,
 };
-use super::measurement::ThreadMeasurement;
+use super::thread_report::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing};
 use crate::measure::clock;

@@ -24,15 +24,15 @@ mod multicast;
 mod parameters;
 mod publication;
 mod report;
-mod serving_thread;
 mod staleness;
 mod store;
 mod table;
 mod trainer;
 mod worker;
+mod worker_measurement;
 
 pub use publication::Publication;
 pub use report::side_report;
-pub use serving_thread::ServingThread;
 pub use trainer::Trainer;
 pub use worker::Worker;
+pub use worker_measurement::WorkerMeasurement;

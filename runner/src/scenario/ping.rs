@@ -1,6 +1,6 @@
-//! Pings are control messages. The other side replies to each of them at its next poll.
+//! PingState are control messages. The other side replies to each of them at its next poll.
 //!
-//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings that are sent during
+//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. PingState that are sent during
 //! transfers use the same endpoint, on the rail that carries control messages, so their delay shows how long a small
 //! message waits behind the transfers (head-of-line blocking) compared with an idle fabric.
 
@@ -44,7 +44,7 @@ impl PingRecorders {
         for _ in 0..WARMUP_PINGS {
             round_trip(engine)?;
         }
-        engine.pings.record_into(self.idle.take(), false);
+        engine.pings.record_into(self.idle.take());
         let end = clock::now().saturating_add(IDLE_NANOS);
         for _ in 0..IDLE_PINGS {
             if clock::now() >= end {
@@ -58,7 +58,8 @@ impl PingRecorders {
 
     /// Starts sending pings during transfers.
     pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
-        engine.pings.record_into(self.loaded.take(), true);
+        engine.pings.record_into(self.loaded.take());
+        engine.pings.start_repeating();
     }
 
     /// Stops sending pings. The reply to the last one is still recorded.

@@ -14,7 +14,7 @@ use crds::record::CaseFailure;
 use super::budget::Budget;
 use super::case_protocol::Work;
 use super::engine::Engine;
-use super::measurement::ThreadMeasurement;
+use super::thread_report::ThreadMeasurement;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;

@@ -4,7 +4,7 @@ use crate::measure::recorder::Recorder;
 
 /// Ping state of one thread in one case.
 #[derive(Debug, Default)]
-pub struct Pings {
+pub struct PingState {
     /// Samples; `None` while pings are not recorded.
     recorder: Option<Recorder>,
     /// Whether a ping is sent as soon as the previous one has returned.
@@ -15,7 +15,7 @@ pub struct Pings {
     owes_reply: bool,
 }
 
-impl Pings {
+impl PingState {
     /// Whether a ping or a reply must be sent.
     #[inline]
     pub(super) fn has_work(&self) -> bool {
@@ -50,10 +50,14 @@ impl Pings {
         }
     }
 
-    /// Starts recording samples. If `is_repeating` is true, a ping is sent as soon as the previous one has returned.
-    pub(super) fn record_into(&mut self, recorder: Option<Recorder>, is_repeating: bool) {
+    /// Starts recording samples.
+    pub(super) fn record_into(&mut self, recorder: Option<Recorder>) {
         self.recorder = recorder;
-        self.is_repeating = is_repeating;
+    }
+
+    /// Sends a ping as soon as the previous one has returned, until [`Self::stop_repeating`].
+    pub(super) fn start_repeating(&mut self) {
+        self.is_repeating = true;
     }
 
     /// Stops sending pings. The reply to the last one is still recorded.

@@ -8,7 +8,7 @@ use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{MemoryKind, PingPongOperation, RpcChannel};
 
 use super::case::{Case, Role};
-use super::command::CommandSite;
+use super::command_site::CommandSite;
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use crate::arm_endpoints::ArmEndpoints;

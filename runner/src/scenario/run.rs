@@ -15,17 +15,17 @@ use super::flow_coordinator::{FlowCoordinator, coordinate_flows};
 use super::footprint;
 use super::gate::Gate;
 use super::isolated;
-use super::measurement::ThreadReport;
 use super::parameter_serving::{self, Publication, Trainer, Worker};
 use super::phases::Phases;
 use super::ping_pong::{Initiator, Target};
-use super::report;
 use super::rpc;
 use super::samples::CaseSamples;
+use super::side_report;
 use super::simultaneous::SimultaneousPoster;
+use super::thread_report::ThreadReport;
 use super::transfer::{PassiveTarget, Poster};
+use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
-use crate::arm_endpoints::{ArmEndpoints, layout};
 use crate::measure::cpu;
 use crate::transport::Transport;
 
@@ -116,7 +116,7 @@ fn run_concurrently<T: Transport>(
     let Some(first) = cases.first() else {
         return Ok(Vec::new());
     };
-    let thread_count = layout::threads(&first.scenario.workload);
+    let thread_count = first.scenario.workload.threads();
     let kind = memory_kind(endpoints, first)?;
     let rails = rails(endpoints);
     let flow_threads = endpoints.threads_per_flow.max(1);
@@ -224,7 +224,7 @@ fn run_concurrently<T: Transport>(
         reports.push(report.map(|mut report| {
             if let SideOutcome::Measured(side) = &report.outcome {
                 report.evidence =
-                    report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
+                    side_report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
             }
             report
         }));
@@ -263,7 +263,7 @@ fn case_report(
         Some(publication) => {
             parameter_serving::side_report(case, reports, groups, publication.flow_deliveries(flow.index))?
         }
-        None => report::side_report(case, reports, groups)?,
+        None => side_report::side_report(case, reports, groups)?,
     };
     // The CPU time of the process is divided among its flows, so the sum over the flows is the worker's CPU time.
     side.cpu_nanos /= flows.max(1);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::measurement::ThreadReport;
+use super::thread_report::ThreadReport;
 use crate::measure::recorder::Recorder;
 
 /// Samples that one side recorded in a measured case, in nanoseconds. Each thread's samples are in the order in which

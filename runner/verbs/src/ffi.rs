@@ -2,16 +2,19 @@
 //! thread at a time, and a [`RailRegion`] is memory that is registered with a rail's device, and keeps the device open.
 #![allow(unsafe_code)]
 
+mod batch;
 mod completion;
 mod device;
+mod event;
 mod library;
 mod queue_pair;
 mod queues;
 mod rail;
 mod region;
 
-pub(super) use completion::{CompletionError, Event, wait_for_completions};
+pub(super) use completion::{CompletionError, wait_for_completions};
 pub(super) use device::{Device, PortAttributes};
+pub(super) use event::Event;
 pub(super) use library::identity;
 pub(super) use queue_pair::{CallCounters, Connection, QueuePost};
 pub(super) use rail::{Queue, Rail, RailConfig};

@@ -30,7 +30,7 @@ pub(super) fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summar
                 case.size_bytes,
                 case.arm,
                 case.round,
-                plan.unit(case.initiator, case.target),
+                plan.ranks_sharing_a_value(case.initiator, case.target),
             );
             units.entry(key).or_default().push(measured.as_ref());
         }

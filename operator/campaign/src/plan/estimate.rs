@@ -3,7 +3,7 @@
 //! Performs no I/O.
 
 use crds::assignment::pilot::{self, PilotCount};
-use crds::assignment::{BlockAssignment, Extent, Pass, TransferWorkload, Workload, memory};
+use crds::assignment::{BlockAssignment, Extent, Pass, TransferWorkload, Workload};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -243,7 +243,7 @@ struct CaseEstimate {
 impl CaseEstimate {
     fn estimate(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
         let workload = &scenario.assignment.workload;
-        let threads = u64::from(memory::threads(workload));
+        let threads = u64::from(workload.threads());
         let directions = if workload.is_bidirectional() || matches!(workload, Workload::PingPong(_)) {
             2
         } else {
@@ -311,7 +311,7 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let latency = assumed.latency_nanos as f64 * 1e-9;
     // A window of messages in flight hides latency, but not transmission time. A worker's flows share its rails, but
     // threads on different GPUs do not.
-    let threads = memory::threads(workload).saturating_mul(plan.flows_of_a_worker());
+    let threads = workload.threads().saturating_mul(plan.flows_of_a_worker());
     let sharing = threads.div_ceil(plan.devices.groups());
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
@@ -346,7 +346,7 @@ fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, oper
             // A large number of operations per thread makes the error from rounding to whole nanoseconds negligible.
             const OPERATIONS: u64 = 1_000_000;
             let nanos = (operation * 1e9 * OPERATIONS as f64).max(1.0) as u64;
-            let worker_operations = OPERATIONS * u64::from(memory::threads(workload));
+            let worker_operations = OPERATIONS * u64::from(workload.threads());
             let count =
                 PilotCount::from_worker(workload, plan.case_deadline_seconds, worker_operations, nanos);
             count.map_or(0, |count| count.iterations(workload))

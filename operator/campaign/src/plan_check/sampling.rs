@@ -1,6 +1,6 @@
 //! Checks whether rounds, samples and deadlines suffice for a verdict. Performs no I/O.
 
-use crds::assignment::{Extent, memory};
+use crds::assignment::Extent;
 use crds::v1alpha1::{Metric, Stop};
 
 use super::{Notes, Severity};
@@ -84,7 +84,7 @@ fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         .iter()
         .any(|expectation| expectation.scenario == *name && expectation.metric == Metric::LatencyP999);
     let workload = &scenario.assignment.workload;
-    let threads = u64::from(memory::threads(workload));
+    let threads = u64::from(workload.threads());
     if let Extent::Iterations(iterations)
     | Extent::FillWindow {
         min_iterations: iterations,

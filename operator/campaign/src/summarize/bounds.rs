@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Workload;
-use crds::assignment::memory;
 use crds::record::{FabricFacts, HostEnvironment, NicFacts};
 use crds::v1alpha1::Direction;
 use serde::Serialize;
@@ -84,7 +83,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         // With `read_back`, the writes of some threads use one direction of the links while the reads of other threads
         // use the opposite direction. A thread copies written and read bytes one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
-        let threads = f64::from(memory::threads(workload));
+        let threads = f64::from(workload.threads());
         let copies = copy_rate.map(|rate| rate * threads * both_post);
         let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
         let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);

@@ -5,7 +5,9 @@ use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 use snafu::Snafu;
 
-use super::limits::MIN_SPAN_SHARE;
+/// The window of each flow must cover at least this share of the span in which the windows of all flows were open.
+/// Every window then contains the middle half of the span.
+pub const MIN_SPAN_SHARE: f64 = 0.75;
 
 /// Reason that a case is invalid.
 #[derive(Debug, Clone, PartialEq, Snafu, Serialize)]

@@ -1,21 +1,15 @@
-//! Memory use of a host and its consumers: medians over the rounds, memory saved by sharing, and warnings. Performs no
-//! I/O.
+//! Memory use of a host and its consumers: medians over the rounds, and memory saved by sharing. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::record::FootprintReport;
 use crds::v1alpha1::{CallCause, CallSection};
 use serde::Serialize;
 
+use super::CaseCheck;
 use super::calls::SectionOutcome;
 use super::rounds::Rounds;
-use super::{CaseCheck, CellSummary};
 use crate::collect::{Case, Measured};
-use crate::format;
-use crate::plan::{Plan, PlannedScenario};
-
-/// Memory growth of the host and its consumers from one distribution to the next, in bytes per process, above which a
-/// warning is reported.
-const MAX_SLOPE_BYTES: f64 = 16.0 * 1024.0;
+use crate::plan::PlannedScenario;
 
 /// Memory use of a host and its consumers, over all rounds and pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,26 +97,6 @@ fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<Footp
         copies: size_bytes as f64 * (consumers + 1.0),
         slope: median(|one| one.slope_bytes)?,
     })
-}
-
-/// Warnings about memory that grows from one distribution to the next.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
-    let described = cells.iter().filter_map(|cell| {
-        let footprint = cell.footprint.as_ref()?;
-        let slope = footprint.memory?.slope;
-        let scenario = plan.scenarios.get(cell.scenario)?;
-        let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?;
-        (slope > MAX_SLOPE_BYTES * f64::from(footprint.consumers + 1)).then(|| {
-            format!(
-                "{} at {}: arm \"{}\": the memory of host and consumers grows by {} with each distribution",
-                scenario.assignment.name,
-                format::size(cell.size_bytes),
-                arm.name,
-                format::bytes(slope as u64)
-            )
-        })
-    });
-    described.collect()
 }
 
 #[cfg(test)]

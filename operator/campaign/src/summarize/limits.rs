@@ -5,6 +5,7 @@ use crds::assignment::Workload;
 use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
 use crds::v1alpha1::uses_memory_lane;
 
+use super::case_check::MIN_SPAN_SHARE;
 use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured};
 use crate::plan::PlannedScenario;
@@ -23,10 +24,6 @@ const LATENCY_TOLERANCE: f64 = 0.02;
 const MIN_FILLED: f64 = 0.01;
 /// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
-
-/// The window of each flow must cover at least this share of the span in which the windows of all flows were open.
-/// Every window then contains the middle half of the span.
-pub const MIN_SPAN_SHARE: f64 = 0.75;
 
 /// Detects a flow that was measured at a different time than the others. `span_nanos` is the time from the command that
 /// opens the windows of all flows to the last report that a window has closed.

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn arm_falls_behind_if_its_rate_is_below_the_intended_rate() {
+    fn arm_falls_behind_if_it_completes_less_than_95_percent_of_the_intended_rate() {
         assert_eq!(
             is_behind(&side_posts(20_010_000, 20_000_000, 10_000)),
             Some(false)

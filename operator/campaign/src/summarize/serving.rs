@@ -4,10 +4,7 @@ use crds::assignment::{Delivery, ManyToMany, ServingWorkload};
 use crds::record::{DatagramReport, WorkerReport};
 use serde::Serialize;
 
-use super::CellSummary;
 use crate::collect::{Measured, ServingTimes};
-use crate::format;
-use crate::plan::Plan;
 use crate::stats::Distribution;
 
 /// Staleness of one arm at one size.
@@ -227,44 +224,6 @@ fn pooled(means: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
         (posts + count, sum + count as f64 * mean)
     });
     (posts > 0).then(|| sum / posts as f64)
-}
-
-/// Warnings about workers without a version, and about push times that are based on few versions.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for cell in cells {
-        let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none());
-        let (Some(serving), Some(arm), Some(scenario)) =
-            (&cell.observations.serving, arm, plan.scenarios.get(cell.scenario))
-        else {
-            continue;
-        };
-        let prefix = format!(
-            "{} at {}: arm \"{}\"",
-            scenario.assignment.name,
-            format::size(cell.size_bytes),
-            arm.name
-        );
-        let without = serving.workers_without_version();
-        if without > 0 {
-            warnings.push(format!(
-                "{prefix}: {without} of {} received no version in at least one case; the lags exclude them in these cases",
-                format::pluralized(serving.workers.len() as u64, "worker")
-            ));
-        }
-        if let Some(missing) = serving
-            .not_delivered_to_all
-            .filter(|missing| *missing > serving.pushes.count())
-        {
-            warnings.push(format!(
-                "{prefix}: the push time covers only {} of {} published versions; {missing} were not delivered to all \
-                 workers",
-                serving.pushes.count(),
-                serving.published
-            ));
-        }
-    }
-    warnings
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
             continue;
         };
         let cell = (case.scenario, case.size_bytes, case.arm == plan.baseline);
-        let pair = plan.unit(case.initiator, case.target);
+        let pair = plan.ranks_sharing_a_value(case.initiator, case.target);
         let rounds = cases.entry((cell, pair)).or_default();
         rounds.entry(case.round).or_default().push(measured);
     }

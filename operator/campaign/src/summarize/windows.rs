@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::pilot::{MAX_ITERATIONS, PilotCount};
-use crds::assignment::{Extent, Pass, Workload, memory};
+use crds::assignment::{Extent, Pass, Workload};
 
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::format;
@@ -139,7 +139,7 @@ impl<'a> Cases<'a> {
     /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after another, each at
     /// the speed of its slowest pair in the pilot.
     fn seconds_per_operation(&self, workload: &Workload) -> f64 {
-        let threads = f64::from(memory::threads(workload));
+        let threads = f64::from(workload.threads());
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
         for (arm, measured) in self.measured(Pass::Pilot) {
             for posted in measured.posters(workload).filter(|posted| posted.operations > 0) {

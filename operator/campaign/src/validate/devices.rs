@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::memory::threads;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
 use super::problem::Reporter;
@@ -39,7 +38,7 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
         .iter()
         .filter(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
     let most_threads = gpu_scenarios
-        .map(|scenario| threads(&scenario.assignment.workload))
+        .map(|scenario| scenario.assignment.workload.threads())
         .max();
     let used = most_threads.unwrap_or(0);
     if gpus.len() > used as usize {

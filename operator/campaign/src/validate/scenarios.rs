@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crds::assignment::{
     CountedWorkload, Extent, FootprintWorkload, ManyToMany, PingPongWorkload, RpcWorkload,
-    ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
+    ScenarioAssignment, TransferWorkload, Workload, pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
@@ -382,7 +382,7 @@ fn footprint(given: &MemoryFootprint) -> Workload {
 /// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.
 pub(super) fn threads_per_process(scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> u64 {
     let flows = many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker);
-    u64::from(memory::threads(&scenario.workload)) * u64::from(flows)
+    u64::from(scenario.workload.threads()) * u64::from(flows)
 }
 
 /// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.

@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Error applying the definition.
 #[derive(Debug, Snafu)]
-pub(super) enum ApplyError {
+pub(super) enum DefinitionError {
     #[snafu(display("failed to start the async runtime: {source}"))]
     Runtime { source: std::io::Error },
     #[snafu(display("no cluster configuration: {source}. Set KUBECONFIG, or run in a pod"))]
@@ -49,7 +49,7 @@ pub(super) enum ApplyError {
 
 /// Applies the definition to the cluster in the current kubeconfig context, or to this pod's cluster, and waits until
 /// it is served.
-pub(super) fn apply() -> Result<(), ApplyError> {
+pub(super) fn apply() -> Result<(), DefinitionError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -63,7 +63,7 @@ pub(super) fn apply() -> Result<(), ApplyError> {
     writeln!(std::io::stdout().lock(), "{name} is applied and served").context(OutputSnafu)
 }
 
-async fn apply_and_wait(name: &str) -> Result<(), ApplyError> {
+async fn apply_and_wait(name: &str) -> Result<(), DefinitionError> {
     let client = Client::try_default().await.context(NoClusterSnafu)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let definition = BenchmarkRun::crd();
@@ -104,7 +104,7 @@ fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResour
     stored.filter(|name| !known(name)).cloned().collect()
 }
 
-fn request_error(what: &'static str, source: kube::Error) -> ApplyError {
+fn request_error(what: &'static str, source: kube::Error) -> DefinitionError {
     match &source {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
             ForbiddenSnafu { what }.into_error(source)

@@ -1,14 +1,10 @@
 //! The worker image, and the installation of the runner into images other than the runner image. Performs no I/O.
 
 use crds::names;
-use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
+use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector};
 
+use super::runner_volume::{INSTALL_DIRECTORY, mount};
 use super::{AttemptInputs, library, resources, security};
-
-/// Directory of the volume to which the runner is copied.
-const INSTALL_DIRECTORY: &str = "/fabricbench";
-/// Name of the volume to which the runner is copied.
-pub(super) const INSTALL_VOLUME: &str = "runner";
 
 /// Whether an init container must install the runner for the image. This is done for every image except the runner
 /// image, even one that contains a runner, so that the same binary measures all arms.
@@ -34,21 +30,6 @@ pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
         volume_mounts: Some(vec![mount(false)]),
         ..Container::default()
     }
-}
-
-/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in the worker.
-pub(super) fn mount(read_only: bool) -> VolumeMount {
-    VolumeMount {
-        name: INSTALL_VOLUME.to_owned(),
-        mount_path: INSTALL_DIRECTORY.to_owned(),
-        read_only: Some(read_only),
-        ..VolumeMount::default()
-    }
-}
-
-/// Returns the path of the copied runner. In the runner image, the runner is the entry point.
-pub(super) fn runner_path() -> String {
-    format!("{INSTALL_DIRECTORY}/fabricbench-runner")
 }
 
 /// Returns a worker's environment variables: the name of its node, the log level, and the digest of its image if the

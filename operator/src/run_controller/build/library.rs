@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::library_copy::LibraryCopy;
 use k8s_openapi::api::core::v1::{Container, VolumeMount};
 
-use super::{AttemptInputs, image, resources, security};
+use super::{AttemptInputs, resources, runner_volume, security};
 
 /// Returns the directories that the run's variants load from other images. All pods of the run contain all of them, so
 /// that gangs with different images differ in no other way.
@@ -28,13 +28,13 @@ pub(super) fn container(attempt: &AttemptInputs<'_>, copy: &LibraryCopy<'_>) -> 
         name: name(copy),
         image: Some(copy.image.to_owned()),
         image_pull_policy: attempt.config.image_pull_policy.clone(),
-        command: Some(vec![image::runner_path()]),
+        command: Some(vec![runner_volume::runner_path()]),
         args: Some(arguments.map(str::to_owned).to_vec()),
         resources: Some(resources::installer()),
         security_context: Some(security::restricted_context()),
         // The log contains the reason for a failure.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(vec![image::mount(true), mount(copy, false)]),
+        volume_mounts: Some(vec![runner_volume::mount(true), mount(copy, false)]),
         ..Container::default()
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config_map::ASSIGNMENT_KEY;
 use super::resources::WorkerResources;
-use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, library, security};
+use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, library, runner_volume, security};
 use crds::names;
 use crds::units::Size;
 
@@ -97,7 +97,7 @@ fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container
     ];
     let claim = attempt.run.spec.resources.persistent_volume_claim.as_ref();
     mounts.extend(claim.map(|_| mounted(CLAIM_VOLUME, names::SHARED_DIRECTORY, false)));
-    mounts.extend(needs_installer.then(|| image::mount(true)));
+    mounts.extend(needs_installer.then(|| runner_volume::mount(true)));
     let copies = library::copies(attempt);
     mounts.extend(copies.iter().map(|copy| library::mount(copy, true)));
     let arguments = ["worker", "--assignment"].map(str::to_owned);
@@ -106,7 +106,7 @@ fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container
         name: WORKER_CONTAINER.to_owned(),
         image: Some(attempt.image().to_owned()),
         image_pull_policy: attempt.config.image_pull_policy.clone(),
-        command: needs_installer.then(|| vec![image::runner_path()]),
+        command: needs_installer.then(|| vec![runner_volume::runner_path()]),
         args: Some(arguments.into_iter().chain([file]).collect()),
         env: Some(image::environment(attempt)),
         resources: Some(resources.requirements()),
@@ -150,7 +150,8 @@ fn volumes(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Vec<Volu
         ..Volume::default()
     }));
     volumes.extend(
-        image::has_runner_volume(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)),
+        image::has_runner_volume(attempt)
+            .then(|| empty(runner_volume::INSTALL_VOLUME, None, TEMPORARY_BYTES)),
     );
     let copies = library::copies(attempt);
     volumes.extend(

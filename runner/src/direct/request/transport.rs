@@ -63,7 +63,7 @@ impl RequestedTransport {
         }
     }
 
-    /// Checks the bounds of the transport, and that it is `accepted`, if a transport is specified.
+    /// Checks the bounds of the transport, and that it is the same as `accepted`. `None` accepts every transport.
     ///
     /// # Errors
     /// Returns an error for the first value that is out of bounds or not accepted.

@@ -48,7 +48,7 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let mut request = segment.request(run_id()?, transport)?;
     check_segment_transfer(&segment.scenario(), request.case_timeout_seconds)?;
     let name = &flags.remote_segment;
-    let (host, port) = match flags.metadata.service()? {
+    let (host, port) = match flags.metadata.client()? {
         None => host_and_port(FLAG, name)?,
         Some(metadata) => {
             check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?;

@@ -74,9 +74,9 @@ struct Credentials {
     password: String,
 }
 
-/// Metadata service with its servers.
+/// Client of a metadata service.
 #[derive(Clone)]
-pub struct MetadataService {
+pub struct MetadataClient {
     kind: MetadataType,
     servers: Vec<String>,
     credentials: Option<Credentials>,
@@ -96,11 +96,11 @@ trait Store {
 }
 
 impl MetadataFlags {
-    /// Returns the metadata service; `None` for p2p.
+    /// Returns the client of the metadata service; `None` for p2p.
     ///
     /// # Errors
     /// Returns an error if servers are missing, superfluous or invalid.
-    pub fn service(&self) -> Result<Option<MetadataService>, RequestError> {
+    pub fn client(&self) -> Result<Option<MetadataClient>, RequestError> {
         let servers = |reason: String| RequestError::new("--metadata-servers", reason);
         if self.metadata_type == MetadataType::P2p {
             return match self.metadata_servers.is_empty() && self.metadata_user.is_none() {
@@ -143,7 +143,7 @@ impl MetadataFlags {
                 format!("needs a password: set {ENV_PASSWORD}"),
             ));
         }
-        Ok(Some(MetadataService {
+        Ok(Some(MetadataClient {
             kind: self.metadata_type,
             servers: self.metadata_servers.clone(),
             credentials: password.map(|password| Credentials {
@@ -171,7 +171,7 @@ impl MetadataFlags {
     }
 }
 
-impl MetadataService {
+impl MetadataClient {
     /// Returns the entry of the segment `name`.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn servers_must_match_the_service() {
-        let problem = |kind, servers: &[&str]| match flags(kind, servers).service() {
+        let problem = |kind, servers: &[&str]| match flags(kind, servers).client() {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         };

@@ -16,7 +16,7 @@ use rustix::system::uname;
 
 use super::flags::SegmentFlags;
 use super::initiator::host_and_port;
-use super::metadata::{MetadataFlags, MetadataService, Publication, check_name};
+use super::metadata::{MetadataClient, MetadataFlags, Publication, check_name};
 use super::registered::RegisteredSegment;
 use crate::direct::assignment::{LocalChoices, assignment};
 use crate::direct::request::{
@@ -71,8 +71,8 @@ struct Offer<'a> {
     address: SocketAddr,
     /// Address at which initiators reach the target.
     reachable_at: String,
-    /// Metadata service; `None` for p2p.
-    metadata: Option<MetadataService>,
+    /// Client of the metadata service; `None` for p2p.
+    metadata: Option<MetadataClient>,
     variables: BTreeMap<String, String>,
 }
 
@@ -92,7 +92,7 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let request = flags.segment.request(run_id()?, transport)?;
     check_segment_transfer(&flags.segment.scenario(), request.case_timeout_seconds)?;
     check_time_limit(&flags.segment.scenario(), flags.time_limit)?;
-    let metadata = flags.metadata.service()?;
+    let metadata = flags.metadata.client()?;
     let session = CurrentSession::default();
     let stop = watch_signals(Arc::clone(&session))?;
     let (host, port) = listen_address(flags, metadata.is_none())?;

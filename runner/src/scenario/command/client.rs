@@ -10,7 +10,7 @@ use crate::measure::recorder::Recorder;
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::{Engine, failure};
-use crate::scenario::measurement::ThreadMeasurement;
+use crate::scenario::thread_report::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Side that executes the client.

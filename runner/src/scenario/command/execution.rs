@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use command_output::template::{Values, expand};
 use command_output::{LinePattern, end_of};
 use crds::assignment::CommandWorkload;
 use crds::record::{CaseFailure, FabricFacts, FailureReason};
 
-use super::site::command_line;
 use crate::command::listening::is_listening;
-use crate::command::{Exit, Output, Process};
-use crate::scenario::case::Case;
+use crate::command::{CommandLine, Exit, Output, Process};
+use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::{Engine, failure};
 use crate::topology::SystemRoots;
 use crate::transport::Transport;
@@ -188,4 +188,35 @@ fn output_end(output: &Output) -> String {
 /// Time limit for one run of a command.
 pub(super) fn time_limit(workload: &CommandWorkload) -> Duration {
     Duration::from_secs(workload.timeout_seconds.into())
+}
+
+/// Creates the command line for this side of `case`, with the additional `variables`.
+///
+/// # Errors
+/// Returns `OperationRejected` if a placeholder has no value.
+fn command_line(
+    case: &Case<'_>,
+    workload: &CommandWorkload,
+    facts: &FabricFacts,
+    variables: &[(&str, &str)],
+) -> Result<CommandLine, CaseFailure> {
+    let site = &case.site;
+    let (arguments, server) = match case.role {
+        Role::Initiator => (&workload.client, &site.peer_address),
+        Role::Target => (&workload.server, &site.own_address),
+    };
+    let values = Values {
+        server: server.clone(),
+        port: workload.port_of(case.seed),
+        size: case.size_bytes,
+        device: facts.rails.first().and_then(|rail| rail.interface.clone()),
+    };
+    let expanded = expand(arguments, &case.arm.arguments, &values);
+    let arguments = expanded.map_err(|error| failure(FailureReason::OperationRejected, error.to_string()))?;
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Ok(CommandLine {
+        arguments,
+        env: variables.iter().map(owned).collect(),
+        cpus: site.cpus.clone(),
+    })
 }

@@ -11,7 +11,7 @@ use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
 use crate::scenario::isolated::wait_asleep;
-use crate::scenario::measurement::ThreadMeasurement;
+use crate::scenario::thread_report::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Maximum time for a server to exit after the client has exited. It is then terminated.

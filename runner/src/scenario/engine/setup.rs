@@ -21,7 +21,7 @@ use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
 use crate::scenario::parameter_serving::Publication;
-use crate::scenario::ping_state::Pings;
+use crate::scenario::ping_state::PingState;
 use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
 
@@ -152,7 +152,7 @@ impl<'a, T: Transport> Engine<'a, T> {
                 _ => incoming,
             },
             inbox,
-            pings: Pings::default(),
+            pings: PingState::default(),
             waiter: IdleWaiter::new(setup.polling, case.deadline),
             reading_back: false,
             awake: false,

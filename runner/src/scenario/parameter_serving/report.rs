@@ -6,19 +6,19 @@ use crds::record::{CaseFailure, Durations, ServingReport, SideReport};
 
 use super::clock_offset::Relation;
 use super::publication::FlowDeliveries;
-use super::serving_thread::ServingThread;
+use super::worker_measurement::WorkerMeasurement;
 use crate::measure::recorder::Recorder;
 use crate::posting::counters;
 use crate::scenario::case::{Case, Role};
-use crate::scenario::measurement::ThreadReport;
 use crate::scenario::ping::durations;
-use crate::scenario::report;
+use crate::scenario::side_report;
+use crate::scenario::thread_report::ThreadReport;
 
 /// Builds one side's report from its threads' reports. The initiator's operations are the versions that it delivered;
 /// the target's operations are the versions that its workers used.
 ///
 /// # Errors
-/// Returns the errors of [`report::side_report`].
+/// Returns the errors of [`side_report::side_report`].
 pub fn side_report(
     case: &Case<'_>,
     mut threads: Vec<ThreadReport>,
@@ -28,10 +28,10 @@ pub fn side_report(
     let measurements = threads
         .iter_mut()
         .filter_map(|thread| thread.measurement.as_mut());
-    let workers: Vec<ServingThread> = measurements
+    let workers: Vec<WorkerMeasurement> = measurements
         .filter_map(|(measurement, _)| measurement.serving.take().map(|serving| *serving))
         .collect();
-    let mut side = report::side_report(case, threads, groups)?;
+    let mut side = side_report::side_report(case, threads, groups)?;
     if case.role == Role::Target {
         side.serving = Some(Box::new(serving_report(case, workers)));
         return Ok(side);
@@ -63,7 +63,7 @@ pub fn side_report(
     Ok(side)
 }
 
-fn serving_report(case: &Case<'_>, threads: Vec<ServingThread>) -> ServingReport {
+fn serving_report(case: &Case<'_>, threads: Vec<WorkerMeasurement>) -> ServingReport {
     let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
     let has_pulls = matches!(delivery, Some(Delivery::Filesystem { .. } | Delivery::Pull));
     let mut report = ServingReport {
@@ -73,7 +73,7 @@ fn serving_report(case: &Case<'_>, threads: Vec<ServingThread>) -> ServingReport
     let mut pulls = Vec::new();
     let mut min_time_lag = None;
     for thread in threads {
-        let ServingThread {
+        let WorkerMeasurement {
             staleness,
             published,
             pulls: thread_pulls,

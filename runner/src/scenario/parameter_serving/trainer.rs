@@ -19,8 +19,8 @@ use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
 use crate::scenario::case_protocol::{SideContext, Work};
 use crate::scenario::engine::{Engine, TransferOffsets, failure};
-use crate::scenario::measurement::{ThreadMeasurement, ThreadWindow};
 use crate::scenario::phases::Phases;
+use crate::scenario::thread_report::{ThreadMeasurement, ThreadWindow};
 use crate::transport::Transport;
 
 /// Interval in nanoseconds at which a thread checks for a new publication by thread 0 when the next one is overdue.

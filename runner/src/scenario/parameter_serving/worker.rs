@@ -10,17 +10,17 @@ use crds::v1alpha1::TransferOperation;
 use super::clock_offset::{self, EXCHANGES, Exchange, Relation};
 use super::multicast::Receiver;
 use super::parameters::{Parameters, Verification};
-use super::serving_thread::ServingThread;
 use super::staleness::{self, TrainerEvents, WorkerObservations};
 use super::store::{FetchResult, StoreReader};
 use super::table::{self, ClockReading, FinalTable};
+use super::worker_measurement::WorkerMeasurement;
 use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::Memory;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::{Engine, TransferOffsets, failure};
-use crate::scenario::measurement::ThreadMeasurement;
+use crate::scenario::thread_report::ThreadMeasurement;
 use crate::transport::Transport;
 
 /// Maximum time between two socket polls, in nanoseconds.
@@ -448,7 +448,7 @@ impl<T: Transport> Work<T> for Worker<'_> {
         let pulls = std::mem::replace(&mut self.pulls, Recorder::new(Extent::Iterations(0)));
         let versions = staleness.worker.versions;
         Ok(Some(ThreadMeasurement {
-            serving: Some(Box::new(ServingThread {
+            serving: Some(Box::new(WorkerMeasurement {
                 staleness,
                 published: published.times.len() as u64,
                 pulls,

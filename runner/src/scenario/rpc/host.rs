@@ -16,7 +16,7 @@ use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
 use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available};
-use crate::scenario::measurement::{CallMeasurement, ThreadMeasurement};
+use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
 /// Side that makes the calls.

@@ -13,7 +13,7 @@ use crate::measure::recorder::Recorder;
 use crate::scenario::budget::Budget;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
-use crate::scenario::measurement::{CallMeasurement, ThreadMeasurement};
+use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
 /// Side that makes the first call of each sample.

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod completion;
+mod event;
 mod info;
 mod memory;
 mod objects;
@@ -13,7 +14,8 @@ mod posting;
 mod rail;
 mod wait;
 
-pub(super) use completion::{Event, QueueRead};
+pub(super) use completion::QueueRead;
+pub(super) use event::Event;
 pub(super) use info::{Info, get_info};
 pub(super) use memory::{RailRegion, RegisteredRange, registration_call};
 pub(super) use options::{Limits, PEER_TO_PEER_CALL};

@@ -4,8 +4,9 @@
 #![allow(unsafe_code)]
 
 mod agent;
+mod agent_config;
 mod completion;
-mod config;
+mod event;
 mod objects;
 mod posting;
 mod rail;
@@ -13,9 +14,10 @@ mod region;
 mod requests;
 
 pub(super) use agent::OpenError;
-pub(super) use config::AgentConfig;
+pub(super) use agent_config::AgentConfig;
+pub(super) use event::Event;
 pub(super) use posting::RemoteTarget;
-pub(super) use rail::{Event, Rail, TransferError};
+pub(super) use rail::{Rail, TransferError};
 pub(super) use region::{RailRegion, RegisteredRange};
 
 use nixl_sys::{SUCCESS, Status, status_name};

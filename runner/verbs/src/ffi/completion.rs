@@ -1,6 +1,8 @@
 //! Polls a rail's completion queue, and waits for completions. Does not allocate or lock unless a completion reports an
 //! error.
 
+use super::batch::BATCH;
+use super::event::Event;
 use super::queues::check_posted;
 use super::{CallError, Rail, check};
 use crate::rules::request_id::RequestId;
@@ -12,53 +14,6 @@ use runner::transport::descriptors::wait_until_readable;
 use std::ffi::CStr;
 use std::fmt;
 use std::time::Duration;
-
-/// Maximum number of completions that are read in one call.
-const BATCH: usize = 16;
-
-/// The most recently read completions.
-pub(super) struct Batch {
-    completions: [ibv_wc; BATCH],
-    /// Number of completions (0 or 1) that were read before the thread slept and that no poll has handled yet.
-    waiting: usize,
-    /// Whether the last poll had no space for some completed sends.
-    unreported: bool,
-}
-
-impl Default for Batch {
-    fn default() -> Self {
-        Self {
-            // SAFETY: all fields are integers and unions of integers, for which zero is valid.
-            completions: unsafe { std::mem::zeroed() },
-            waiting: 0,
-            unreported: false,
-        }
-    }
-}
-
-/// A completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// A post completed.
-    Posted {
-        /// Token of the post.
-        token: u32,
-    },
-    /// A message arrived.
-    Received {
-        /// Token of the receive.
-        token: u32,
-        /// Immediate data, if the message has any.
-        immediate: Option<u32>,
-        /// Length in bytes.
-        length: u32,
-    },
-    /// A write with immediate data arrived.
-    RemoteWrite {
-        /// Immediate data.
-        immediate: u32,
-    },
-}
 
 /// Failed work request, or a completion queue that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! One rail: an opened device, the queues that all its queue pairs share, and two queue pairs for each peer.
 
-use super::completion::Batch;
+use super::batch::Batch;
 use super::device::DeviceAttributes;
 use super::queue_pair::{CallCounters, Connection, QueuePair, QueuePairConfig, QueuePost};
 use super::queues::{CompletionQueue, ReceiveQueue, check_posted};

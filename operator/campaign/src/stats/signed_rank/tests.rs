@@ -98,7 +98,7 @@ fn six_values_give_their_range_and_the_median_of_their_walsh_averages() {
 }
 
 #[test]
-fn interval_is_correct_with_ties_and_zeros() {
+fn zeros_bound_the_interval_and_equal_values_make_it_a_point() {
     let interval = interval(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.01, 0.01], 0.05).unwrap();
     assert_eq!(interval.lower, 0.0);
     assert!(interval.upper > 0.0);

@@ -6,14 +6,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::entry::Entry;
-use super::{MetadataError, MetadataService};
+use super::{MetadataClient, MetadataError};
 
 /// Number of renewals within the lifetime of an entry.
 const RENEWALS: u32 = 3;
 
 /// Segment that is published in a metadata service.
 pub struct Publication {
-    metadata: MetadataService,
+    metadata: MetadataClient,
     name: String,
     run: String,
     stop: Option<Sender<()>>,
@@ -27,7 +27,7 @@ impl Publication {
     /// Returns an error if the service does not store the entry, another run has published the segment, or the thread
     /// cannot be started.
     pub fn new(
-        metadata: MetadataService,
+        metadata: MetadataClient,
         name: &str,
         run: &str,
         address: &str,

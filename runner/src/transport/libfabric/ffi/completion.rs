@@ -1,6 +1,7 @@
 //! Reads the completion queue. Does not lock or log, and allocates only for errors.
 
 use super::CallError;
+use super::event::Event;
 use super::rail::Rail;
 use libfabric_sys::bindings::{
     FI_EAGAIN, FI_EAVAIL, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, fi_cq_data_entry, fi_cq_err_entry,
@@ -13,21 +14,6 @@ use std::mem::MaybeUninit;
 const BATCH: usize = 64;
 /// Size of the buffer for a provider's error description, in bytes.
 const PROVIDER_MESSAGE_BYTES: usize = 256;
-
-/// Decoded completion-queue entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::libfabric) enum Event {
-    /// A local post completed.
-    Posted { token: u32 },
-    /// A message arrived.
-    Received {
-        token: u32,
-        immediate: Option<u64>,
-        length: u64,
-    },
-    /// A peer's write with immediate data arrived.
-    RemoteWrite { immediate: u64 },
-}
 
 /// Result of reading a completion queue.
 #[derive(Debug)]

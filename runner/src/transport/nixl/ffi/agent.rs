@@ -1,6 +1,6 @@
 //! Opens one agent with its backend, and exchanges metadata with peers.
 
-use super::config::AgentConfig;
+use super::agent_config::AgentConfig;
 use super::objects::{Objects, take_bytes, take_memory_types, take_string, take_strings};
 use super::rail::{PeerAgent, Rail};
 use super::{CallError, call, check};

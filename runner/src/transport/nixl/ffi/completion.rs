@@ -1,6 +1,7 @@
 //! Drives progress: queries the status of requests in flight, and reads notifications.
 
-use super::rail::{Event, InFlightPost, PostRequest, Rail, TransferError};
+use super::event::Event;
+use super::rail::{InFlightPost, PostRequest, Rail, TransferError};
 use super::{CallError, call, check};
 use crate::measure::clock;
 use crate::transport::Peer;

@@ -2,7 +2,8 @@
 //! allocates in several calls.
 
 use super::call;
-use super::rail::{Event, InFlightPost, PostRequest, PostedReceive, Rail};
+use super::event::Event;
+use super::rail::{InFlightPost, PostRequest, PostedReceive, Rail};
 use super::region::RegisteredRange;
 use super::requests::{DeviceLocation, Transfer};
 use crate::measure::clock;

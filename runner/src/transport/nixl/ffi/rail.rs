@@ -1,7 +1,8 @@
 //! One agent and its state. Only one thread at a time uses it, because every method that calls the library takes an
 //! exclusive reference.
 
-use super::config::AgentConfig;
+use super::agent_config::AgentConfig;
+use super::event::Event;
 use super::objects::Objects;
 use super::requests::Requests;
 use super::{CallError, call, check};
@@ -15,17 +16,6 @@ use nixl_sys::{Backend, MemoryType, Request};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
 use std::sync::Arc;
-
-/// Completion of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::nixl) enum Event {
-    /// A local post completed.
-    Posted { token: u32 },
-    /// A message arrived in a posted receive.
-    Received { token: u32, immediate: u64, length: u64 },
-    /// A peer's write with immediate data arrived.
-    RemoteWrite { immediate: u64 },
-}
 
 /// Agent of a connected peer.
 pub(super) struct PeerAgent {

@@ -4,8 +4,8 @@
 use super::CallError;
 use super::callbacks::{RawEvent, Source};
 use super::event::Event;
+use super::operations::{PostState, ReceiveState};
 use super::rail::Rail;
-use super::state::{PostState, ReceiveState};
 use ucx_sys::bindings::{UCS_ERR_CANCELED, ucs_status_t};
 
 impl Rail {

@@ -2,9 +2,9 @@
 
 use super::callbacks::{Origin, Source, on_endpoint_failure};
 use super::lanes::lanes;
+use super::operations::PeerWrites;
 use super::rail::{Endpoint, ImportedKey, Rail};
 use super::stable::StableBox;
-use super::state::PeerWrites;
 use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::ucx::rules::lanes::Lane;

@@ -1,4 +1,4 @@
-//! Active messages that have arrived, and receives that wait for them. Performs no I/O.
+//! Active messages that have arrived, and receives that wait for them.
 
 use super::callbacks::RawEvent;
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ pub(super) struct PostedReceive {
 /// Receives and messages that have not been matched yet. At most one of the queues has an entry.
 #[derive(Default)]
 pub(super) struct MessageQueue {
-    pub receives: VecDeque<PostedReceive>,
-    pub arrived: VecDeque<RawEvent>,
+    receives: VecDeque<PostedReceive>,
+    arrived: VecDeque<RawEvent>,
 }
 
 impl MessageQueue {
@@ -26,5 +26,79 @@ impl MessageQueue {
             receives: VecDeque::with_capacity(depth),
             arrived: VecDeque::with_capacity(depth),
         }
+    }
+
+    /// Adds a posted receive.
+    #[inline]
+    pub(super) fn push_receive(&mut self, receive: PostedReceive) {
+        self.receives.push_back(receive);
+    }
+
+    /// Adds a message that has arrived.
+    #[inline]
+    pub(super) fn push_message(&mut self, message: RawEvent) {
+        self.arrived.push_back(message);
+    }
+
+    /// Removes the oldest receive and the oldest message, if there are both.
+    #[inline]
+    pub(super) fn next_match(&mut self) -> Option<(PostedReceive, RawEvent)> {
+        if self.arrived.is_empty() {
+            return None;
+        }
+        let receive = self.receives.pop_front()?;
+        self.arrived.pop_front().map(|message| (receive, message))
+    }
+
+    /// Removes all messages and receives, and returns the messages.
+    pub(super) fn take_arrived(&mut self) -> impl Iterator<Item = RawEvent> + use<> {
+        self.receives.clear();
+        std::mem::take(&mut self.arrived).into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::ucx::ffi::callbacks::Source;
+
+    fn receive(token: u32) -> PostedReceive {
+        PostedReceive {
+            token,
+            pointer: std::ptr::null_mut(),
+            length: 0,
+            handle: std::ptr::null_mut(),
+        }
+    }
+
+    fn message(immediate: u64) -> RawEvent {
+        RawEvent {
+            source: Source::Message,
+            status: 0,
+            immediate,
+            length: 0,
+            payload: None,
+        }
+    }
+
+    #[test]
+    fn messages_are_matched_with_receives_in_order() {
+        let mut queue = MessageQueue::new(2);
+        queue.push_receive(receive(1));
+        assert!(queue.next_match().is_none());
+        queue.push_message(message(10));
+        queue.push_message(message(20));
+        let matched = |queue: &mut MessageQueue| {
+            let (receive, message) = queue.next_match()?;
+            Some((receive.token, message.immediate))
+        };
+        assert_eq!(matched(&mut queue), Some((1, 10)));
+        assert_eq!(matched(&mut queue), None);
+        queue.push_receive(receive(2));
+        assert_eq!(matched(&mut queue), Some((2, 20)));
+        queue.push_message(message(30));
+        let rest: Vec<u64> = queue.take_arrived().map(|message| message.immediate).collect();
+        assert_eq!(rest, [30]);
+        assert!(queue.next_match().is_none());
     }
 }

@@ -8,9 +8,9 @@ use super::callbacks::{RawEvent, on_payload_fetched};
 use super::event::Event;
 use super::memory::RegisteredRange;
 use super::message_queue::PostedReceive;
+use super::operations::{PostState, ReceiveState};
 use super::payload::Payload;
 use super::rail::{MESSAGE_ID, Rail};
-use super::state::{PostState, ReceiveState};
 use crate::transport::{Peer, PostError};
 use std::sync::Arc;
 use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
@@ -69,7 +69,7 @@ impl Rail {
             return Err(PostError::Refused(libc::EBUSY));
         }
         *receive = ReceiveState::Posting;
-        self.messages.receives.push_back(PostedReceive {
+        self.messages.push_receive(PostedReceive {
             token,
             pointer: range.pointer,
             length: range.length,
@@ -82,20 +82,15 @@ impl Rail {
     /// Handles the arrival of an active message.
     #[inline]
     pub(super) fn message_arrived(&mut self, message: RawEvent) {
-        self.messages.arrived.push_back(message);
+        self.messages.push_message(message);
         self.match_messages();
     }
 
     /// Matches messages with receives, in order of arrival.
     #[inline]
     fn match_messages(&mut self) {
-        while !self.messages.arrived.is_empty() {
-            let Some(receive) = self.messages.receives.pop_front() else {
-                return;
-            };
-            if let Some(message) = self.messages.arrived.pop_front() {
-                self.take_payload(&receive, message);
-            }
+        while let Some((receive, message)) = self.messages.next_match() {
+            self.take_payload(&receive, message);
         }
     }
 
@@ -112,13 +107,13 @@ impl Rail {
         self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
         match message.payload {
             // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
-            Some(payload) if !payload.is_rendezvous => {
-                let data = payload.data.as_ptr().cast_const().cast();
+            Some(payload) if !payload.is_rendezvous() => {
+                let data = payload.data().as_ptr().cast_const().cast();
                 // SAFETY: the library keeps the bytes until the release below. The receive has at least as many bytes
                 // of host memory in a region, which lives as long as the worker: `receive_active_message` checked the
                 // region and the kind of memory, and the length was checked above. They do not overlap, because the
                 // library does not receive into the application's memory.
-                unsafe { std::ptr::copy_nonoverlapping(data, receive.pointer, payload.length) };
+                unsafe { std::ptr::copy_nonoverlapping(data, receive.pointer, payload.length()) };
                 self.release_payload(payload);
                 self.payload_fetched(token);
             }
@@ -129,7 +124,7 @@ impl Rail {
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
     fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
-        let length = payload.length.min(receive.length);
+        let length = payload.length().min(receive.length);
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
@@ -140,7 +135,7 @@ impl Rail {
         let state = request_state(unsafe {
             fetch(
                 objects.worker.handle(),
-                payload.data.as_ptr(),
+                payload.data().as_ptr(),
                 receive.pointer.cast(),
                 length,
                 &param,
@@ -178,15 +173,13 @@ impl Rail {
         let release = objects.library().functions().ucp_am_data_release;
         // SAFETY: the library keeps the payload of this worker until this call, and nothing uses it afterwards, because the
         // only value that denotes it is taken here.
-        unsafe { release(objects.worker.handle(), payload.data.as_ptr()) };
+        unsafe { release(objects.worker.handle(), payload.data().as_ptr()) };
     }
 
     /// Releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        let arrived = std::mem::take(&mut self.messages.arrived);
-        for payload in arrived.into_iter().filter_map(|message| message.payload) {
+        for payload in self.messages.take_arrived().filter_map(|message| message.payload) {
             self.release_payload(payload);
         }
-        self.messages.receives.clear();
     }
 }

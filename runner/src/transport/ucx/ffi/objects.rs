@@ -33,7 +33,8 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: as the caller of `new` guarantees, the handle is valid and no other code destroys it.
+        // SAFETY: as the caller of `new` guarantees, no other code destroys the context, and all objects that were created
+        // from it have been destroyed.
         unsafe { (self.library.functions().ucp_cleanup)(self.handle) };
     }
 }
@@ -61,7 +62,8 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // SAFETY: as the caller of `new` guarantees, no other code destroys the worker, and its context and the user data of
-        // its callbacks still exist. The call also destroys the endpoints of the worker, which nothing else destroys.
+        // its callbacks still exist. The call also destroys the endpoints that have not been closed; nothing uses them
+        // afterwards.
         unsafe { (self.library.functions().ucp_worker_destroy)(self.handle) };
     }
 }
@@ -92,8 +94,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: as the caller of `new` guarantees, no other code removes the registration, and its context still exists.
-        // The memory is still allocated, because fields are dropped after this call.
+        // SAFETY: as the caller of `new` guarantees, no other code removes the registration, its context still exists, and no
+        // operation uses the memory. The memory is still allocated, because fields are dropped after this call.
         let status = unsafe { (self.library.functions().ucp_mem_unmap)(self.context, self.handle) };
         if status != 0 {
             tracing::error!(status, "ucp_mem_unmap failed");

@@ -8,13 +8,15 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub(super) struct Payload {
     /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
-    pub(super) data: NonNull<c_void>,
+    data: NonNull<c_void>,
     /// Payload length in bytes.
-    pub(super) length: usize,
-    pub(super) is_rendezvous: bool,
+    length: usize,
+    is_rendezvous: bool,
 }
 
 impl Payload {
+    /// Creates the payload that the library keeps at `data`.
+    ///
     /// # Safety
     ///
     /// The library must keep `length` bytes at `data` until `ucp_am_data_release`, and only the worker that reported the
@@ -27,6 +29,8 @@ impl Payload {
         }
     }
 
+    /// Creates the payload that is still in the peer's memory.
+    ///
     /// # Safety
     ///
     /// `descriptor` must describe a payload of `length` bytes that has not been fetched, and only the worker that reported
@@ -37,5 +41,20 @@ impl Payload {
             length,
             is_rendezvous: true,
         }
+    }
+
+    /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
+    pub(super) fn data(&self) -> NonNull<c_void> {
+        self.data
+    }
+
+    /// Payload length in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether the payload is still in the peer's memory.
+    pub(super) fn is_rendezvous(&self) -> bool {
+        self.is_rendezvous
     }
 }

@@ -5,8 +5,8 @@
 
 use super::callbacks::{on_completion, on_receive};
 use super::memory::RegisteredRange;
+use super::operations::{PostState, ReceiveState};
 use super::rail::{BYTES, ImportedKey, Rail};
-use super::state::{PostState, ReceiveState};
 use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
 use std::mem::MaybeUninit;

@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::message_queue::MessageQueue;
 use super::objects::Objects;
-use super::state::{FlushState, PeerWrites, PostState, ReceiveState};
+use super::operations::{FlushState, PeerWrites, PostState, ReceiveState};
 use super::{CallError, check};
 use crate::transport::Peer;
 use crate::transport::ucx::rules::packing;

@@ -5,8 +5,8 @@
 //! [`FLUSH_BYTES`], or else by the next poll. Several flushes may be in flight.
 
 use super::callbacks::on_completion;
+use super::operations::{FlushState, PostState};
 use super::rail::{MAX_FLUSHES, NOTIFICATION_ID, Rail};
-use super::state::{FlushState, PostState};
 use crate::transport::ucx::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
 use ucx_sys::bindings::{
@@ -24,11 +24,9 @@ impl Rail {
     #[inline]
     pub(super) fn record_put(&mut self, peer: Peer, token: u32, length: usize) {
         let writes = &mut self.endpoints[peer].writes;
-        writes.pending.push_back((writes.next, token));
-        writes.next += 1;
-        writes.unflushed_bytes += length;
-        let is_due = writes.unflushed_bytes >= FLUSH_BYTES;
-        let was_unflushed = std::mem::replace(&mut writes.is_unflushed, true);
+        let was_unflushed = writes.is_unflushed();
+        writes.record_put(token, length);
+        let is_due = writes.unflushed_bytes() >= FLUSH_BYTES;
         if !was_unflushed && !self.unflushed.contains(&peer) {
             self.unflushed.push(peer);
         }
@@ -45,7 +43,7 @@ impl Rail {
                 return;
             };
             match self.unflushed.pop() {
-                Some(peer) if self.endpoints[peer].writes.is_unflushed => self.flush(peer, slot, false),
+                Some(peer) if self.endpoints[peer].writes.is_unflushed() => self.flush(peer, slot, false),
                 // A requested flush has already covered the writes.
                 _ => self.free_flushes.push(slot),
             }
@@ -65,9 +63,7 @@ impl Rail {
 
     fn flush(&mut self, peer: Peer, slot: u32, is_requested: bool) {
         let endpoint = &mut self.endpoints[peer];
-        endpoint.writes.is_unflushed = false;
-        endpoint.writes.unflushed_bytes = 0;
-        let end = endpoint.writes.next;
+        let end = endpoint.writes.record_flush();
         let handle = endpoint.handle;
         self.flushes[slot as usize] = FlushState {
             peer,
@@ -102,10 +98,7 @@ impl Rail {
             self.record_failure("completion", status, format_args!("a flush"));
             return;
         }
-        while let Some((number, token)) = self.endpoints[peer].writes.pending.front().copied()
-            && number < end
-        {
-            self.endpoints[peer].writes.pending.pop_front();
+        while let Some(token) = self.endpoints[peer].writes.next_covered(end) {
             if let PostState::Write { flushed, .. } = &mut self.posts[token as usize] {
                 *flushed = true;
             }

@@ -1,4 +1,4 @@
-//! Observations of one worker. Performs no I/O.
+//! Observations of one worker.
 
 use super::clock_offset::Relation;
 use super::staleness::Staleness;
@@ -6,7 +6,7 @@ use crate::measure::recorder::Recorder;
 
 /// Observations of one worker.
 #[derive(Debug)]
-pub struct ServingThread {
+pub struct WorkerMeasurement {
     /// Staleness of the worker.
     pub(super) staleness: Staleness,
     /// Number of published versions.

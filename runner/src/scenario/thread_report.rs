@@ -1,8 +1,8 @@
-//! Measurements of one thread in a case.
+//! What one thread measured in a case.
 
 use crds::record::{CommandReport, FootprintReport, OpenLoopReport, PostingCounters, SideReport};
 
-use super::parameter_serving::ServingThread;
+use super::parameter_serving::WorkerMeasurement;
 use super::ping::PingRecorders;
 use crate::measure::recorder::Recorder;
 
@@ -24,7 +24,7 @@ pub struct ThreadMeasurement {
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
     /// Observations of a worker in parameter serving; `None` for other threads.
-    pub serving: Option<Box<ServingThread>>,
+    pub serving: Option<Box<WorkerMeasurement>>,
     /// Values that are measured only for calls; `None` for other workloads.
     pub calls: Option<CallMeasurement>,
     /// Memory of the host and the consumers of a tensor; `None` for other workloads.
@@ -86,7 +86,7 @@ pub struct ThreadReport {
     pub side: Option<SideReport>,
 }
 
-/// Window of one thread.
+/// Window of one thread in which all flows, or both directions, are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadWindow {
     /// Time of the completion at which the window opened, in nanoseconds, as returned by `clock::now`.

@@ -7,8 +7,8 @@ use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, S
 use super::case::Case;
 use super::engine::failure;
 use super::geometry;
-use super::measurement::{CallMeasurement, ThreadReport, ThreadWindow};
 use super::ping::{PingRecorders, durations};
+use super::thread_report::{CallMeasurement, ThreadReport, ThreadWindow};
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 use crate::transport::CallNames;

@@ -1,0 +1,16 @@
+//! Warnings about the results of an arm. Performs no I/O.
+
+mod calls;
+mod footprint;
+mod serving;
+
+use super::CellSummary;
+use crate::plan::Plan;
+
+/// Warnings about the results in `cells`.
+pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
+    let mut warnings = calls::warnings(plan, cells);
+    warnings.extend(footprint::warnings(plan, cells));
+    warnings.extend(serving::warnings(plan, cells));
+    warnings
+}
