@@ -11,6 +11,8 @@ site_down() {
     processes_down
     await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     await 60 "processes to end" marked_processes_down || fail "processes are still running: $(marked_pids | xargs)"
+    # A kubelet without a record may have started a container before it was killed.
+    await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     shim_sockets_down
     await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"
     networks_down
