@@ -15,7 +15,7 @@ use super::stored_run::StoredRun;
 const ONE: &str = "[{name: baseline}]";
 const SAMPLING: &str = "sampling: {rounds: 2, control: false}";
 /// A short case with versions of 500 kB.
-const SHORT: &str = "sizes: [500k], pushPeriod: 50ms, pullPeriod: 50ms, postPeriod: 200ms, maxTime: 1s";
+const SHORT: &str = "sizes: [500k], pushPeriod: 25ms, pullPeriod: 25ms, postPeriod: 100ms, maxTime: 500ms";
 
 fn result<'a>(stored: &'a StoredRun, scenario: &str, arm: &str) -> &'a ArmResult {
     let mut results = stored.status().results.iter();
@@ -294,11 +294,11 @@ fn known_issue_examples_measure_all_scenarios() {
         let text = std::fs::read_to_string(workspace().join(format!("examples/{example}.yaml"))).unwrap();
         // Smaller and fewer versions make the test shorter.
         let shorter = text
-            .replace("maxTime: 5s", "maxTime: 500ms, sizes: [200k]")
+            .replace("maxTime: 5s", "maxTime: 250ms, sizes: [200k]")
             .replace("workers: [1, 2, 4, 8]", "workers: [1, 2]")
             .replace(
-                "      maxTime: 500ms, sizes: [200k]\n",
-                "      maxTime: 500ms\n      sizes: [200k]\n",
+                "      maxTime: 250ms, sizes: [200k]\n",
+                "      maxTime: 250ms\n      sizes: [200k]\n",
             );
         assert!(!shorter.contains("5s"), "{shorter}");
         let dir = TestDir::new();
