@@ -35,7 +35,7 @@ setup() { load lib/chart; }
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
 
-@test "the schemas detect unknown and invalid fields" {
+@test "the schemas reject unknown and invalid fields" {
     rendered >"$BATS_TEST_TMPDIR/manifests"
     run conform < <(sed 's/  replicas: 1/  replica: 1/' "$BATS_TEST_TMPDIR/manifests")
     [ "$status" -ne 0 ]

@@ -222,7 +222,7 @@ fn spec_is_immutable_except_for_suspend_and_ttl() {
 
 /// A spec field that the rule does not compare could be changed after the run has been planned.
 #[test]
-fn immutability_rule_contains_every_field() {
+fn immutability_rule_covers_every_immutable_field() {
     let schema = schema();
     let spec = &schema["properties"]["spec"];
     let rules = spec["x-kubernetes-validations"].as_array().unwrap();

@@ -88,7 +88,7 @@ fn error(tool: CommandTool, log: &str) -> ImportError {
 }
 
 #[test]
-fn complete_logs_are_read_only_by_their_tool() {
+fn complete_logs_are_accepted_only_for_the_tool_that_wrote_them() {
     for (tool, log, results) in LOGS {
         let found = read(tool, None, log.as_bytes()).unwrap_or_else(|error| panic!("{tool:?}: {error}"));
         assert_eq!(found.rows.len(), results, "{tool:?}");

@@ -9,9 +9,8 @@ site_down() {
     mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
-    await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
+    # This also ends a kubelet without a record, which would restart containers.
     await 60 "processes to end" marked_processes_down || fail "processes are still running: $(marked_pids | xargs)"
-    # A kubelet without a record may have started a container before it was killed.
     await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     shim_sockets_down
     await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"

@@ -294,11 +294,11 @@ fn known_issue_examples_measure_all_scenarios() {
         let text = std::fs::read_to_string(workspace().join(format!("examples/{example}.yaml"))).unwrap();
         // Smaller and fewer versions make the test shorter.
         let shorter = text
-            .replace("maxTime: 5s", "maxTime: 250ms, sizes: [200k]")
+            .replace("maxTime: 5s", "maxTime: 400ms, sizes: [200k]")
             .replace("workers: [1, 2, 4, 8]", "workers: [1, 2]")
             .replace(
-                "      maxTime: 250ms, sizes: [200k]\n",
-                "      maxTime: 250ms\n      sizes: [200k]\n",
+                "      maxTime: 400ms, sizes: [200k]\n",
+                "      maxTime: 400ms\n      sizes: [200k]\n",
             );
         assert!(!shorter.contains("5s"), "{shorter}");
         let dir = TestDir::new();

@@ -48,7 +48,7 @@ fn knee_of_a_rate_limited_link_is_found_within_5_percent() {
         "tbf rate 100mbit burst 192k latency 500ms",
         "2s",
         "{from: 172, to: 206, steps: 5, arrivals: Constant}",
-        "sampling: {rounds: 2, control: false}",
+        "sampling: {rounds: 3, control: false}",
     );
     let knee = result.knee.unwrap();
     assert_eq!(knee.position, KneePosition::InRange);
@@ -69,7 +69,7 @@ fn sweep_below_the_capacity_ends_above_its_range() {
         "",
         "1s",
         "{from: 50, to: 200, steps: 3, arrivals: Constant}",
-        "sampling: {rounds: 2, control: false}",
+        "sampling: {rounds: 3, control: false}",
     );
     let knee = result.knee.unwrap();
     assert_eq!(

@@ -41,7 +41,7 @@ pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Resul
 /// Whether the run has another analysis, and `reports` contains all blocks that this analysis requires.
 pub fn is_due(stopping: &Stopping, plan: &Plan, reports: &Reports) -> bool {
     let next = stopping.analyses();
-    plan.analyses.len() > 1 && next < plan.analyses.len() && stopping.is_measured(plan, reports, next)
+    plan.analyses.len() > 1 && next < plan.analyses.len() && stopping.is_stage_measured(plan, reports, next)
 }
 
 /// Open comparisons that end at the next analysis, each with its reason. Empty if the next analysis is the last, at

@@ -24,14 +24,14 @@ use test_support::operator::Operator;
 pub const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// Times measured while objects are created concurrently.
-struct ConcurrentTimes {
+struct CreationTimes {
     /// Seconds from sending each create request until the Job was observed.
     latencies: Vec<f64>,
     /// Time from the first request until the last Job was observed.
     wall: Duration,
 }
 
-impl ConcurrentTimes {
+impl CreationTimes {
     /// Adds the times to `results`.
     fn add_to(&mut self, what: &str, goals: [Goal; 3], results: &mut Results) {
         let [p50, p99, wall] = goals;
@@ -163,7 +163,7 @@ pub fn build_runs(cluster: &TestCluster, count: usize) -> Vec<BenchmarkRun> {
 }
 
 /// Creates `objects` concurrently and measures the time until their Jobs exist.
-async fn measure_creation<K>(cluster: &TestCluster, objects: Vec<K>) -> ConcurrentTimes
+async fn measure_creation<K>(cluster: &TestCluster, objects: Vec<K>) -> CreationTimes
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -178,7 +178,7 @@ where
     let latencies = sent
         .iter()
         .map(|(name, sent)| seen[name].duration_since(*sent).as_secs_f64());
-    ConcurrentTimes {
+    CreationTimes {
         latencies: latencies.collect(),
         wall: seen
             .values()

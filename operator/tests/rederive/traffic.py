@@ -45,7 +45,7 @@ class Bytes:
         self.counted_received = max(self.counted_received, other.counted_received)
 
     def covered(self):
-        """Whether the counts cover the payload."""
+        """Whether the counts cover at least the fraction COVERAGE of the payload in both directions."""
         return self.counted_sent >= self.sent * COVERAGE and self.counted_received >= self.received * COVERAGE
 
 

@@ -1,6 +1,6 @@
-//! PingState are control messages. The other side replies to each of them at its next poll.
+//! Pings are control messages. The other side replies to each of them at its next poll.
 //!
-//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. PingState that are sent during
+//! One ping is in flight at a time. A sample is the round-trip time, measured by the sender. Pings that are sent during
 //! transfers use the same endpoint, on the rail that carries control messages, so their delay shows how long a small
 //! message waits behind the transfers (head-of-line blocking) compared with an idle fabric.
 

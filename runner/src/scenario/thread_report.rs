@@ -23,7 +23,7 @@ pub struct ThreadMeasurement {
     pub flushes: Option<Recorder>,
     /// Round-trip times of pings; `None` if this thread sends none.
     pub pings: Option<PingRecorders>,
-    /// Observations of a worker in parameter serving; `None` for other threads.
+    /// Measurement of a worker in parameter serving; `None` for other threads.
     pub serving: Option<Box<WorkerMeasurement>>,
     /// Values that are measured only for calls; `None` for other workloads.
     pub calls: Option<CallMeasurement>,

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn combines_equal_messages() {
+    fn merges_identical_failure_messages() {
         let side = || failure(FailureReason::NoDevice, "no efa");
         let CaseResult::Failed(failure) = merge_sides((0, side()), (1, side())) else {
             panic!("expected a failure");

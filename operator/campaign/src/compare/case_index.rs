@@ -13,16 +13,16 @@ use crate::summarize::Summary;
 pub(super) type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
 /// Valid measured cases that share one value: one case, or all flows of the many-to-many pattern.
-pub(super) type Unit<'a> = Vec<&'a Measured>;
+pub(super) type CasesOfOneValue<'a> = Vec<&'a Measured>;
 
 /// The valid measured cases of a run by scenario, size, arm, round and pair.
-pub(super) type CaseIndex<'a> = BTreeMap<CaseKey, Unit<'a>>;
+pub(super) type CaseIndex<'a> = BTreeMap<CaseKey, CasesOfOneValue<'a>>;
 
 /// Indexes the valid measured cases.
 pub(super) fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summary) -> CaseIndex<'a> {
     let cases = reports.cases.iter().zip(&summary.validities);
     let valid = cases.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
-    let mut units = CaseIndex::new();
+    let mut index = CaseIndex::new();
     for (case, _) in valid {
         if let CaseOutcome::Measured(measured) = &case.outcome {
             let key = (
@@ -32,8 +32,8 @@ pub(super) fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summar
                 case.round,
                 plan.ranks_sharing_a_value(case.initiator, case.target),
             );
-            units.entry(key).or_default().push(measured.as_ref());
+            index.entry(key).or_default().push(measured.as_ref());
         }
     }
-    units
+    index
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use super::case_index::{CaseIndex, Unit};
+use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld};
 use crate::plan::{Plan, Role};
 use crate::stats::signed_rank;
@@ -111,7 +111,7 @@ impl RoundValues {
         let Some(planned) = plan.scenarios.get(scenario) else {
             return Self { rounds };
         };
-        let value = |arm: usize, cases: &Unit<'_>| {
+        let value = |arm: usize, cases: &CasesOfOneValue<'_>| {
             let moves_payload = plan.moves_payload(planned, arm, size);
             statistic(&planned.assignment.workload, moves_payload, cases, metric)
         };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crds::v1alpha1::{FactorEffectKind, Metric, Optimization, Verdict};
 use serde::Serialize;
 
-use super::case_index::{CaseIndex, Unit};
+use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld, interval_percent};
 use crate::plan::Plan;
 use crate::stats::{
@@ -227,7 +227,7 @@ impl Cell<'_> {
                 (u32::MAX, u32::MAX),
             ),
         );
-        let log = |arm: usize, cases: &Unit<'_>| {
+        let log = |arm: usize, cases: &CasesOfOneValue<'_>| {
             let moves_payload = self.plan.moves_payload(planned, arm, self.size_bytes);
             let value = statistic(&planned.assignment.workload, moves_payload, cases, primary);
             value

@@ -50,7 +50,7 @@ impl Stopping {
     }
 
     /// Whether every needed block of `stage` has been measured.
-    pub(crate) fn is_measured(&self, plan: &Plan, reports: &Reports, stage: usize) -> bool {
+    pub(crate) fn is_stage_measured(&self, plan: &Plan, reports: &Reports, stage: usize) -> bool {
         let measured = MeasuredArms::new(plan, reports);
         let mut legs = plan.legs.iter().filter(|leg| plan.stage_of_leg(leg) == stage);
         legs.all(|leg| {

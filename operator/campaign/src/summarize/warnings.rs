@@ -1,4 +1,4 @@
-//! Warnings about the results of an arm. Performs no I/O.
+//! Warnings about calls, memory use and parameter serving. Performs no I/O.
 
 mod calls;
 mod footprint;

@@ -67,7 +67,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             let rounds = plan.analyses.first().copied().unwrap_or(plan.rounds);
             let rounds = f64::from(rounds) * f64::from(plan.turns());
             raised |= count.iterations > min_iterations;
-            seconds += cases.seconds_per_operation(workload) * f64::from(count.iterations) * rounds;
+            seconds += cases.total_seconds_per_operation(workload) * f64::from(count.iterations) * rounds;
         }
     }
     if seconds > f64::from(plan.active_deadline_seconds) {
@@ -138,7 +138,7 @@ impl<'a> Cases<'a> {
 
     /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after another, each at
     /// the speed of its slowest pair in the pilot.
-    fn seconds_per_operation(&self, workload: &Workload) -> f64 {
+    fn total_seconds_per_operation(&self, workload: &Workload) -> f64 {
         let threads = f64::from(workload.threads());
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
         for (arm, measured) in self.measured(Pass::Pilot) {

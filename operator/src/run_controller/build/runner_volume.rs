@@ -1,4 +1,4 @@
-//! The volume to which the runner is copied in pods with other images. Performs no I/O.
+//! The volume to which the runner is copied, for containers whose image is not the runner image. Performs no I/O.
 
 use k8s_openapi::api::core::v1::VolumeMount;
 
@@ -7,7 +7,8 @@ pub(super) const INSTALL_DIRECTORY: &str = "/fabricbench";
 /// Name of the volume to which the runner is copied.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in the worker.
+/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in all
+/// other containers.
 pub(super) fn mount(read_only: bool) -> VolumeMount {
     VolumeMount {
         name: INSTALL_VOLUME.to_owned(),

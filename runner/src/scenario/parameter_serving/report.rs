@@ -63,7 +63,7 @@ pub fn side_report(
     Ok(side)
 }
 
-fn serving_report(case: &Case<'_>, threads: Vec<WorkerMeasurement>) -> ServingReport {
+fn serving_report(case: &Case<'_>, workers: Vec<WorkerMeasurement>) -> ServingReport {
     let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
     let has_pulls = matches!(delivery, Some(Delivery::Filesystem { .. } | Delivery::Pull));
     let mut report = ServingReport {
@@ -72,13 +72,13 @@ fn serving_report(case: &Case<'_>, threads: Vec<WorkerMeasurement>) -> ServingRe
     };
     let mut pulls = Vec::new();
     let mut min_time_lag = None;
-    for thread in threads {
+    for worker in workers {
         let WorkerMeasurement {
             staleness,
             published,
-            pulls: thread_pulls,
+            pulls: own_pulls,
             relation,
-        } = thread;
+        } = worker;
         report.published = report.published.max(published);
         report.version_lag.merge(&staleness.version_lag);
         report.max_version_lag = report.max_version_lag.max(staleness.worker.version_lag_max);
@@ -90,7 +90,7 @@ fn serving_report(case: &Case<'_>, threads: Vec<WorkerMeasurement>) -> ServingRe
         }
         report.same_clock &= relation == Relation::Same;
         report.clock_bound_nanos = report.clock_bound_nanos.max(relation.bound_nanos());
-        pulls.push(thread_pulls);
+        pulls.push(own_pulls);
         report.workers.push(staleness.worker);
     }
     report.time_lag.min_nanos = min_time_lag.unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Observations of one worker.
+//! Measurement of one worker.
 
 use super::clock_offset::Relation;
 use super::staleness::Staleness;
 use crate::measure::recorder::Recorder;
 
-/// Observations of one worker.
+/// Measurement of one worker.
 #[derive(Debug)]
 pub struct WorkerMeasurement {
     /// Staleness of the worker.

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_signal_per_doorbell_completes_the_whole_batch() {
+    fn one_signaled_request_per_doorbell_completes_the_whole_batch() {
         let mut queue = SendQueue::new(64, VerbsSignaling::EveryDoorbell);
         let signaled: Vec<bool> = (0..4)
             .map(|token| post(&mut queue, Some(token), token == 3))

@@ -105,7 +105,7 @@ fn pairs_that_share_an_interface_are_verified_if_one_reading_covers_all_payloads
 }
 
 #[test]
-fn fabric_is_only_declared_if_windows_overlap_partially() {
+fn fabric_is_declared_but_not_verified_if_windows_overlap_partially() {
     // Each reading covers the payload of its own pair and half of the other pair's payload.
     let counted = PAYLOAD * 3 / 2;
     let overlapping = vec![case(0, 0, counted), case(2, WINDOW / 2, counted)];

@@ -12,8 +12,8 @@ pub(super) struct PostedReceive {
     pub handle: ucp_mem_h,
 }
 
-/// Receives and messages that have not been matched yet. At most one of the queues has an entry.
-#[derive(Default)]
+/// Receives and messages that have not been matched yet. After all matches have been taken, at most one of the
+/// queues has an entry.
 pub(super) struct MessageQueue {
     receives: VecDeque<PostedReceive>,
     arrived: VecDeque<RawEvent>,
@@ -51,7 +51,7 @@ impl MessageQueue {
     }
 
     /// Removes all messages and receives, and returns the messages.
-    pub(super) fn take_arrived(&mut self) -> impl Iterator<Item = RawEvent> + use<> {
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = RawEvent> + use<> {
         self.receives.clear();
         std::mem::take(&mut self.arrived).into_iter()
     }
@@ -85,6 +85,7 @@ mod tests {
     fn messages_are_matched_with_receives_in_order() {
         let mut queue = MessageQueue::new(2);
         queue.push_receive(receive(1));
+        queue.push_receive(receive(2));
         assert!(queue.next_match().is_none());
         queue.push_message(message(10));
         queue.push_message(message(20));
@@ -93,11 +94,10 @@ mod tests {
             Some((receive.token, message.immediate))
         };
         assert_eq!(matched(&mut queue), Some((1, 10)));
-        assert_eq!(matched(&mut queue), None);
-        queue.push_receive(receive(2));
         assert_eq!(matched(&mut queue), Some((2, 20)));
+        assert_eq!(matched(&mut queue), None);
         queue.push_message(message(30));
-        let rest: Vec<u64> = queue.take_arrived().map(|message| message.immediate).collect();
+        let rest: Vec<u64> = queue.clear().map(|message| message.immediate).collect();
         assert_eq!(rest, [30]);
         assert!(queue.next_match().is_none());
     }

@@ -97,7 +97,8 @@ impl Rail {
     #[inline]
     fn take_payload(&mut self, receive: &PostedReceive, message: RawEvent) {
         let token = receive.token;
-        let (immediate, length) = (message.immediate, message.length);
+        let immediate = message.immediate;
+        let length = message.payload.as_ref().map_or(message.length, Payload::length);
         if length > receive.length {
             if let Some(payload) = message.payload {
                 self.release_payload(payload);
@@ -178,7 +179,7 @@ impl Rail {
 
     /// Releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        for payload in self.messages.take_arrived().filter_map(|message| message.payload) {
+        for payload in self.messages.clear().filter_map(|message| message.payload) {
             self.release_payload(payload);
         }
     }

@@ -63,7 +63,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         // SAFETY: as the caller of `new` guarantees, no other code destroys the worker, and its context and the user data of
         // its callbacks still exist. The call also destroys the endpoints that have not been closed; nothing uses them
-        // afterwards.
+        // afterwards, because the `Rail`, their only user, has been dropped.
         unsafe { (self.library.functions().ucp_worker_destroy)(self.handle) };
     }
 }

@@ -85,7 +85,7 @@ impl PeerWrites {
         self.is_unflushed
     }
 
-    /// Records that a flush was posted. Returns the number of the first put that it does not cover.
+    /// Records that a flush is about to be posted. Returns the number of the first put that it does not cover.
     #[inline]
     pub(super) fn record_flush(&mut self) -> u64 {
         self.unflushed_bytes = 0;
