@@ -9,8 +9,9 @@ site_down() {
     mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
-    # This also ends a kubelet without a record, which would restart containers.
+    await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     await 60 "processes to end" marked_processes_down || fail "processes are still running: $(marked_pids | xargs)"
+    # Until it was killed, a kubelet without a record may have started a container.
     await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     shim_sockets_down
     await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"

@@ -24,7 +24,7 @@ pub fn shorten(run: &mut BenchmarkRun) {
         let serving = scenario.parameter_serving.as_mut().unwrap();
         let millis = |count| Duration(std::time::Duration::from_millis(count));
         serving.sizes = vec![crds::units::Size(1_000_000)];
-        (serving.post_period, serving.max_time) = (millis(500), millis(3000));
+        (serving.post_period, serving.max_time) = (millis(250), millis(1500));
     }
     run.spec.sampling.rounds = Some(2);
 }

@@ -7,10 +7,18 @@ use super::example::example;
 use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
-/// Returns the example with two rounds.
+/// Number of samples of a call in a round.
+const SAMPLES: u32 = 20;
+
+/// Returns the example with two rounds and few samples.
 fn with_two_rounds(name: &str) -> BenchmarkRun {
     let mut run = example(name);
     run.spec.sampling.rounds = Some(2);
+    for scenario in &mut run.spec.scenarios {
+        if let Some(calls) = &mut scenario.rpc {
+            calls.iterations = Some(SAMPLES);
+        }
+    }
     run
 }
 

@@ -14,7 +14,7 @@ fn suite() -> BenchmarkRun {
     suite.spec.scenarios.append(&mut mix.spec.scenarios);
     for scenario in &mut suite.spec.scenarios {
         let segment = scenario.segment_transfer.as_mut().unwrap();
-        segment.duration = units::Duration(std::time::Duration::from_millis(500));
+        segment.duration = units::Duration(std::time::Duration::from_millis(200));
     }
     suite.spec.sampling.rounds = Some(2);
     suite
