@@ -11,7 +11,7 @@ use super::test_namespace::TestNamespace;
 const SAMPLES: u32 = 20;
 
 /// Returns the example with two rounds and few samples.
-fn with_two_rounds(name: &str) -> BenchmarkRun {
+fn short_example(name: &str) -> BenchmarkRun {
     let mut run = example(name);
     run.spec.sampling.rounds = Some(2);
     for scenario in &mut run.spec.scenarios {
@@ -43,7 +43,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     let nodes = reserve_nodes().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
-    namespace.create(&with_two_rounds("rpc")).await;
+    namespace.create(&short_example("rpc")).await;
     let status = namespace.wait_for_completion("rpc").await;
     for one in &status.results {
         assert_successful(one);
@@ -51,7 +51,7 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     }
     let p50 = |arm| result(&status, "large-data", 50_000_000, arm).p50_nanos.unwrap();
     assert!(p50("shared-memory") * 5 < p50("unix-socket"));
-    namespace.create(&with_two_rounds("rpc-transports")).await;
+    namespace.create(&short_example("rpc-transports")).await;
     let status = namespace.wait_for_completion("rpc-transports").await;
     for one in &status.results {
         assert_successful(one);
@@ -68,7 +68,7 @@ async fn consumers_in_a_pod_share_a_tensor() {
     let nodes = reserve_nodes().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
-    let mut run = with_two_rounds("memory-footprint");
+    let mut run = short_example("memory-footprint");
     run.spec.scenarios.truncate(2);
     for scenario in &mut run.spec.scenarios {
         if let Some(footprint) = &mut scenario.memory_footprint {

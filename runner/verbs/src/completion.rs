@@ -2,8 +2,8 @@
 
 use crate::Verbs;
 use crate::error::{completion_failed, refused};
-use crate::ffi::{self, Event};
-use runner::transport::{Completion, CompletionKind, TransportError};
+use crate::ffi;
+use runner::transport::{Completion, TransportError};
 use std::time::Duration;
 
 /// Reads each rail once, starting after the rail that the previous call read last, until `completions` is full.
@@ -13,28 +13,9 @@ pub(super) fn poll(transport: &mut Verbs, completions: &mut [Completion]) -> Res
         .turns
         .poll(&mut transport.rails, completions, |rail, found| {
             let (number, room) = (found.rail(), found.room());
-            let polled = rail.poll(room, |event| found.push(completion_kind(event)));
+            let polled = rail.poll(room, |kind| found.push(kind));
             polled.map_err(|failure| completion_failed(number, &failure))
         })
-}
-
-#[inline]
-fn completion_kind(event: Event) -> CompletionKind {
-    match event {
-        Event::Posted { token } => CompletionKind::Posted { token },
-        Event::Received {
-            token,
-            immediate,
-            length,
-        } => CompletionKind::Received {
-            token,
-            immediate: immediate.map(u64::from),
-            length: length.into(),
-        },
-        Event::RemoteWrite { immediate } => CompletionKind::RemoteWrite {
-            immediate: immediate.into(),
-        },
-    }
 }
 
 pub(super) fn wait(transport: &mut Verbs, timeout: Duration) -> Result<(), TransportError> {

@@ -5,7 +5,6 @@
 mod batch;
 mod completion;
 mod device;
-mod event;
 mod library;
 mod queue_pair;
 mod queues;
@@ -14,7 +13,6 @@ mod region;
 
 pub(super) use completion::{CompletionError, wait_for_completions};
 pub(super) use device::{Device, PortAttributes};
-pub(super) use event::Event;
 pub(super) use library::identity;
 pub(super) use queue_pair::{CallCounters, Connection, QueuePost};
 pub(super) use rail::{Queue, Rail, RailConfig};

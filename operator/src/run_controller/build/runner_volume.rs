@@ -7,8 +7,8 @@ pub(super) const INSTALL_DIRECTORY: &str = "/fabricbench";
 /// Name of the volume to which the runner is copied.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in all
-/// other containers.
+/// Returns the mount of the volume that contains the runner: writable in the installer, read-only in all other
+/// containers.
 pub(super) fn mount(read_only: bool) -> VolumeMount {
     VolumeMount {
         name: INSTALL_VOLUME.to_owned(),

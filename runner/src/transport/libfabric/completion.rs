@@ -2,8 +2,8 @@
 
 use super::Libfabric;
 use super::error;
-use super::ffi::{Event, QueueRead};
-use crate::transport::{Completion, CompletionKind, TransportError};
+use super::ffi::QueueRead;
+use crate::transport::{Completion, TransportError};
 
 /// Reads each rail once, starting after the rail that the previous call read last, until `completions` is full.
 #[inline]
@@ -15,26 +15,9 @@ pub(super) fn poll(
         .turns
         .poll(&mut transport.rails, completions, |rail, found| {
             let (number, room) = (found.rail(), found.room());
-            match rail.read_queue(room, |event| found.push(completion_kind(event))) {
+            match rail.read_queue(room, |kind| found.push(kind)) {
                 QueueRead::Failed(failure) => Err(error::completion_failed(number, &failure)),
                 QueueRead::Done => Ok(()),
             }
         })
-}
-
-#[inline]
-fn completion_kind(event: Event) -> CompletionKind {
-    match event {
-        Event::Posted { token } => CompletionKind::Posted { token },
-        Event::Received {
-            token,
-            immediate,
-            length,
-        } => CompletionKind::Received {
-            token,
-            immediate,
-            length,
-        },
-        Event::RemoteWrite { immediate } => CompletionKind::RemoteWrite { immediate },
-    }
 }

@@ -4,7 +4,6 @@
 #![allow(unsafe_code)]
 
 mod completion;
-mod event;
 mod info;
 mod memory;
 mod objects;
@@ -15,7 +14,6 @@ mod rail;
 mod wait;
 
 pub(super) use completion::QueueRead;
-pub(super) use event::Event;
 pub(super) use info::{Info, get_info};
 pub(super) use memory::{RailRegion, RegisteredRange, registration_call};
 pub(super) use options::{Limits, PEER_TO_PEER_CALL};

@@ -2,8 +2,7 @@
 
 use super::Nixl;
 use super::error;
-use super::ffi::Event;
-use crate::transport::{Completion, CompletionKind, TransportError};
+use crate::transport::{Completion, TransportError};
 
 /// Polls each rail once, starting after the rail that the previous call polled last, until `completions` is full.
 #[inline]
@@ -12,24 +11,7 @@ pub(super) fn poll(transport: &mut Nixl, completions: &mut [Completion]) -> Resu
         .turns
         .poll(&mut transport.rails, completions, |rail, found| {
             let (number, room) = (found.rail(), found.room());
-            let polled = rail.poll(room, |event| found.push(completion_kind(event)));
+            let polled = rail.poll(room, |kind| found.push(kind));
             polled.map_err(|failure| error::completion_failed(number, &failure))
         })
-}
-
-#[inline]
-fn completion_kind(event: Event) -> CompletionKind {
-    match event {
-        Event::Posted { token } => CompletionKind::Posted { token },
-        Event::Received {
-            token,
-            immediate,
-            length,
-        } => CompletionKind::Received {
-            token,
-            immediate: Some(immediate),
-            length,
-        },
-        Event::RemoteWrite { immediate } => CompletionKind::RemoteWrite { immediate },
-    }
 }

@@ -6,7 +6,6 @@
 mod agent;
 mod agent_config;
 mod completion;
-mod event;
 mod objects;
 mod posting;
 mod rail;
@@ -15,7 +14,6 @@ mod requests;
 
 pub(super) use agent::OpenError;
 pub(super) use agent_config::AgentConfig;
-pub(super) use event::Event;
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, TransferError};
 pub(super) use region::{RailRegion, RegisteredRange};

@@ -7,7 +7,6 @@ mod callbacks;
 mod completion;
 mod config;
 mod connect;
-mod event;
 mod lanes;
 mod memory;
 mod message_queue;
@@ -24,7 +23,6 @@ mod wait;
 mod writes;
 
 pub(super) use config::Config;
-pub(super) use event::Event;
 pub(super) use memory::{RailRegion, RegisteredRange};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};

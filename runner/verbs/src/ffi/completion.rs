@@ -2,7 +2,6 @@
 //! error.
 
 use super::batch::BATCH;
-use super::event::Event;
 use super::queues::check_posted;
 use super::{CallError, Rail, check};
 use crate::rules::request_id::RequestId;
@@ -10,6 +9,7 @@ use rdma_sys::{
     ibv_ack_cq_events, ibv_get_cq_event, ibv_poll_cq, ibv_req_notify_cq, ibv_wc, ibv_wc_flags, ibv_wc_status,
     ibv_wc_status_str,
 };
+use runner::transport::CompletionKind;
 use runner::transport::descriptors::wait_until_readable;
 use std::ffi::CStr;
 use std::fmt;
@@ -48,7 +48,7 @@ impl Rail {
     pub(crate) fn poll(
         &mut self,
         mut room: usize,
-        mut report: impl FnMut(Event),
+        mut report: impl FnMut(CompletionKind),
     ) -> Result<(), CompletionError> {
         if self.batch.unreported {
             self.report_sends(&mut room, &mut report);
@@ -74,16 +74,16 @@ impl Rail {
                     // Each of these completions reports one event, so there is room for all of them.
                     RequestId::Receive { token } => {
                         room -= 1;
-                        report(Event::Received {
+                        report(CompletionKind::Received {
                             token,
                             immediate: has_immediate(completion).then(|| immediate(completion)),
-                            length: completion.byte_len,
+                            length: completion.byte_len.into(),
                         });
                     }
                     RequestId::Immediate => {
                         room -= 1;
                         consumed_immediates += 1;
-                        report(Event::RemoteWrite {
+                        report(CompletionKind::RemoteWrite {
                             immediate: immediate(completion),
                         });
                     }
@@ -99,7 +99,7 @@ impl Rail {
 
     /// Reports completed sends while there is room.
     #[inline]
-    fn report_sends(&mut self, room: &mut usize, report: &mut impl FnMut(Event)) {
+    fn report_sends(&mut self, room: &mut usize, report: &mut impl FnMut(CompletionKind)) {
         self.batch.unreported = false;
         for pair in &mut self.pairs {
             loop {
@@ -111,7 +111,7 @@ impl Rail {
                     break;
                 };
                 *room -= 1;
-                report(Event::Posted { token });
+                report(CompletionKind::Posted { token });
             }
         }
     }
@@ -191,9 +191,9 @@ fn has_immediate(completion: &ibv_wc) -> bool {
 }
 
 #[inline]
-fn immediate(completion: &ibv_wc) -> u32 {
+fn immediate(completion: &ibv_wc) -> u64 {
     // SAFETY: both fields of the union are 32-bit integers.
-    u32::from_be(unsafe { completion.imm_data_invalidated_rkey_union.imm_data })
+    u32::from_be(unsafe { completion.imm_data_invalidated_rkey_union.imm_data }).into()
 }
 
 #[cold]

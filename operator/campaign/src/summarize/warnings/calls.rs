@@ -2,6 +2,7 @@
 
 use crds::v1alpha1::RpcPayload;
 
+use super::prefix;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;
@@ -21,7 +22,8 @@ const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
     let mut warnings = Vec::new();
     for cell in cells {
-        let Some((call, prefix)) = cell.call.as_ref().zip(prefix(plan, cell)) else {
+        let Some(call) = &cell.call else { continue };
+        let Some(prefix) = prefix(plan, cell, call.payload.name()) else {
             continue;
         };
         let moments = call.moments;
@@ -54,16 +56,6 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         }
     }
     warnings
-}
-
-fn prefix(plan: &Plan, cell: &CellSummary) -> Option<String> {
-    let scenario = plan.scenarios.get(cell.scenario)?;
-    let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?;
-    let payload = cell.call.as_ref()?.payload.name();
-    Some(format!(
-        "{} {payload}: arm \"{}\"",
-        scenario.assignment.name, arm.name
-    ))
 }
 
 /// The next smaller payload of the same arm and scenario, and the ratio of the times per byte, if it is too large.

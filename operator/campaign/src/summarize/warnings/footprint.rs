@@ -1,5 +1,6 @@
 //! Warnings about memory that grows from one distribution to the next.
 
+use super::prefix_with_size;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;
@@ -13,17 +14,14 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
     let described = cells.iter().filter_map(|cell| {
         let footprint = cell.footprint.as_ref()?;
         let slope = footprint.memory?.slope;
-        let scenario = plan.scenarios.get(cell.scenario)?;
-        let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?;
-        (slope > MAX_SLOPE_BYTES * f64::from(footprint.consumers + 1)).then(|| {
-            format!(
-                "{} at {}: arm \"{}\": the memory of host and consumers grows by {} with each distribution",
-                scenario.assignment.name,
-                format::size(cell.size_bytes),
-                arm.name,
-                format::bytes(slope as u64)
-            )
-        })
+        if slope <= MAX_SLOPE_BYTES * f64::from(footprint.consumers + 1) {
+            return None;
+        }
+        Some(format!(
+            "{}: the memory of host and consumers grows by {} with each distribution",
+            prefix_with_size(plan, cell)?,
+            format::bytes(slope as u64)
+        ))
     });
     described.collect()
 }

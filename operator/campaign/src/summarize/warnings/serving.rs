@@ -1,5 +1,6 @@
 //! Warnings about workers without a version, and about push times that are based on few versions.
 
+use super::prefix_with_size;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;
@@ -8,18 +9,12 @@ use crate::summarize::CellSummary;
 pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
     let mut warnings = Vec::new();
     for cell in cells {
-        let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none());
-        let (Some(serving), Some(arm), Some(scenario)) =
-            (&cell.observations.serving, arm, plan.scenarios.get(cell.scenario))
-        else {
+        let Some(serving) = &cell.observations.serving else {
             continue;
         };
-        let prefix = format!(
-            "{} at {}: arm \"{}\"",
-            scenario.assignment.name,
-            format::size(cell.size_bytes),
-            arm.name
-        );
+        let Some(prefix) = prefix_with_size(plan, cell) else {
+            continue;
+        };
         let without = serving.workers_without_version();
         if without > 0 {
             warnings.push(format!(

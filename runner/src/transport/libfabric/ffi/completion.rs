@@ -1,8 +1,8 @@
 //! Reads the completion queue. Does not lock or log, and allocates only for errors.
 
 use super::CallError;
-use super::event::Event;
 use super::rail::Rail;
+use crate::transport::CompletionKind;
 use libfabric_sys::bindings::{
     FI_EAGAIN, FI_EAVAIL, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, fi_cq_data_entry, fi_cq_err_entry,
 };
@@ -34,7 +34,7 @@ impl Rail {
     pub(in crate::transport::libfabric) fn read_queue(
         &mut self,
         max_entries: usize,
-        mut handle: impl FnMut(Event),
+        mut handle: impl FnMut(CompletionKind),
     ) -> QueueRead {
         if !self.consumed_receives.is_empty()
             && let Err(failure) = self.repost_consumed_receives()
@@ -88,23 +88,23 @@ impl Rail {
 
     /// Decodes an entry; `None` for an entry that is not reported, such as a peer's write without immediate data.
     #[inline]
-    fn decode(&mut self, entry: &fi_cq_data_entry) -> Option<Event> {
+    fn decode(&mut self, entry: &fi_cq_data_entry) -> Option<CompletionKind> {
         let immediate = (entry.flags & FI_REMOTE_CQ_DATA != 0).then_some(entry.data);
         let Some(slot) = self.objects.slot(entry.op_context) else {
-            return immediate.map(|immediate| Event::RemoteWrite { immediate });
+            return immediate.map(|immediate| CompletionKind::RemoteWrite { immediate });
         };
         let token = |slot: usize| u32::try_from(slot).unwrap_or(u32::MAX);
         if slot < self.depth {
             self.in_flight[slot] = false;
-            return Some(Event::Posted { token: token(slot) });
+            return Some(CompletionKind::Posted { token: token(slot) });
         }
         if self.immediate_consumes_receive && entry.flags & FI_REMOTE_WRITE != 0 {
             // The write placed its data in the remote region and consumed the receive without using its memory.
             self.consumed_receives.push(slot);
-            return immediate.map(|immediate| Event::RemoteWrite { immediate });
+            return immediate.map(|immediate| CompletionKind::RemoteWrite { immediate });
         }
         self.in_flight[slot] = false;
-        Some(Event::Received {
+        Some(CompletionKind::Received {
             token: token(slot - self.depth),
             immediate,
             length: entry.len as u64,

@@ -1,11 +1,10 @@
 //! Drives progress: queries the status of requests in flight, and reads notifications.
 
-use super::event::Event;
 use super::rail::{InFlightPost, PostRequest, Rail, TransferError};
 use super::{CallError, call, check};
 use crate::measure::clock;
-use crate::transport::Peer;
 use crate::transport::nixl::rules::notification::Notification;
+use crate::transport::{CompletionKind, Peer};
 use crds::v1alpha1::StepTimes;
 use nixl_sys::{ERROR_NOT_FOUND, IN_PROGRESS, SUCCESS, Telemetry};
 use std::ffi::CStr;
@@ -20,7 +19,7 @@ impl Rail {
     pub(in crate::transport::nixl) fn poll(
         &mut self,
         max_events: usize,
-        mut handle: impl FnMut(Event),
+        mut handle: impl FnMut(CompletionKind),
     ) -> Result<(), TransferError> {
         // The library must not produce completions for which there is no space.
         if self.ready.len() < max_events {
@@ -77,7 +76,7 @@ impl Rail {
             PostRequest::Prepared(index) => self.requests.put_back(index),
             PostRequest::Created(handle) => self.objects.release_request(handle),
         }
-        self.ready.push_back(Event::Posted { token: post.token });
+        self.ready.push_back(CompletionKind::Posted { token: post.token });
     }
 
     #[cold]
@@ -172,7 +171,7 @@ impl Rail {
                 let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
                 match Notification::decode(bytes) {
                     Some(Notification::Write { immediate }) => {
-                        self.ready.push_back(Event::RemoteWrite { immediate });
+                        self.ready.push_back(CompletionKind::RemoteWrite { immediate });
                     }
                     Some(message) => self.arrived.push_back(message),
                     None => {
@@ -207,9 +206,9 @@ impl Rail {
             let is_delivered = length as u64 <= receive.length
                 && receive.memory.write_from(offset, &payload[..length]).is_ok();
             if is_delivered {
-                self.ready.push_back(Event::Received {
+                self.ready.push_back(CompletionKind::Received {
                     token: receive.token,
-                    immediate,
+                    immediate: Some(immediate),
                     length: length as u64,
                 });
             } else {

@@ -2,14 +2,13 @@
 //! allocates in several calls.
 
 use super::call;
-use super::event::Event;
 use super::rail::{InFlightPost, PostRequest, PostedReceive, Rail};
 use super::region::RegisteredRange;
 use super::requests::{DeviceLocation, Transfer};
 use crate::measure::clock;
 use crate::transport::nixl::rules::notification::{MAX_PAYLOAD_BYTES, Notification};
 use crate::transport::nixl::rules::steps::Kind;
-use crate::transport::{Peer, PostError};
+use crate::transport::{CompletionKind, Peer, PostError};
 use crds::v1alpha1::NixlRequests;
 use nixl_sys::{ERROR_NOT_FOUND, IN_PROGRESS, Operation, READ, Request, SUCCESS, Status};
 
@@ -185,7 +184,7 @@ impl Rail {
         if status != SUCCESS {
             return Err(post_error(status));
         }
-        self.ready.push_back(Event::Posted { token });
+        self.ready.push_back(CompletionKind::Posted { token });
         Ok(())
     }
 

@@ -2,15 +2,14 @@
 //! exclusive reference.
 
 use super::agent_config::AgentConfig;
-use super::event::Event;
 use super::objects::Objects;
 use super::requests::Requests;
 use super::{CallError, call, check};
 use crate::memory::Memory;
-use crate::transport::Peer;
 use crate::transport::nixl::rules::notification::Notification;
 use crate::transport::nixl::rules::packing::MemoryLocation;
 use crate::transport::nixl::rules::steps::{Kind, Steps};
+use crate::transport::{CompletionKind, Peer};
 use crds::v1alpha1::{NixlBackend, NixlRequests};
 use nixl_sys::{Backend, MemoryType, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -78,7 +77,7 @@ pub(in crate::transport::nixl) struct Rail {
     /// Messages that arrived before a receive was posted for them.
     pub(super) arrived: VecDeque<Notification>,
     /// Completions that the next poll returns.
-    pub(super) ready: VecDeque<Event>,
+    pub(super) ready: VecDeque<CompletionKind>,
     /// First failure since the last poll.
     pub(super) failure: Option<TransferError>,
     pub(super) mode: NixlRequests,

@@ -3,9 +3,9 @@
 
 use super::CallError;
 use super::callbacks::{RawEvent, Source};
-use super::event::Event;
 use super::operations::{PostState, ReceiveState};
 use super::rail::Rail;
+use crate::transport::CompletionKind;
 use ucx_sys::bindings::{UCS_ERR_CANCELED, ucs_status_t};
 
 impl Rail {
@@ -18,7 +18,7 @@ impl Rail {
     pub(in crate::transport::ucx) fn poll(
         &mut self,
         max_events: usize,
-        mut handle: impl FnMut(Event),
+        mut handle: impl FnMut(CompletionKind),
     ) -> Result<(), CallError> {
         // The library must not produce completions for which there is no space.
         if self.ready.len() < max_events {
@@ -77,15 +77,15 @@ impl Rail {
                     let receive = format_args!("the receive with token {token}");
                     self.record_failure("completion", event.status, receive);
                 } else {
-                    self.ready.push_back(Event::Received {
+                    self.ready.push_back(CompletionKind::Received {
                         token,
-                        immediate: event.immediate,
+                        immediate: Some(event.immediate),
                         length: event.length as u64,
                     });
                 }
             }
             Source::Flush(slot) => self.handle_flush(slot, event.status),
-            Source::Notification => self.ready.push_back(Event::RemoteWrite {
+            Source::Notification => self.ready.push_back(CompletionKind::RemoteWrite {
                 immediate: event.immediate,
             }),
             Source::Message if event.status < 0 => {
@@ -107,7 +107,7 @@ impl Rail {
     #[inline]
     pub(super) fn complete_post(&mut self, token: u32) {
         self.posts[token as usize] = PostState::Idle;
-        self.ready.push_back(Event::Posted { token });
+        self.ready.push_back(CompletionKind::Posted { token });
     }
 
     /// Stores a failure for the next poll, unless one is already stored. A stored cancellation is replaced by the next

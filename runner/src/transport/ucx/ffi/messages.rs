@@ -5,13 +5,12 @@
 //! a message that arrives before its receive is posted is not lost.
 
 use super::callbacks::{RawEvent, on_payload_fetched};
-use super::event::Event;
 use super::memory::RegisteredRange;
 use super::message_queue::PostedReceive;
 use super::operations::{PostState, ReceiveState};
 use super::payload::Payload;
 use super::rail::{MESSAGE_ID, Rail};
-use crate::transport::{Peer, PostError};
+use crate::transport::{CompletionKind, Peer, PostError};
 use std::sync::Arc;
 use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
@@ -154,9 +153,9 @@ impl Rail {
     pub(super) fn payload_fetched(&mut self, token: u32) {
         if let ReceiveState::Fetching { immediate, length } = self.receives[token as usize] {
             self.receives[token as usize] = ReceiveState::Idle;
-            self.ready.push_back(Event::Received {
+            self.ready.push_back(CompletionKind::Received {
                 token,
-                immediate,
+                immediate: Some(immediate),
                 length: length as u64,
             });
         }

@@ -1,13 +1,12 @@
 //! One open rail and its state. Only one thread at a time uses a rail, because every method that calls the library takes
 //! an exclusive reference.
 
-use super::event::Event;
 use super::message_queue::MessageQueue;
 use super::objects::Objects;
 use super::operations::{FlushState, PeerWrites, PostState, ReceiveState};
 use super::{CallError, check};
-use crate::transport::Peer;
 use crate::transport::ucx::rules::packing;
+use crate::transport::{CompletionKind, Peer};
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -77,7 +76,7 @@ pub(in crate::transport::ucx) struct Rail {
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
-    pub(super) ready: VecDeque<Event>,
+    pub(super) ready: VecDeque<CompletionKind>,
     /// First failure since the last poll.
     pub(super) failure: Option<CallError>,
     /// File descriptor to wait on, if the worker was opened for waiting.
