@@ -8,6 +8,10 @@ CLUSTER_NODES=6
 # cluster_up: starts a cluster if none is running. The cluster is then removed when the script ends.
 cluster_up() {
     if testbed/testbed kubeconfig >/dev/null 2>&1; then return; fi
+    if [ "$(trap -p EXIT)" ]; then
+        printf 'the cluster cannot be started while another command is to run at exit; call finish_step first\n' >&2
+        exit 1
+    fi
     trap 'testbed/testbed down' EXIT
     testbed/testbed up --nodes "$CLUSTER_NODES"
 }
@@ -18,7 +22,6 @@ PRODUCT_IMAGES=(operator runner:{runner,baseline,fi-inject,doorbell,coalesce,com
 
 # images_load IMAGE...: builds the images' binaries, and loads the images into each node.
 images_load() {
-    local image
     .ci/portable images
-    for image in "$@"; do testbed/testbed load "$image"; done
+    testbed/testbed load "$@"
 }

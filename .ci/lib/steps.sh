@@ -21,6 +21,11 @@ step() {
 # start_step NAME COMMAND...: starts COMMAND in the background with a low priority. It uses the CPU time that the next steps
 # leave idle. Only one command can be in the background.
 start_step() {
+    # finish_step removes the command that runs at exit.
+    if [ "$(trap -p EXIT)" ]; then
+        printf 'start_step: another command is to run at exit\n' >&2
+        exit 1
+    fi
     BACKGROUND_NAME=$1 BACKGROUND_STARTED=$SECONDS BACKGROUND_OUTPUT=$(mktemp)
     shift
     # A separate session, so that the processes that the command has started can be ended with it. Linux divides CPU time

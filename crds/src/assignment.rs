@@ -5,7 +5,6 @@
 
 mod check;
 mod command;
-mod many_to_many;
 pub mod memory;
 mod parameter_serving;
 pub mod pilot;
@@ -20,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 pub use check::AssignmentError;
 pub use command::{COMMAND_PORTS, CommandWorkload};
-pub use many_to_many::ManyToMany;
 pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use slots::SLOT_ALIGNMENT;
 pub use starway::CountedWorkload;
@@ -29,7 +27,7 @@ pub use workload::{
 };
 
 use crate::striping::StripingRule;
-use crate::v1alpha1::{Alignment, Devices, MemoryKind, Polling, RpcChannel, TransportSpec};
+use crate::v1alpha1::{Alignment, Devices, ManyToMany, MemoryKind, Polling, RpcChannel, TransportSpec};
 
 /// Version of the assignment format. Workers reject all other versions.
 pub const ASSIGNMENT_VERSION: u32 = 1;

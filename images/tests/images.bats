@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 setup_file() {
     load lib/images
     fresh_namespace images
-    for image in "${PRODUCT_IMAGES[@]}"; do "$TESTBED" load "$image"; done
+    "$TESTBED" load "${PRODUCT_IMAGES[@]}"
 }
 
 teardown_file() {

@@ -2,7 +2,7 @@
 # The sequence of steps in `up` and `down`.
 
 cluster_up() {
-    local started=$SECONDS node
+    local started=$SECONDS node pause coredns
     [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "invalid --nodes '$NODE_COUNT': must be a number from 1 to $NODE_COUNT_MAX"
     preflight
     # Only a new cluster needs free space; an existing one already occupies it.
@@ -20,8 +20,9 @@ cluster_up() {
     api_up
     controllers_up
     for node in $(node_names); do node_kubelet_up "$node"; done
-    image_load "$(pause_archive)"
-    image_load "$(coredns_archive)"
+    pause=$(pause_archive)
+    coredns=$(coredns_archive)
+    archives_load "$(node_names)" "$pause" "$coredns"
     for node in $(node_names); do node_ready "$node"; done
     policies_up
     addons_up

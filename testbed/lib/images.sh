@@ -36,6 +36,8 @@ image_build() {
         storage_up
         for base in $(base_images "$dockerfile" "$@"); do base_build "$base"; done
         bases_up "$@"
+        # buildah does not write to the rest of an interrupted push.
+        rm -f "$archive.part"
         # The fixed timestamp makes builds reproducible.
         bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
             "$@" "$context" >/dev/null
@@ -76,6 +78,9 @@ base_archives() {
         done
     done
 }
+
+# image_tags ARCHIVE: prints the image names in the archive.
+image_tags() { tar -xOf "$1" manifest.json | jq -r '.[].RepoTags[]'; }
 
 # bases_up [BUILDAH ARGUMENT]...: imports the archives that base_archives prints, except those whose images are already
 # in buildah's storage.

@@ -11,7 +11,7 @@ site_down() {
     processes_down
     await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     await 60 "processes to end" marked_processes_down || fail "processes are still running: $(marked_pids | xargs)"
-    # Until it was killed, a kubelet without a record may have started a container.
+    # A kubelet without a record may have started another container before it was killed.
     await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
     shim_sockets_down
     await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"

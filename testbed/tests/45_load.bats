@@ -48,10 +48,49 @@ container_output() {
     [ "$output" = "$(printf 'other loud\nother loud')" ]
 }
 
+@test "load loads several images that share a layer" {
+    echo shared >"$dir/greeting"
+    run --separate-stderr "$TESTBED" load "$dir:plain" "$dir:loud"
+    [ "$output" = "$(printf 'fabricbench.dev/loadtest:%s\n' plain loud)" ]
+    run container_output fabricbench.dev/loadtest:plain
+    [ "$output" = "$(printf 'shared \nshared ')" ]
+    run container_output fabricbench.dev/loadtest:loud
+    [ "$output" = "$(printf 'shared loud\nshared loud')" ]
+}
+
+@test "load rejects build arguments for several images" {
+    run "$TESTBED" load "$dir:plain" "$dir:loud" --build-arg NAME=value
+    [ "$status" -ne 0 ]
+    [[ $output == *"apply to one image"* ]]
+}
+
 @test "load accepts a Docker archive" {
     archive=$(ls "$CACHE"/images/fabricbench.dev_loadtest_loud-*.tar)
     cp "$archive" "$BATS_TEST_TMPDIR/image.tar"
+    for node in node-1 node-2; do node_ctr "$node" images remove --sync fabricbench.dev/loadtest:loud; done
     "$TESTBED" load docker-archive "$BATS_TEST_TMPDIR/image.tar"
+    run container_output fabricbench.dev/loadtest:loud
+    [ "$output" = "$(printf 'shared loud\nshared loud')" ]
+}
+
+@test "load rejects an archive that is not an image" {
+    tar -cf "$BATS_TEST_TMPDIR/image.tar" -C "$dir" greeting
+    run "$TESTBED" load docker-archive "$BATS_TEST_TMPDIR/image.tar"
+    [ "$status" -ne 0 ]
+    [[ $output == *"image.tar contains no image name"* ]]
+}
+
+@test "an import that fails is repeated by the next load" {
+    archive=$(ls "$CACHE"/images/fabricbench.dev_loadtest_plain-*.tar)
+    # containerd rejects an archive whose layer is missing.
+    tar --delete --file "$archive" --wildcards '*.tar'
+    run "$TESTBED" load docker-archive "$archive"
+    [ "$status" -ne 0 ]
+    [[ $output == *"failed to load $archive into node-1"* ]]
+    rm "$archive"
+    "$TESTBED" load "$dir:plain"
+    run container_output fabricbench.dev/loadtest:plain
+    [ "$output" = "$(printf 'shared \nshared ')" ]
 }
 
 @test "load reports a file that is missing from the context" {

@@ -5,6 +5,7 @@ setup() { load lib/common; }
 @test "api-only runs concurrently with the cluster and is removed completely" {
     run --separate-stderr "$TESTBED" api-only
     [ "$status" -eq 0 ]
+    # shellcheck disable=SC2154  # set by run
     echo "# ${stderr##*testbed: }" >&3
     await "$TIMEOUT" "the default namespace" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
     "$(kubernetes kubectl)" --kubeconfig "$output" create configmap api-only --from-literal=a=b

@@ -35,6 +35,7 @@ cluster_works() {
     kubectl create configmap old --from-literal=a=b
     # A file that is in use makes `down` fail when it removes the mounts.
     dir=$SITE/nodes/node-1
+    # shellcheck disable=SC2217  # the process keeps a file of the testbed open
     sleep 300 <"$dir/containerd.toml" &
     holder=$!
     run "$TESTBED" down

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::assignment::ManyToMany;
+use super::ManyToMany;
 
 /// Default number of workers for patterns that do not determine the number.
 const DEFAULT_WORKERS: u32 = 2;

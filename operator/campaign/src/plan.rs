@@ -15,10 +15,11 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, ManyToMany, RoundAssignment, ScenarioAssignment, Workload, pilot};
+use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, Workload, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
-    Alignment, Devices, Expectation, Metric, Optimization, RateFormat, RpcChannel, Sampling, TransportSpec,
+    Alignment, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel, Sampling,
+    TransportSpec,
 };
 use serde::Serialize;
 use snafu::Snafu;

@@ -21,10 +21,10 @@ mod variants;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, ManyToMany, ScenarioAssignment};
+use crds::assignment::{InstrumentProcess, ScenarioAssignment};
 use crds::v1alpha1::{
-    Alignment, BenchmarkRun, Devices, Expectation, Metric, Optimization, RateFormat, RpcChannel, Sampling,
-    TransportSpec,
+    Alignment, BenchmarkRun, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel,
+    Sampling, TransportSpec,
 };
 
 use super::format::clipped;

@@ -10,7 +10,7 @@ use super::test_namespace::TestNamespace;
 /// Number of samples of a call in a round.
 const SAMPLES: u32 = 20;
 
-/// Returns the example with two rounds and few samples.
+/// Returns the example with two rounds and few samples of each call.
 fn short_example(name: &str) -> BenchmarkRun {
     let mut run = example(name);
     run.spec.sampling.rounds = Some(2);
@@ -29,6 +29,21 @@ fn result<'a>(status: &'a BenchmarkRunStatus, scenario: &str, size_bytes: u64, a
     found.unwrap_or_else(|| panic!("no result for {scenario} {size_bytes} {arm}: {status:#?}"))
 }
 
+/// Asserts that every arm has a result in every scenario.
+fn assert_all_measured(run: &BenchmarkRun, status: &BenchmarkRunStatus) {
+    for scenario in &run.spec.scenarios {
+        for variant in &run.spec.variants {
+            let is_result = |one: &ArmResult| one.scenario == scenario.name && one.arm == variant.name;
+            assert!(
+                status.results.iter().any(is_result),
+                "no result for {} {}: {status:#?}",
+                scenario.name,
+                variant.name
+            );
+        }
+    }
+}
+
 fn assert_successful(one: &ArmResult) {
     let call = one.call.unwrap();
     assert_eq!(
@@ -43,16 +58,20 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     let nodes = reserve_nodes().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
-    namespace.create(&short_example("rpc")).await;
+    let run = short_example("rpc");
+    namespace.create(&run).await;
     let status = namespace.wait_for_completion("rpc").await;
+    assert_all_measured(&run, &status);
     for one in &status.results {
         assert_successful(one);
         assert_eq!(one.fabric, None, "{one:?}");
     }
     let p50 = |arm| result(&status, "large-data", 50_000_000, arm).p50_nanos.unwrap();
     assert!(p50("shared-memory") * 5 < p50("unix-socket"));
-    namespace.create(&short_example("rpc-transports")).await;
+    let run = short_example("rpc-transports");
+    namespace.create(&run).await;
     let status = namespace.wait_for_completion("rpc-transports").await;
+    assert_all_measured(&run, &status);
     for one in &status.results {
         assert_successful(one);
         let is_local = ["unix-socket", "tcp"].contains(&one.arm.as_str()) || one.arm.starts_with("control");
@@ -77,6 +96,7 @@ async fn consumers_in_a_pod_share_a_tensor() {
     }
     namespace.create(&run).await;
     let status = namespace.wait_for_completion("memory-footprint").await;
+    assert_all_measured(&run, &status);
     for one in &status.results {
         let found = one.footprint.unwrap();
         println!("{} {} {}: {found:?}", one.scenario, one.size_bytes, one.arm);

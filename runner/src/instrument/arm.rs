@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, ManyToMany, ScenarioAssignment, Workload};
+use crds::assignment::{ArmAssignment, ScenarioAssignment, Workload};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
-use crds::v1alpha1::RpcChannel;
+use crds::v1alpha1::{ManyToMany, RpcChannel};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};

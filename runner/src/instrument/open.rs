@@ -11,7 +11,7 @@ use super::arm::Arm;
 use super::cpus::available_cpus;
 use super::failure::{from_transport, internal};
 use super::open_arm::OpenArm;
-use super::protocol::Begin;
+use super::protocol::InstrumentParameters;
 use super::select::{ArmRank, TransportFunctions, TransportSelector};
 use crate::arm_endpoints::{Buffers, default_polling, open_config};
 use crate::environment;
@@ -37,15 +37,15 @@ impl Opener {
     /// # Errors
     /// Returns an error if the process cannot be bound to the CPUs, or the requested NUMA node has no CPU for this
     /// worker.
-    pub(super) fn new(begin: Begin) -> Result<Self, CaseFailure> {
-        let Begin {
+    pub(super) fn new(parameters: InstrumentParameters) -> Result<Self, CaseFailure> {
+        let InstrumentParameters {
             assignment,
             rank,
             process,
             round,
             cpus,
             host,
-        } = begin;
+        } = parameters;
         if let (Some(node), []) = (assignment.devices.numa_node, cpus.cpus.as_slice()) {
             return Err(no_cpu_on(node));
         }

@@ -22,8 +22,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// Initialize the instrument and load its arms' library. This is the first request. The reply is [`Reply::Begun`].
-    Begin(Box<Begin>),
+    /// Initialize the instrument and load its arms' library. This is the first request. The reply is [`Reply::Initialized`].
+    Initialize(Box<InstrumentParameters>),
     /// Open the endpoints of an arm. The reply is [`Reply::Opened`].
     Open {
         /// Arm index.
@@ -58,7 +58,7 @@ pub enum Request {
 /// Parameters of an instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Begin {
+pub struct InstrumentParameters {
     /// The assignment, without its rounds.
     pub assignment: Assignment,
     /// Worker rank.
@@ -78,7 +78,7 @@ pub struct Begin {
 #[serde(rename_all = "camelCase")]
 pub enum Reply {
     /// Result of initializing the instrument.
-    Begun(Result<(), CaseFailure>),
+    Initialized(Result<(), CaseFailure>),
     /// Result of opening the endpoints of an arm.
     Opened(Result<Box<Opened>, CaseFailure>),
     /// Facts of the arm after it was connected to a peer.

@@ -13,7 +13,7 @@ use super::arm::{Arm, CaseOutcome};
 use super::failure::internal;
 use super::flow_coordinator::SocketFlowCoordinator;
 use super::open::Opener;
-use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
+use super::protocol::{InstrumentParameters, MAX_MESSAGE_BYTES, Reply, Request};
 use super::samples_file::SamplesFile;
 use super::select::TransportSelector;
 use super::variables::{FabricVariables, utf8_variables};
@@ -67,7 +67,7 @@ impl<'c> Server<'c> {
     /// Executes a request and returns the reply; `None` for a command to the flows of a case that has ended.
     fn execute(&mut self, request: Request) -> Option<Reply> {
         Some(match request {
-            Request::Begin(begin) => Reply::Begun(self.begin(*begin)),
+            Request::Initialize(parameters) => Reply::Initialized(self.initialize(*parameters)),
             Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),
             Request::Connect { arm, peer, offer } => Reply::Connected(self.connect(arm, peer, &offer)),
             Request::Probe(peer_case) => self.probe(peer_case),
@@ -90,8 +90,8 @@ impl<'c> Server<'c> {
         })
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), CaseFailure> {
-        let opener = self.opener.insert(Opener::new(begin)?);
+    fn initialize(&mut self, parameters: InstrumentParameters) -> Result<(), CaseFailure> {
+        let opener = self.opener.insert(Opener::new(parameters)?);
         let start = clock::now();
         opener.load(self.selector);
         self.load_nanos = clock::now().saturating_sub(start);

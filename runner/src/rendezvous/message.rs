@@ -1,6 +1,6 @@
 //! Messages between workers. Performs no I/O.
 //!
-//! The coordinator sends [`Command`]s. A worker executes them in order and sends the corresponding [`Report`]s.
+//! The coordinator sends [`Command`]s. A worker executes them in order and sends the corresponding [`WorkerReport`]s.
 
 use crds::assignment::{AttemptIdentity, Extent, Pass};
 use crds::record::{
@@ -105,8 +105,8 @@ pub enum Rejection {
 pub enum Command {
     /// Keeps the connection alive. Requires no action.
     Heartbeat,
-    /// Start the instruments of a round and open its arms. The worker sends [`Report::Opened`] for each arm, then
-    /// [`Report::RoundOpened`].
+    /// Start the instruments of a round and open its arms. The worker sends [`WorkerReport::Opened`] for each arm, then
+    /// [`WorkerReport::RoundOpened`].
     OpenRound {
         /// Round index in the assignment.
         index: u32,
@@ -120,18 +120,18 @@ pub enum Command {
         /// Offer from the peer's [`Opened`] report, as created by its instrument.
         offer: Box<RawValue>,
     },
-    /// All [`Command::Connect`] commands have been sent. The worker sends [`Report::Connected`].
+    /// All [`Command::Connect`] commands have been sent. The worker sends [`WorkerReport::Connected`].
     ConnectDone,
-    /// Exchange a message with a peer on every rail. The worker sends [`Report::Done`].
+    /// Exchange a message with a peer on every rail. The worker sends [`WorkerReport::Done`].
     Probe(PeerCase),
-    /// Prepare a case. The worker sends [`Report::Ready`].
+    /// Prepare a case. The worker sends [`WorkerReport::Ready`].
     Prepare(CaseOrder),
-    /// Run the prepared case. The worker sends [`Report::Done`].
+    /// Run the prepared case. The worker sends [`WorkerReport::Done`].
     Go,
     /// Command for the flows of a running case that the coordinator controls. A worker that is not running such a case
     /// ignores the command.
     Flows(FlowCommand),
-    /// Stop the instruments. The worker sends [`Report::RoundEnded`].
+    /// Stop the instruments. The worker sends [`WorkerReport::RoundEnded`].
     CloseRound,
     /// Exit, because the attempt has finished.
     Leave(EndRecord),
@@ -216,7 +216,7 @@ pub struct CaseOrder {
 /// Report from a worker to the coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Report {
+pub enum WorkerReport {
     /// Keeps the connection alive. Contains no result.
     Heartbeat,
     /// Result of opening one arm.
@@ -226,7 +226,7 @@ pub enum Report {
         /// Endpoints of the arm if they could be opened.
         result: Result<Box<Opened>, CaseFailure>,
     },
-    /// All [`Report::Opened`] reports of the round have been sent.
+    /// All [`WorkerReport::Opened`] reports of the round have been sent.
     RoundOpened,
     /// All [`Command::Connect`] commands have been executed.
     Connected {

@@ -11,7 +11,7 @@ use crds::record::FailureReason;
 
 use super::coordinator::{self, AdmittedPeers, RendezvousError};
 use super::message::{
-    Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Rejection, Report, WorkerCpus, WorkerHello,
+    Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Rejection, WorkerCpus, WorkerHello, WorkerReport,
 };
 use super::peer::{self, JoinError};
 use super::{link, message};
@@ -318,14 +318,14 @@ fn a_link_carries_messages_and_rejects_other_ranks() {
         from_coordinator.receive().unwrap(),
         Command::OpenRound { index: 7 }
     ));
-    to_coordinator.send(&Report::RoundOpened).unwrap();
-    assert!(matches!(from_peer.receive().unwrap(), Report::RoundOpened));
+    to_coordinator.send(&WorkerReport::RoundOpened).unwrap();
+    assert!(matches!(from_peer.receive().unwrap(), WorkerReport::RoundOpened));
     let forged = message::Envelope {
         identity: identity(),
         rank: 5,
-        message: Report::RoundOpened,
+        message: WorkerReport::RoundOpened,
     };
     crate::frame::write(&mut raw, &forged, MAX_HELLO_BYTES).unwrap();
-    let error = from_peer.receive::<Report>().unwrap_err();
+    let error = from_peer.receive::<WorkerReport>().unwrap_err();
     assert!(matches!(error, link::LinkError::Identity), "{error}");
 }

@@ -9,7 +9,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 
 use super::Halt;
 use crate::rendezvous::link::{HEARTBEAT, LinkSender};
-use crate::rendezvous::message::{Command, Report};
+use crate::rendezvous::message::{Command, WorkerReport};
 use crate::worker_event::WorkerEvent;
 
 /// Minimum number of workers of an attempt.
@@ -23,7 +23,7 @@ pub enum GangEvent {
         /// Worker rank.
         rank: u32,
         /// The report.
-        report: Report,
+        report: WorkerReport,
     },
     /// The connection to a worker was lost.
     Lost {
@@ -160,7 +160,7 @@ impl Gang {
         from: &[u32],
         task: &str,
         timeout: Duration,
-        mut pick: impl FnMut(u32, Report) -> Option<T>,
+        mut pick: impl FnMut(u32, WorkerReport) -> Option<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         self.gather_until(from, task, timeout, |rank, report| {
             pick(rank, report).map_or(PickResult::Ignored, PickResult::Response)
@@ -177,7 +177,7 @@ impl Gang {
         from: &[u32],
         task: &str,
         timeout: Duration,
-        mut pick: impl FnMut(u32, Report) -> PickResult<T>,
+        mut pick: impl FnMut(u32, WorkerReport) -> PickResult<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         let deadline = Instant::now() + timeout;
         let mut responses = BTreeMap::new();
@@ -221,7 +221,7 @@ impl Gang {
 
     /// Waits for the next response from a worker; returns `None` after any other event, when a heartbeat is due, or
     /// when `deadline` passes. Sends the heartbeats that are due.
-    fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, Report)>, Halt> {
+    fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, WorkerReport)>, Halt> {
         let now = Instant::now();
         if now >= self.next_heartbeat {
             self.next_heartbeat = now + HEARTBEAT;
@@ -249,23 +249,27 @@ impl Gang {
     }
 
     /// Returns `report` if it is a response to a command, and handles it otherwise.
-    fn handle_report(&mut self, rank: u32, report: Report) -> Result<Option<(u32, Report)>, Halt> {
+    fn handle_report(
+        &mut self,
+        rank: u32,
+        report: WorkerReport,
+    ) -> Result<Option<(u32, WorkerReport)>, Halt> {
         match report {
-            Report::Heartbeat => {}
-            Report::Warning { reason, message } => self.warnings.push(GangWarning {
+            WorkerReport::Heartbeat => {}
+            WorkerReport::Warning { reason, message } => self.warnings.push(GangWarning {
                 rank,
                 reason,
                 message,
             }),
             // A signal to one worker stops the whole attempt. Otherwise, the block would continue without that worker
             // and would be recorded as complete.
-            Report::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
+            WorkerReport::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
                 return Err(Halt::Attempt(CaseFailure {
                     message: format!("rank {rank} was lost: {}", failure.message),
                     ..failure
                 }));
             }
-            Report::Leaving(failure) => self.mark_lost(rank, failure.reason, &failure.message),
+            WorkerReport::Leaving(failure) => self.mark_lost(rank, failure.reason, &failure.message),
             response => return Ok(Some((rank, response))),
         }
         Ok(None)
@@ -338,7 +342,7 @@ mod tests {
         let mut gang = Gang::new(links, events, MIN_WORKERS);
         let leaving = |reason| GangEvent::Report {
             rank: 2,
-            report: Report::Leaving(CaseFailure {
+            report: WorkerReport::Leaving(CaseFailure {
                 reason,
                 message: "stopped by SIGTERM".to_owned(),
             }),

@@ -1,7 +1,7 @@
 //! Schedules of pairs in steps of disjoint pairs: a round-robin tournament using the circle method, and the flows of
 //! the many-to-many pattern. Performs no I/O.
 
-use crds::assignment::ManyToMany;
+use crds::v1alpha1::ManyToMany;
 
 /// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,7 +20,9 @@ use super::coordinator_link::CoordinatorLink;
 use crate::attempt::{GRACE, SETUP_TIMEOUT};
 use crate::instrument::protocol::Reply;
 use crate::rendezvous::link::HEARTBEAT;
-use crate::rendezvous::message::{CaseOrder, Command, ConnectedFacts, NotConnected, Report, WorkerCpus};
+use crate::rendezvous::message::{
+    CaseOrder, Command, ConnectedFacts, NotConnected, WorkerCpus, WorkerReport,
+};
 use crate::worker_event::WorkerEvent;
 
 /// Capacity of the event channel; senders block when it is full.
@@ -102,7 +104,7 @@ impl<'a> Agent<'a> {
             if let Err(departure) = self.execute_command() {
                 if let Departure::Failed(failure) = &departure {
                     // Sending fails if the connection to the coordinator is lost.
-                    let _ = self.coordinator.send(&Report::Leaving(failure.clone()));
+                    let _ = self.coordinator.send(&WorkerReport::Leaving(failure.clone()));
                 }
                 return departure;
             }
@@ -120,7 +122,7 @@ impl<'a> Agent<'a> {
                 let facts = connected
                     .map(|(arm, facts)| ConnectedFacts { arm, facts })
                     .collect();
-                self.report(&Report::Connected { failures, facts })
+                self.report(&WorkerReport::Connected { failures, facts })
             }
             Command::Probe(peer_case) => self.probe(peer_case),
             Command::Prepare(order) => self.prepare(order),
@@ -132,7 +134,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    fn report(&mut self, report: &Report) -> Result<(), Departure> {
+    fn report(&mut self, report: &WorkerReport) -> Result<(), Departure> {
         self.coordinator.send(report).map_err(|error| {
             Departure::Failed(CaseFailure {
                 reason: FailureReason::PeerLost,
@@ -143,7 +145,7 @@ impl<'a> Agent<'a> {
 
     fn warn(&mut self, reason: WarningReason, message: String) -> Result<(), Departure> {
         tracing::warn!(?reason, "{message}");
-        self.report(&Report::Warning { reason, message })
+        self.report(&WorkerReport::Warning { reason, message })
     }
 
     /// Address at which other workers reach this one: the local address of its connection to the coordinator. Other

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use snafu::{ResultExt, Snafu};
 
 use crate::rendezvous::link::{LinkError, LinkSender};
-use crate::rendezvous::message::Report;
+use crate::rendezvous::message::WorkerReport;
 use crate::session::gang::GangEvent;
 
 /// Link over which a worker reports to the coordinator.
@@ -46,7 +46,7 @@ impl CoordinatorLink {
     ///
     /// # Errors
     /// Returns an error if the coordinator no longer receives reports.
-    pub fn send(&mut self, report: &Report) -> Result<(), ReportError> {
+    pub fn send(&mut self, report: &WorkerReport) -> Result<(), ReportError> {
         match self {
             Self::Remote(link) => link.send(report).context(LinkSnafu),
             Self::Local(sender) => {

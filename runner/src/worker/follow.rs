@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 
 use crate::rendezvous::link::LinkReader;
-use crate::rendezvous::message::Report;
+use crate::rendezvous::message::WorkerReport;
 use crate::session::gang::GangEvent;
 use crate::worker_event::WorkerEvent;
 
@@ -40,7 +40,7 @@ pub fn follow_worker(mut receiver: LinkReader, rank: u32, events: SyncSender<Gan
         loop {
             let (event, last) = match receiver.receive() {
                 // A heartbeat only prevents the read from timing out.
-                Ok(Report::Heartbeat) => continue,
+                Ok(WorkerReport::Heartbeat) => continue,
                 Ok(report) => (GangEvent::Report { rank, report }, false),
                 Err(error) => {
                     let cause = error.to_string();

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::{ManyToMany, Pass};
+use crds::assignment::Pass;
 use crds::record::CaseRecord;
+use crds::v1alpha1::ManyToMany;
 
 use super::case::Case;
 use super::fault::BlockFault;

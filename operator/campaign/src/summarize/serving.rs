@@ -1,7 +1,8 @@
 //! Staleness of the parameters that parameter serving workers used, over all rounds and pairs.
 
-use crds::assignment::{Delivery, ManyToMany, ServingWorkload};
+use crds::assignment::{Delivery, ServingWorkload};
 use crds::record::{DatagramReport, WorkerReport};
+use crds::v1alpha1::ManyToMany;
 use serde::Serialize;
 
 use crate::collect::{Measured, ServingTimes};

@@ -1,7 +1,6 @@
 //! Validates the scenarios of a run with the many-to-many pattern, whose flows must be active concurrently.
 
-use crds::assignment::ManyToMany;
-use crds::v1alpha1::{BenchmarkRunSpec, Direction, ScenarioWorkload};
+use crds::v1alpha1::{BenchmarkRunSpec, Direction, ManyToMany, ScenarioWorkload};
 
 use super::ProblemKind;
 use super::problem::Reporter;

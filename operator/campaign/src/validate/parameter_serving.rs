@@ -4,9 +4,9 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use crds::assignment::{Delivery, ManyToMany, MulticastDelivery, ServingWorkload, Workload};
+use crds::assignment::{Delivery, MulticastDelivery, ServingWorkload, Workload};
 use crds::units;
-use crds::v1alpha1::{Multicast, ParameterServing, Scenario, ServingMode};
+use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, Scenario, ServingMode};
 
 use super::problem::Reporter;
 use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    CountedWorkload, Extent, FootprintWorkload, ManyToMany, PingPongWorkload, RpcWorkload,
-    ScenarioAssignment, TransferWorkload, Workload, pilot,
+    CountedWorkload, Extent, FootprintWorkload, PingPongWorkload, RpcWorkload, ScenarioAssignment,
+    TransferWorkload, Workload, pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    BenchmarkRunSpec, Load, MemoryFootprint, Metric, PingPong, Rpc, Scenario, ScenarioWorkload,
+    BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, PingPong, Rpc, Scenario, ScenarioWorkload,
     SizeOperations, Transfer,
 };
 

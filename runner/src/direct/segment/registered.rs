@@ -10,7 +10,7 @@ use crds::v1alpha1::MemoryKind;
 
 use crate::attempt::SETUP_TIMEOUT;
 use crate::direct::assignment::SERVER;
-use crate::instrument::protocol::{Begin, Reply, Request};
+use crate::instrument::protocol::{InstrumentParameters, Reply, Request};
 use crate::memory::Memory;
 use crate::rendezvous::message::WorkerCpus;
 use crate::worker::agent::EVENT_CAPACITY;
@@ -50,7 +50,7 @@ impl RegisteredSegment {
         let (sender, events) = sync_channel(EVENT_CAPACITY);
         let mut instrument = Instrument::start(1, assignment, process, sender)
             .map_err(|error| internal_failure(format!("the instrument cannot be started: {error}")))?;
-        let begin = Request::Begin(Box::new(Begin {
+        let initialize = Request::Initialize(Box::new(InstrumentParameters {
             assignment: Assignment {
                 rounds: Vec::new(),
                 ..assignment.clone()
@@ -65,8 +65,8 @@ impl RegisteredSegment {
             host: assignment.rendezvous.host.clone(),
         }));
         let mut ask = |request: &Request| send_request(&mut instrument, &events, request, stop);
-        match ask(&begin)? {
-            Reply::Begun(begun) => begun?,
+        match ask(&initialize)? {
+            Reply::Initialized(result) => result?,
             other => return Err(unexpected_reply(&other)),
         }
         let opened = match ask(&Request::Open { arm: ARM })? {

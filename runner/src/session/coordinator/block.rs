@@ -8,7 +8,7 @@ use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReas
 
 use super::Coordinator;
 use super::flows::{self, PairResults, ResultsByRank, WorkerResults};
-use crate::rendezvous::message::{CaseOrder, Command, FlowOrder, Report};
+use crate::rendezvous::message::{CaseOrder, Command, FlowOrder, WorkerReport};
 use crate::session::merge::SideOrFailure;
 use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
@@ -140,7 +140,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         let ready = self
             .gang
             .gather(&ranks, "preparing a case", timeout, |_, report| match report {
-                Report::Ready(result) => Some(result),
+                WorkerReport::Ready(result) => Some(result),
                 _ => None,
             })?;
         let failure = |rank: u32| {
@@ -213,7 +213,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         done.extend(
             self.gang
                 .gather(&missing, "running a case", timeout, |_, report| match report {
-                    Report::Done { results, evidence } => Some(WorkerResults::new(results, evidence)),
+                    WorkerReport::Done { results, evidence } => Some(WorkerResults::new(results, evidence)),
                     _ => None,
                 })?,
         );

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crds::record::{CaseFailure, CaseResult, FailureReason};
 
 use super::Coordinator;
-use crate::rendezvous::message::{Command, FlowCommand, FlowPhase, Report, SideResult};
+use crate::rendezvous::message::{Command, FlowCommand, FlowPhase, SideResult, WorkerReport};
 use crate::session::Halt;
 use crate::session::gang::PickResult;
 use crate::session::merge::SideOrFailure;
@@ -102,13 +102,13 @@ impl<W: Write> Coordinator<'_, W> {
         let timeout = self.case_timeout();
         let mut failed = false;
         let pick = |rank, report| match report {
-            Report::Reached(FlowPhase::Failed) => {
+            WorkerReport::Reached(FlowPhase::Failed) => {
                 failed = true;
                 PickResult::Stop
             }
-            Report::Reached(reached) if reached >= phase => PickResult::Response(()),
+            WorkerReport::Reached(reached) if reached >= phase => PickResult::Response(()),
             // A worker finishes before this phase only if it failed.
-            Report::Done { results, evidence } => {
+            WorkerReport::Done { results, evidence } => {
                 done.insert(rank, Ok(WorkerResults::new(results, evidence)));
                 failed = true;
                 PickResult::Stop

@@ -6,7 +6,7 @@ use std::io::Write;
 use crds::record::{CaseFailure, FailureReason};
 
 use super::Coordinator;
-use crate::rendezvous::message::{Command, PeerCase, Report};
+use crate::rendezvous::message::{Command, PeerCase, WorkerReport};
 use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
@@ -74,7 +74,7 @@ impl<W: Write> Coordinator<'_, W> {
         let mut results =
             self.gang
                 .gather(&ranks, "probing its peer", timeout, |_, report| match report {
-                    Report::Done { results, .. } => results.into_iter().next(),
+                    WorkerReport::Done { results, .. } => results.into_iter().next(),
                     _ => None,
                 })?;
         self.write_warnings()?;

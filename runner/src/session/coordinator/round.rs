@@ -10,7 +10,7 @@ use crds::record::{
 use serde_json::value::RawValue;
 
 use super::Coordinator;
-use crate::rendezvous::message::{Command, Opened, Report};
+use crate::rendezvous::message::{Command, Opened, WorkerReport};
 use crate::session::Halt;
 use crate::session::endpoints::Change;
 use crate::session::setup_failures::SetupFailures;
@@ -35,11 +35,11 @@ impl<W: Write> Coordinator<'_, W> {
         let timeout = self.setup_timeout(steps);
         self.gang
             .gather(&ranks, "opening a round", timeout, |rank, report| match report {
-                Report::Opened { arm, result } => {
+                WorkerReport::Opened { arm, result } => {
                     opened.insert((arm, rank), result);
                     None
                 }
-                Report::RoundOpened => Some(()),
+                WorkerReport::RoundOpened => Some(()),
                 _ => None,
             })?;
         self.write_warnings()?;
@@ -130,7 +130,7 @@ impl<W: Write> Coordinator<'_, W> {
         let connected = self
             .gang
             .gather(&ranks, "connecting", timeout, |_, report| match report {
-                Report::Connected { failures, facts } => Some((failures, facts)),
+                WorkerReport::Connected { failures, facts } => Some((failures, facts)),
                 _ => None,
             })?;
         let mut connected_facts = BTreeMap::new();
@@ -196,7 +196,7 @@ impl<W: Write> Coordinator<'_, W> {
         let stopped = self
             .gang
             .gather(&ranks, "closing a round", timeout, |_, report| match report {
-                Report::RoundEnded { cold, protocols } => Some(InstrumentReports { cold, protocols }),
+                WorkerReport::RoundEnded { cold, protocols } => Some(InstrumentReports { cold, protocols }),
                 _ => None,
             })?;
         self.write_warnings()?;

@@ -8,7 +8,7 @@ use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
 use crate::instrument::protocol::{Reply, Request};
-use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report, SideResult};
+use crate::rendezvous::message::{CaseOrder, Command, PeerCase, SideResult, WorkerReport};
 use crate::worker_event::WorkerEvent;
 
 /// Flow results of a case, and the evidence lines.
@@ -36,14 +36,14 @@ impl Agent<'_> {
             None => Ok(()),
         });
         self.prepared = result.is_ok().then_some(order);
-        self.report(&Report::Ready(result))
+        self.report(&WorkerReport::Ready(result))
     }
 
     pub(super) fn run_prepared_case(&mut self) -> Result<(), Departure> {
         let Some(order) = self.prepared.take() else {
             let results = vec![Err(internal("no case was prepared".into()))];
             let evidence = Vec::new();
-            return self.report(&Report::Done { results, evidence });
+            return self.report(&WorkerReport::Done { results, evidence });
         };
         let (arm, is_simultaneous) = (order.arm, order.is_simultaneous);
         let process = process_of(self.assignment, arm);
@@ -77,7 +77,7 @@ impl Agent<'_> {
                 }
                 Some(WorkerEvent::Reply { serial, reply }) if self.belongs_to_process(serial, process) => {
                     match reply {
-                        Reply::Reached(phase) => self.report(&Report::Reached(phase))?,
+                        Reply::Reached(phase) => self.report(&WorkerReport::Reached(phase))?,
                         reply => return Ok(Ok(reply)),
                     }
                 }
@@ -94,7 +94,7 @@ impl Agent<'_> {
         if let Some(failure) = failures.find(|failure| failure.reason == FailureReason::PostFailed) {
             self.broken_arms.entry(arm).or_insert_with(|| failure.clone());
         }
-        self.report(&Report::Done { results, evidence })
+        self.report(&WorkerReport::Done { results, evidence })
     }
 }
 

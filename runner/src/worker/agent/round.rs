@@ -10,8 +10,8 @@ use super::super::child::Instrument;
 use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
-use crate::instrument::protocol::{Begin, Reply, Request};
-use crate::rendezvous::message::{NotConnected, Report};
+use crate::instrument::protocol::{InstrumentParameters, Reply, Request};
+use crate::rendezvous::message::{NotConnected, WorkerReport};
 
 /// Timeout for an instrument to close its endpoints, and then to exit.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,10 +41,10 @@ impl Agent<'_> {
                     Ok(other) => Err(unexpected_reply(&other)),
                     Err(failure) => Err(failure),
                 };
-                self.report(&Report::Opened { arm, result })?;
+                self.report(&WorkerReport::Opened { arm, result })?;
             }
         }
-        self.report(&Report::RoundOpened)
+        self.report(&WorkerReport::RoundOpened)
     }
 
     /// Starts the instruments of `processes`. The instruments initialize concurrently, because libraries spend most of
@@ -53,16 +53,16 @@ impl Agent<'_> {
         let mut requests = Vec::new();
         for process in processes.iter().copied() {
             match self.start_instrument(process) {
-                Ok(begin) => requests.push((process, begin)),
+                Ok(initialize) => requests.push((process, initialize)),
                 Err(failure) => drop(self.broken.insert(process, failure)),
             }
         }
         for (process, reply) in self.request_all(requests, self.setup_timeout())? {
-            let begun = reply.and_then(|reply| match reply {
-                Reply::Begun(result) => result,
+            let initialized = reply.and_then(|reply| match reply {
+                Reply::Initialized(result) => result,
                 other => Err(unexpected_reply(&other)),
             });
-            if let Err(failure) = begun {
+            if let Err(failure) = initialized {
                 self.broken.insert(process, failure);
             }
         }
@@ -82,7 +82,7 @@ impl Agent<'_> {
         let instrument = instrument
             .map_err(|error| internal(format!("instrument process {process} cannot be started: {error}")))?;
         self.instruments.insert(process, instrument);
-        Ok(Request::Begin(Box::new(Begin {
+        Ok(Request::Initialize(Box::new(InstrumentParameters {
             assignment: Assignment {
                 rounds: Vec::new(),
                 ..self.assignment.clone()
@@ -145,6 +145,6 @@ impl Agent<'_> {
         }
         // Kills the remaining instruments, which sent an unexpected reply, by dropping them.
         self.instruments.clear();
-        self.report(&Report::RoundEnded { cold, protocols })
+        self.report(&WorkerReport::RoundEnded { cold, protocols })
     }
 }

@@ -10,7 +10,7 @@ use super::{Agent, Departure};
 use crate::frame::FrameError;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::link::HEARTBEAT;
-use crate::rendezvous::message::{Command, Report};
+use crate::rendezvous::message::{Command, WorkerReport};
 use crate::worker_event::WorkerEvent;
 
 /// Timeout for a process to exit after it has closed its socket.
@@ -124,7 +124,7 @@ impl Agent<'_> {
             let now = Instant::now();
             if now >= self.next_heartbeat {
                 self.next_heartbeat = now + HEARTBEAT;
-                self.report(&Report::Heartbeat)?;
+                self.report(&WorkerReport::Heartbeat)?;
             }
             let until = deadline.map_or(self.next_heartbeat, |deadline| deadline.min(self.next_heartbeat));
             let departure = match self.events.recv_timeout(until.saturating_duration_since(now)) {
@@ -230,7 +230,7 @@ impl Agent<'_> {
             return Ok(());
         }
         let message = format!("instrument process {process} printed:\n{}", exit.output);
-        self.report(&Report::Warning {
+        self.report(&WorkerReport::Warning {
             reason: WarningReason::LibraryOutput,
             message,
         })

@@ -39,7 +39,7 @@ impl From<CallError> for CompletionError {
 }
 
 impl Rail {
-    /// Reads completions until none are left or `room` events have been reported.
+    /// Reads completions until none are left or `room` completions have been reported.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Rail {
                             pair.queue.complete(sequence);
                         }
                     }
-                    // Each of these completions reports one event, so there is room for all of them.
+                    // Each of these entries is reported as one completion, so there is room for all of them.
                     RequestId::Receive { token } => {
                         room -= 1;
                         report(CompletionKind::Received {

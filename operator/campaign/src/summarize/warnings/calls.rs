@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::RpcPayload;
 
-use super::prefix;
+use super::prefix::prefix;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;

@@ -1,6 +1,6 @@
 //! Warnings about memory that grows from one distribution to the next.
 
-use super::prefix_with_size;
+use super::prefix::prefix_with_size;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;

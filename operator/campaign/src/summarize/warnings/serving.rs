@@ -1,6 +1,6 @@
 //! Warnings about workers without a version, and about push times that are based on few versions.
 
-use super::prefix_with_size;
+use super::prefix::prefix_with_size;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::CellSummary;

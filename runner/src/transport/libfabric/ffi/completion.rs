@@ -56,8 +56,8 @@ impl Rail {
         for entry in &entries[..count.min(max_entries)] {
             // SAFETY: the library wrote the first `count` entries.
             let entry = unsafe { entry.assume_init_ref() };
-            if let Some(event) = self.decode(entry) {
-                handle(event);
+            if let Some(completion) = self.decode(entry) {
+                handle(completion);
             }
         }
         match self.repost_consumed_receives() {

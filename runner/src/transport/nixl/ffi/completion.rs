@@ -10,7 +10,7 @@ use nixl_sys::{ERROR_NOT_FOUND, IN_PROGRESS, SUCCESS, Telemetry};
 use std::ffi::CStr;
 
 impl Rail {
-    /// Drives progress, and passes up to `max_events` completions to `handle`.
+    /// Drives progress, and passes up to `max_completions` completions to `handle`.
     ///
     /// # Errors
     ///
@@ -18,11 +18,11 @@ impl Rail {
     #[inline]
     pub(in crate::transport::nixl) fn poll(
         &mut self,
-        max_events: usize,
+        max_completions: usize,
         mut handle: impl FnMut(CompletionKind),
     ) -> Result<(), TransferError> {
         // The library must not produce completions for which there is no space.
-        if self.ready.len() < max_events {
+        if self.ready.len() < max_completions {
             self.check_posts_in_flight();
             if let Err(error) = self.read_notifications() {
                 self.record_failure(TransferError {
@@ -31,11 +31,11 @@ impl Rail {
                 });
             }
         }
-        for _ in 0..max_events {
-            let Some(event) = self.ready.pop_front() else {
+        for _ in 0..max_completions {
+            let Some(completion) = self.ready.pop_front() else {
                 break;
             };
-            handle(event);
+            handle(completion);
         }
         match self.failure.take() {
             Some(failure) => Err(failure),

@@ -34,7 +34,7 @@ pub(super) enum Source {
 
 /// Event that the library reported.
 #[derive(Debug)]
-pub(super) struct RawEvent {
+pub(super) struct Event {
     pub source: Source,
     pub status: ucs_status_t,
     /// Tag of a message, or header of an active message.
@@ -50,7 +50,7 @@ pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
 
 /// Queue of events, which the callbacks fill.
 pub(super) struct Events {
-    queue: UnsafeCell<VecDeque<RawEvent>>,
+    queue: UnsafeCell<VecDeque<Event>>,
     request_free: RequestFree,
 }
 
@@ -69,7 +69,7 @@ impl Events {
     ///
     /// Only the thread that uses the worker may call this function, and not from a callback.
     #[inline]
-    pub(super) unsafe fn pop(&self) -> Option<RawEvent> {
+    pub(super) unsafe fn pop(&self) -> Option<Event> {
         // SAFETY: no other reference to the queue exists: callbacks run only during calls to the library, on this
         // thread, and drop their reference before they return.
         let queue = unsafe { &mut *self.queue.get() };
@@ -82,7 +82,7 @@ impl Events {
     ///
     /// Same as [`Self::pop`], but callbacks may call this function.
     #[inline]
-    unsafe fn push(&self, event: RawEvent) {
+    unsafe fn push(&self, event: Event) {
         // SAFETY: as in `pop`; callbacks do not interrupt each other.
         let queue = unsafe { &mut *self.queue.get() };
         queue.push_back(event);
@@ -116,7 +116,7 @@ impl Origin {
     ///
     /// Must be called from a library callback, while the queue exists.
     unsafe fn report(&self, status: ucs_status_t, immediate: u64, length: usize) {
-        let event = RawEvent {
+        let event = Event {
             source: self.source,
             status,
             immediate,
@@ -130,7 +130,7 @@ impl Origin {
     /// # Safety
     ///
     /// Same as [`Self::report`].
-    unsafe fn push(&self, event: RawEvent) {
+    unsafe fn push(&self, event: Event) {
         // SAFETY: the caller guarantees that the queue exists.
         let events = unsafe { self.events.as_ref() };
         // SAFETY: the library calls callbacks on the thread that uses the worker.
@@ -264,7 +264,7 @@ pub(super) unsafe extern "C" fn on_message(
     });
     // If this function returns UCS_INPROGRESS, the library keeps the payload until it is received or released.
     let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
-    let event = RawEvent {
+    let event = Event {
         source: Source::Message,
         status: if payload.is_none() && length > 0 {
             UCS_ERR_UNSUPPORTED

@@ -2,14 +2,14 @@
 //! errors.
 
 use super::CallError;
-use super::callbacks::{RawEvent, Source};
+use super::callbacks::{Event, Source};
 use super::operations::{PostState, ReceiveState};
 use super::rail::Rail;
 use crate::transport::CompletionKind;
 use ucx_sys::bindings::{UCS_ERR_CANCELED, ucs_status_t};
 
 impl Rail {
-    /// Drives progress, and passes up to `max_events` completions to `handle`.
+    /// Drives progress, and passes up to `max_completions` completions to `handle`.
     ///
     /// # Errors
     ///
@@ -17,20 +17,20 @@ impl Rail {
     #[inline]
     pub(in crate::transport::ucx) fn poll(
         &mut self,
-        max_events: usize,
+        max_completions: usize,
         mut handle: impl FnMut(CompletionKind),
     ) -> Result<(), CallError> {
         // The library must not produce completions for which there is no space.
-        if self.ready.len() < max_events {
+        if self.ready.len() < max_completions {
             self.flush_all();
             self.progress();
             self.handle_events();
         }
-        for _ in 0..max_events {
-            let Some(event) = self.ready.pop_front() else {
+        for _ in 0..max_completions {
+            let Some(completion) = self.ready.pop_front() else {
                 break;
             };
-            handle(event);
+            handle(completion);
         }
         match self.failure.take() {
             Some(failure) => Err(failure),
@@ -53,7 +53,7 @@ impl Rail {
     }
 
     #[inline]
-    fn handle_event(&mut self, event: RawEvent) {
+    fn handle_event(&mut self, event: Event) {
         match event.source {
             Source::Post(token) if event.status < 0 => {
                 self.posts[token as usize] = PostState::Idle;

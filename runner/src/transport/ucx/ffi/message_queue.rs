@@ -1,6 +1,6 @@
 //! Active messages that have arrived, and receives that wait for them.
 
-use super::callbacks::RawEvent;
+use super::callbacks::Event;
 use std::collections::VecDeque;
 use ucx_sys::bindings::ucp_mem_h;
 
@@ -16,7 +16,7 @@ pub(super) struct PostedReceive {
 /// queues has an entry.
 pub(super) struct MessageQueue {
     receives: VecDeque<PostedReceive>,
-    arrived: VecDeque<RawEvent>,
+    arrived: VecDeque<Event>,
 }
 
 impl MessageQueue {
@@ -36,13 +36,13 @@ impl MessageQueue {
 
     /// Adds a message that has arrived.
     #[inline]
-    pub(super) fn push_message(&mut self, message: RawEvent) {
+    pub(super) fn push_message(&mut self, message: Event) {
         self.arrived.push_back(message);
     }
 
     /// Removes the oldest receive and the oldest message, if there are both.
     #[inline]
-    pub(super) fn next_match(&mut self) -> Option<(PostedReceive, RawEvent)> {
+    pub(super) fn next_match(&mut self) -> Option<(PostedReceive, Event)> {
         if self.arrived.is_empty() {
             return None;
         }
@@ -51,7 +51,7 @@ impl MessageQueue {
     }
 
     /// Removes all messages and receives, and returns the messages.
-    pub(super) fn clear(&mut self) -> impl Iterator<Item = RawEvent> + use<> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Event> + use<> {
         self.receives.clear();
         std::mem::take(&mut self.arrived).into_iter()
     }
@@ -71,8 +71,8 @@ mod tests {
         }
     }
 
-    fn message(immediate: u64) -> RawEvent {
-        RawEvent {
+    fn message(immediate: u64) -> Event {
+        Event {
             source: Source::Message,
             status: 0,
             immediate,
@@ -97,7 +97,8 @@ mod tests {
         assert_eq!(matched(&mut queue), Some((2, 20)));
         assert_eq!(matched(&mut queue), None);
         queue.push_message(message(30));
-        let rest: Vec<u64> = queue.clear().map(|message| message.immediate).collect();
+        assert_eq!(matched(&mut queue), None);
+        let rest: Vec<u64> = queue.drain().map(|message| message.immediate).collect();
         assert_eq!(rest, [30]);
         assert!(queue.next_match().is_none());
     }

@@ -4,7 +4,7 @@
 //! The library keeps a message's payload, or the peer's request to fetch it (rendezvous), until a receive takes it, so
 //! a message that arrives before its receive is posted is not lost.
 
-use super::callbacks::{RawEvent, on_payload_fetched};
+use super::callbacks::{Event, on_payload_fetched};
 use super::memory::RegisteredRange;
 use super::message_queue::PostedReceive;
 use super::operations::{PostState, ReceiveState};
@@ -80,7 +80,7 @@ impl Rail {
 
     /// Handles the arrival of an active message.
     #[inline]
-    pub(super) fn message_arrived(&mut self, message: RawEvent) {
+    pub(super) fn message_arrived(&mut self, message: Event) {
         self.messages.push_message(message);
         self.match_messages();
     }
@@ -94,10 +94,10 @@ impl Rail {
     }
 
     #[inline]
-    fn take_payload(&mut self, receive: &PostedReceive, message: RawEvent) {
+    fn take_payload(&mut self, receive: &PostedReceive, message: Event) {
         let token = receive.token;
         let immediate = message.immediate;
-        let length = message.payload.as_ref().map_or(message.length, Payload::length);
+        let length = message.payload.as_ref().map_or(0, Payload::length);
         if length > receive.length {
             if let Some(payload) = message.payload {
                 self.release_payload(payload);
@@ -124,7 +124,7 @@ impl Rail {
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
     fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
-        let length = payload.length().min(receive.length);
+        let length = payload.length();
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
@@ -178,7 +178,7 @@ impl Rail {
 
     /// Releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        for payload in self.messages.clear().filter_map(|message| message.payload) {
+        for payload in self.messages.drain().filter_map(|message| message.payload) {
             self.release_payload(payload);
         }
     }
