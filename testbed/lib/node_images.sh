@@ -53,8 +53,8 @@ archives_merge() {
     rm -r "$stem"
 }
 
-# archive_import NODE ARCHIVE RECORD...: loads the archive, which contains the images with these records, into the node. There
-# is no record of an image while it is being replaced.
+# archive_import NODE ARCHIVE RECORD...: loads the archive, which contains the images with these records, into the node. The
+# records are removed while the images are being replaced.
 archive_import() {
     local node=$1 archive=$2 record file
     shift 2
