@@ -2,17 +2,16 @@
 # The cluster for the tests of the operator, the images and the chart. Sourced by .ci/test-cluster and by each of these
 # tests.
 
+# shellcheck source=.ci/lib/exit.sh
+. "$(dirname "${BASH_SOURCE[0]}")/exit.sh"
+
 # Each of the operator's tests uses a pair of nodes, and three pairs keep two cores busy.
 CLUSTER_NODES=6
 
 # cluster_up: starts a cluster if none is running. The cluster is then removed when the script ends.
 cluster_up() {
     if testbed/testbed kubeconfig >/dev/null 2>&1; then return; fi
-    if [ "$(trap -p EXIT)" ]; then
-        printf 'the cluster cannot be started while another command is to run at exit; call finish_step first\n' >&2
-        exit 1
-    fi
-    trap 'testbed/testbed down' EXIT
+    at_exit 'testbed/testbed down'
     testbed/testbed up --nodes "$CLUSTER_NODES"
 }
 

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # Timed steps of a check. Sourced by .ci/test and .ci/test-cluster.
 
+# shellcheck source=.ci/lib/exit.sh
+. "$(dirname "${BASH_SOURCE[0]}")/exit.sh"
+
 STEP_TIMES=()
 # Process ID of the command in the background, if any.
 BACKGROUND=
@@ -21,19 +24,19 @@ step() {
 # start_step NAME COMMAND...: starts COMMAND in the background with a low priority. It uses the CPU time that the next steps
 # leave idle. Only one command can be in the background.
 start_step() {
-    # finish_step removes the command that runs at exit.
-    if [ "$(trap -p EXIT)" ]; then
-        printf 'start_step: another command is to run at exit\n' >&2
-        exit 1
-    fi
     BACKGROUND_NAME=$1 BACKGROUND_STARTED=$SECONDS BACKGROUND_OUTPUT=$(mktemp)
     shift
+    # Ends the command if a step fails first.
+    at_exit stop_background
     # A separate session, so that the processes that the command has started can be ended with it. Linux divides CPU time
     # between sessions by the priority of their autogroup, and ignores the priority of the processes.
     setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"' sh "$@" >"$BACKGROUND_OUTPUT" 2>&1 &
     BACKGROUND=$!
-    # Ends the command if a step fails first.
-    trap 'kill -- "-$BACKGROUND" 2>/dev/null || true; rm -f "$BACKGROUND_OUTPUT"' EXIT
+}
+
+stop_background() {
+    kill -- "-$BACKGROUND" 2>/dev/null || true
+    rm -f "$BACKGROUND_OUTPUT"
 }
 
 # finish_step: waits for the command in the background, if any, and prints and records it like a step.

@@ -2,11 +2,9 @@
 # The images of the nodes. Each node's directory contains a record of each loaded image, so that loading the same image again
 # has no effect. A record is a line with the digest and the path of the image's archive, as sha256sum prints it.
 
-# archives_load NODES ARCHIVE...: loads the archives concurrently into those of the nodes that do not have all of them yet.
-# Several archives must come from image_build.
+# archives_load NODES ARCHIVE...: loads the archives into the nodes. Several archives must come from image_build.
 archives_load() {
-    local nodes=$1 archive node record records=() file merged=$CACHE/images/merged import imports=() failed=""
-    local -A missing=() incomplete=()
+    local nodes=$1 archive record records=()
     shift
     for archive in "$@"; do
         [ -e "$archive" ] || fail "archive $archive does not exist"
@@ -14,8 +12,17 @@ archives_load() {
         record=$(sha256sum "$(realpath -- "$archive")")
         records+=("$record")
     done
+    records_load "$nodes" "${records[@]}"
+}
+
+# records_load NODES RECORD...: loads the archives with these records concurrently into those of the nodes that do not have all
+# of them yet.
+records_load() {
+    local nodes=$1 node record records file merged=$CACHE/images/merged import imports=() failed=""
+    local -A missing=() incomplete=()
+    shift
     for node in $nodes; do
-        for record in "${records[@]}"; do
+        for record in "$@"; do
             if ! image_loaded "$node" "$record"; then missing[$record]=1 incomplete[$node]=1; fi
         done
     done
@@ -86,13 +93,11 @@ record_file() {
 
 # images_restore NODE: reloads the images that the node has lost.
 images_restore() {
-    local file record archive
+    local file
     for file in "$(node_dir "$1")"/loaded/*; do
         [ -e "$file" ] || continue
-        record=$(<"$file")
-        archive=${record#*  }
-        if [ "$(sha256sum "$archive" 2>/dev/null)" = "$record" ]; then
-            archives_load "$1" "$archive"
+        if sha256sum --check --status "$file" 2>/dev/null; then
+            records_load "$1" "$(<"$file")"
         else
             say "$(basename "$file") was not reloaded into $1, because its archive has changed: load it again"
         fi

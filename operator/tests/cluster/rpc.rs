@@ -3,7 +3,7 @@
 use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
 
-use super::example::example;
+use super::example::{self, example};
 use super::nodes::reserve_nodes;
 use super::test_namespace::TestNamespace;
 
@@ -33,13 +33,7 @@ fn result<'a>(status: &'a BenchmarkRunStatus, scenario: &str, size_bytes: u64, a
 fn assert_all_measured(run: &BenchmarkRun, status: &BenchmarkRunStatus) {
     for scenario in &run.spec.scenarios {
         for variant in &run.spec.variants {
-            let is_result = |one: &ArmResult| one.scenario == scenario.name && one.arm == variant.name;
-            assert!(
-                status.results.iter().any(is_result),
-                "no result for {} {}: {status:#?}",
-                scenario.name,
-                variant.name
-            );
+            example::result(status, &scenario.name, &variant.name);
         }
     }
 }

@@ -22,7 +22,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// Initialize the instrument and load its arms' library. This is the first request. The reply is [`Reply::Initialized`].
+    /// Initialize the instrument and load its arms' library. This is the first request. The reply is
+    /// [`Reply::Initialized`].
     Initialize(Box<InstrumentParameters>),
     /// Open the endpoints of an arm. The reply is [`Reply::Opened`].
     Open {

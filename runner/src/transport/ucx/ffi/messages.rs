@@ -124,7 +124,7 @@ impl Rail {
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
     fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
-        let length = payload.length();
+        let length = payload.length().min(receive.length);
         let token = receive.token;
         let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
