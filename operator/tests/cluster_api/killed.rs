@@ -3,6 +3,7 @@
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
+use futures::{StreamExt, stream};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::Api;
@@ -15,17 +16,20 @@ use test_support::proxy::{KillPoint, Moment, Proxy};
 /// Number of writes until the status contains the Job: finalizer, Service, ConfigMap, Job and status. For a run with a
 /// queue, the Job is written first.
 const WRITES: usize = 5;
+/// Number of operators that are killed at the same time. Each has its own namespace.
+const CONCURRENT: usize = 4;
 
 #[tokio::test]
 async fn recovers_after_being_killed_at_any_write() {
-    let client = client().await;
-    for queue in [None, Some("queue")] {
-        for write in 0..WRITES {
-            for moment in [Moment::Before, Moment::After] {
-                check_kill_at(&client, queue, write, moment).await;
-            }
-        }
-    }
+    let client = &client().await;
+    let kills = [None, Some("queue")].into_iter().flat_map(|queue| {
+        (0..WRITES).flat_map(move |write| {
+            [Moment::Before, Moment::After].map(|moment| check_kill_at(client, queue, write, moment))
+        })
+    });
+    stream::iter(kills)
+        .for_each_concurrent(CONCURRENT, |kill| kill)
+        .await;
 }
 
 async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize, moment: Moment) {
