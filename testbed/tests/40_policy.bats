@@ -28,6 +28,17 @@ address() { kubectl -n policy get pod "$1" -o 'jsonpath={.status.podIP}'; }
 # blocked NAMESPACE POD tcp|udp HOST:PORT: waits until queries from the pod time out.
 blocked() { await "$TIMEOUT" "$3 to $4 from $2 to be blocked" times_out_twice "$1" "$2" query "$3" "$4"; }
 
+# all_blocked QUERY...: waits until the queries of all pods time out. A QUERY consists of the arguments of blocked.
+all_blocked() {
+    local query checks=() check
+    for query in "$@"; do
+        # shellcheck disable=SC2086  # the arguments contain no spaces
+        blocked $query 3>&- &
+        checks+=($!)
+    done
+    for check in "${checks[@]}"; do wait "$check"; done
+}
+
 # times_out_twice NAMESPACE POD ARGUMENT...: whether two successive queries time out, not counting timeouts of name
 # resolution. A single timeout may be caused by a slow response.
 times_out_twice() {
@@ -45,9 +56,7 @@ times_out_twice() {
 
 @test "ingress: deny-all blocks TCP and UDP from both nodes" {
     policy deny-ingress
-    blocked policy client tcp server:80
-    blocked policy client udp server:80
-    blocked policy-other outsider tcp server.policy:80
+    all_blocked 'policy client tcp server:80' 'policy client udp server:80' 'policy-other outsider tcp server.policy:80'
     # The pod can still send, and the kubelet's probes still reach it.
     reaches policy server tcp client:80 client
     kubectl -n policy wait pod/server --for=condition=Ready --timeout="${TIMEOUT}s"
@@ -65,10 +74,8 @@ times_out_twice() {
 
 @test "ingress: a named port and a pod selector allow only matching traffic" {
     policy allow-from-client
-    blocked policy neighbor tcp server:80
+    all_blocked 'policy neighbor tcp server:80' 'policy client tcp server:90' 'policy client udp server:80'
     reaches policy client tcp server:80 server
-    blocked policy client tcp server:90
-    blocked policy client udp server:80
 }
 
 @test "ingress: a namespace selector allows only the other namespace" {
@@ -79,13 +86,11 @@ times_out_twice() {
 
 @test "egress: deny-all blocks DNS, pods, the node and the API server, but not incoming traffic" {
     policy deny-egress
-    blocked policy client tcp "$(address server):8080"
+    # Port 10250 is the kubelet's port on the pod's node.
+    all_blocked "policy client tcp $(address server):8080" "policy client tcp $(address neighbor):8080" \
+        "policy client tcp $(node_address node-1):10250" "policy client tcp $SERVICE_FIRST:443"
     run probe policy client query tcp server:80
     [[ $output == *"lookup server"* ]]
-    blocked policy client tcp "$(address neighbor):8080"
-    # The kubelet's port on the pod's node.
-    blocked policy client tcp "$(node_address node-1):10250"
-    blocked policy client tcp "$SERVICE_FIRST:443"
     reaches policy server tcp client:80 client
 }
 

@@ -34,6 +34,21 @@ pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
             "is missing; specify what to compare (see examples/demo.yaml for an example)",
         ));
     }
+    match map.get("metadata") {
+        None | Some(Value::Null) => {
+            return Err(Defect::field(
+                "metadata",
+                "is missing; give the run a name: metadata: {name: NAME}",
+            ));
+        }
+        Some(Value::Object(_)) => {}
+        Some(_) => {
+            return Err(Defect::field(
+                "metadata",
+                "is not an object; set it to {name: NAME}",
+            ));
+        }
+    }
     map.remove("status");
     Ok(())
 }
@@ -60,8 +75,16 @@ pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Resu
             (root, ".") => root.to_owned(),
             (root, path) => format!("{root}.{path}"),
         };
-        Defect::field(path, error.into_inner().to_string())
+        Defect::field(path, describe_error(error.into_inner().to_string()))
     })
+}
+
+/// Replaces serde's description of an object of which exactly one field must be set.
+fn describe_error(message: String) -> String {
+    match message.as_str() {
+        "invalid value: map, expected map with a single key" => "exactly one field must be set".to_owned(),
+        _ => message,
+    }
 }
 
 /// Checks that `field` has the value `expected`.

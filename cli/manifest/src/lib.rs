@@ -100,8 +100,19 @@ fn read_document(
     overlay: Option<&Overlay>,
 ) -> Result<BenchmarkRun, Vec<Defect>> {
     document::check_top_level(&mut value).map_err(|defect| vec![defect])?;
-    rules.check_types(&value)?;
-    let mut run = document::benchmark_run(value).map_err(|defect| vec![defect])?;
+    let checked = rules.check_values(&value);
+    let run = document::benchmark_run(value);
+    let mut run = match (checked, run) {
+        (Ok(()), run) => run.map_err(|defect| vec![defect])?,
+        (Err(mut defects), run) => {
+            // A misspelled field is more helpful than the required field that is missing as a result.
+            let unknown = run
+                .err()
+                .filter(|defect| defect.message.starts_with("unknown field"));
+            defects.splice(..0, unknown);
+            return Err(defects);
+        }
+    };
     if let Some(overlay) = overlay {
         overlay.apply(&mut run.spec);
     }
@@ -119,7 +130,7 @@ fn read(file: &Path) -> Result<String, ManifestError> {
         .map_err(|error| fail(format!("cannot read the file: {error}")))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(fail(format!(
-            "the file is larger than {MAX_FILE_BYTES} bytes; split it"
+            "the file is larger than {MAX_FILE_BYTES} bytes; a manifest can be split into several files"
         )));
     }
     // Some editors write a byte order mark.

@@ -1,11 +1,13 @@
 //! Validates a run the way the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of
 //! the generated CustomResourceDefinition. Performs no I/O.
 
+mod violation;
+
 use std::sync::LazyLock;
 
 use crds::v1alpha1::BenchmarkRun;
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError as BoundsError, Validator as Bounds};
+use jsonschema::Validator as Bounds;
+use jsonschema::error::ValidationErrorKind as Kind;
 use kube::CustomResourceExt;
 use kube::core::cel::{ValidationError as CelError, Validator as Cel};
 use serde_json::{Value, json};
@@ -48,16 +50,22 @@ impl SchemaRules {
         Ok(Self { schema, bounds })
     }
 
-    /// Checks the type of every value in a document. Deserialization is not sufficient because it accepts a list in
-    /// place of an object, which the API server rejects.
+    /// Checks that every required field in a document is set, and the type and the range of every value. Deserialization
+    /// is not sufficient, because it accepts a list in place of an object, which the API server rejects, and because it
+    /// describes these violations in terms of Rust types.
     ///
     /// # Errors
-    /// Returns one defect for each value of the wrong type, with the path of its field.
-    pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Defect>> {
+    /// Returns one defect for each violation, with the path of its field.
+    pub(super) fn check_values(&self, document: &Value) -> Result<(), Vec<Defect>> {
         let errors = self.bounds.iter_errors(document);
         let defects: Vec<_> = errors
-            .filter(|error| matches!(error.kind(), ValidationErrorKind::Type { .. }))
-            .map(defect)
+            .filter(|error| {
+                matches!(
+                    error.kind(),
+                    Kind::Type { .. } | Kind::Required { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
+                )
+            })
+            .map(|error| violation::defect(&error))
             .collect();
         if defects.is_empty() { Ok(()) } else { Err(defects) }
     }
@@ -68,7 +76,8 @@ impl SchemaRules {
     /// Returns one defect for each violated rule, with the path of its field.
     pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Defect>> {
         let value = serde_json::to_value(run).map_err(|error| vec![Defect::file(error.to_string())])?;
-        let defects: Vec<_> = self.bounds.iter_errors(&value).map(defect).collect();
+        let errors = self.bounds.iter_errors(&value);
+        let defects: Vec<_> = errors.map(|error| violation::defect(&error)).collect();
         if !defects.is_empty() {
             return Err(defects);
         }
@@ -78,29 +87,20 @@ impl SchemaRules {
             // The schema has no metadata fields, so the message of a metadata rule names the field.
             let defect = |error: CelError| match error.field_path.as_str() {
                 "" => Defect::file(error.message),
-                path => Defect::field(path, error.message),
+                path => Defect::field(path, with_given_value(error.message, path, &value)),
             };
             defects.map(defect).collect()
         })
     }
 }
 
-/// Converts a schema error to a defect. Long values are omitted from the message.
-fn defect(error: BoundsError<'_>) -> Defect {
-    const MAX_VALUE_CHARS: usize = 60;
-    let path = dotted_path(error.instance_path().as_str());
-    let long = error
-        .instance()
-        .to_string()
-        .chars()
-        .nth(MAX_VALUE_CHARS)
-        .is_some();
-    let message = if long {
-        error.masked_with("value").to_string()
-    } else {
-        error.to_string()
-    };
-    Defect::field(path, message)
+/// Appends the value of the field `path` in `run` to the message of its rule, if it is a string or a number.
+fn with_given_value(message: String, path: &str, run: &Value) -> String {
+    let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+    match run.pointer(&pointer) {
+        Some(given @ (Value::String(_) | Value::Number(_))) => format!("{message} (the value is {given})"),
+        _ => message,
+    }
 }
 
 /// Replaces `x-kubernetes-int-or-string` (a Kubernetes extension) and `nullable` (an OpenAPI keyword) with JSON Schema
@@ -123,21 +123,4 @@ fn to_json_schema(schema: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(to_json_schema),
         _ => {}
     }
-}
-
-/// Converts a JSON pointer such as `/spec/variants/0/name` to `spec.variants[0].name`.
-fn dotted_path(pointer: &str) -> String {
-    let mut path = String::new();
-    for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{part}]"));
-        } else {
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(&part);
-        }
-    }
-    path
 }

@@ -105,7 +105,7 @@ fn rejects_a_large_file_before_parsing() {
     file.write_all(&vec![b'#'; 10_000_000]).unwrap();
     let error = load(file.path(), None).unwrap_err().to_string();
     assert!(
-        error.ends_with("the file is larger than 1048576 bytes; split it"),
+        error.ends_with("the file is larger than 1048576 bytes; a manifest can be split into several files"),
         "{error}"
     );
 }

@@ -20,8 +20,8 @@ use crate::report::runs;
 /// Compare two finished runs with matching environments.
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
-/// run to cancel out changes in machine state between the runs. To compare two libraries or settings, define them as
-/// variants of one run. If a run is imported, the values are compared without a verdict.
+/// run to cancel out changes in machine state between the runs. At a size at which the baseline itself changed, there
+/// is no verdict. To compare two libraries or settings, define them as variants of one run. If a run is imported, the values are compared without a verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
@@ -120,9 +120,50 @@ fn exit(different: &[Difference], comparisons: &[RunComparison]) -> Exit {
         .iter()
         .any(|comparison| comparison.verdict == Some(Verdict::Regressed));
     let usable = comparisons.iter().any(|comparison| comparison.verdict.is_some());
+    let changed = comparisons.iter().any(|comparison| comparison.baseline_changed);
     match (usable && different.is_empty(), regressed) {
         (false, _) => Exit::Untrusted,
         (true, true) => Exit::Missed,
+        (true, false) if changed => Exit::Untrusted,
         (true, false) => Exit::Complete,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::Metric;
+
+    use super::*;
+
+    fn comparison(verdict: Option<Verdict>, baseline_changed: bool) -> RunComparison {
+        RunComparison {
+            scenario: "small".to_owned(),
+            size_bytes: 64,
+            arm: "fi-inject".to_owned(),
+            metric: Metric::LatencyP50,
+            first: None,
+            second: None,
+            rounds: (8, 8),
+            change_percent: None,
+            interval_percent: None,
+            verdict,
+            reason: None,
+            baseline_changed,
+        }
+    }
+
+    #[test]
+    fn passes_only_if_no_size_is_without_a_verdict_because_of_the_baseline() {
+        let changed = comparison(None, true);
+        let same = comparison(Some(Verdict::NoChange), false);
+        let worse = comparison(Some(Verdict::Regressed), false);
+        for (comparisons, expected) in [
+            (vec![same.clone()], Exit::Complete),
+            (vec![same.clone(), changed.clone()], Exit::Untrusted),
+            (vec![same, worse, changed.clone()], Exit::Missed),
+            (vec![changed], Exit::Untrusted),
+        ] {
+            assert_eq!(exit(&[], &comparisons), expected, "{comparisons:?}");
+        }
     }
 }

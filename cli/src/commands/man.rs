@@ -18,8 +18,9 @@ pub(super) struct Man {
 
 impl Man {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let failure =
-            |error: std::io::Error| Failure::incomplete(format!("{}: {error}", self.directory.display()));
+        let failure = |error: std::io::Error| {
+            Failure::incomplete(format!("cannot write to {}: {error}", self.directory.display()))
+        };
         fs::create_dir_all(&self.directory).map_err(failure)?;
         clap_mangen::generate_to(Cli::command(), &self.directory).map_err(failure)?;
         Ok(Exit::Complete)

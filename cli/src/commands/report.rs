@@ -61,8 +61,8 @@ impl Report {
             ReportFormat::Junit => junit::render(&report).map_err(Failure::incomplete)?,
         };
         write(self.output.as_deref(), &rendered)?;
-        match stored.integrity_warning {
-            Some(warning) => Err(Failure::incomplete(warning)),
+        match stored.evaluation.changed_records {
+            Some(change) => Err(Failure::incomplete(change)),
             None => Ok(stored.evaluation.outcome().into()),
         }
     }
@@ -72,7 +72,7 @@ impl Report {
 fn write(file: Option<&Path>, rendered: &str) -> Result<(), Failure> {
     match file {
         Some(file) => fs::write(file, rendered)
-            .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display()))),
+            .map_err(|error| Failure::incomplete(format!("cannot write {}: {error}", file.display()))),
         None => Ok(std::io::stdout().lock().write_all(rendered.as_bytes())?),
     }
 }

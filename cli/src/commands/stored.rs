@@ -25,8 +25,6 @@ pub struct StoredRun {
     pub plan: HashedPlan,
     /// Evaluation of the records.
     pub evaluation: Evaluation,
-    /// Why the records may differ from the measured records.
-    pub integrity_warning: Option<String>,
 }
 
 impl StoredRun {
@@ -52,8 +50,8 @@ impl StoredRun {
     /// records.
     pub fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
-        if let Some(warning) = stored.integrity_warning {
-            return Err(Failure::incomplete(warning));
+        if let Some(change) = stored.evaluation.changed_records {
+            return Err(Failure::incomplete(change));
         }
         if stored.evaluation.outcome() == RunOutcome::Incomplete {
             return Err(Failure::incomplete(format!(
@@ -64,10 +62,10 @@ impl StoredRun {
         Ok(stored)
     }
 
-    /// Adds `warning` to the run, so that all its reports show it.
-    fn with_integrity_warning(mut self, warning: String) -> Self {
-        self.evaluation.summary.warnings.insert(0, warning.clone());
-        self.integrity_warning = Some(warning);
+    /// Adds the description of a change of the records, which all reports of the run show.
+    fn with_changed_records(mut self, change: String) -> Self {
+        self.evaluation.summary.warnings.insert(0, change.clone());
+        self.evaluation.changed_records = Some(change);
         self
     }
 }
@@ -123,7 +121,6 @@ impl UnreadRun {
             run: self.run,
             plan: self.plan,
             evaluation,
-            integrity_warning: None,
         })
     }
 }

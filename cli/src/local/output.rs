@@ -56,9 +56,10 @@ pub enum OutputError {
     },
     /// The directory contains records that a new run would overwrite.
     #[snafu(display(
-        "{} already contains measured records: continue with `fabricbench run --resume`, or choose another directory with \
-         --output",
-        path.display()
+        "{} already contains measured records: continue that run with `fabricbench run FILE --resume {}`, or choose another \
+         directory with --output",
+        path.display(),
+        parent(path).display()
     ))]
     HasRecords {
         /// Path to the directory.
@@ -74,12 +75,15 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// The directory contains no run.
-    #[snafu(display("{} is not a run directory: it has no {missing}", path.display()))]
+    #[snafu(display(
+        "{} is not a run directory: it {problem}. Specify the output directory of a run",
+        path.display()
+    ))]
     NotARun {
         /// Path to the directory.
         path: PathBuf,
-        /// Name of the missing file.
-        missing: &'static str,
+        /// What distinguishes it from a run directory.
+        problem: &'static str,
     },
     /// A file exceeds the maximum size.
     #[snafu(display("{} is {length} bytes long; the limit is {limit}", path.display()))]
@@ -92,13 +96,24 @@ pub enum OutputError {
         limit: u64,
     },
     /// `run.json` is not a valid BenchmarkRun.
-    #[snafu(display("{}: invalid BenchmarkRun: {source}", path.display()))]
+    #[snafu(display(
+        "{} cannot be read as a BenchmarkRun: {source}. Restore the file, or measure again",
+        path.display()
+    ))]
     InvalidRun {
         /// Path to the file.
         path: PathBuf,
         /// Parser error.
         source: serde_json::Error,
     },
+}
+
+/// Parent of a run directory, as passed to `--resume`.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// Directory of a run.
@@ -130,13 +145,12 @@ impl RunDirectory {
         let directory = Self {
             path: path.to_owned(),
         };
-        ensure!(
-            directory.run_path().is_file(),
-            NotARunSnafu {
-                path,
-                missing: "run.json"
-            }
-        );
+        let problem = match fs::metadata(path) {
+            Err(_) => "does not exist or cannot be read",
+            Ok(found) if !found.is_dir() => "is a file",
+            Ok(_) => "has no run.json",
+        };
+        ensure!(directory.run_path().is_file(), NotARunSnafu { path, problem });
         Ok(directory)
     }
 

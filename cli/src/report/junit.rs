@@ -64,7 +64,11 @@ fn validity_test_case(report: &Report<'_>) -> TestCase {
 
 /// Lists the results that cannot be trusted, each with its reason.
 fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
-    let Evaluation { summary, comparisons } = report.evaluation;
+    let Evaluation {
+        summary,
+        comparisons,
+        changed_records,
+    } = report.evaluation;
     let contradicted = |fabric: &&FabricEvidence| fabric.proof == FabricProof::Contradicted;
     let fabric = summary.fabric.as_ref().filter(contradicted);
     let fabric = fabric.map(|fabric| overview::fabric(Some(fabric)));
@@ -87,8 +91,10 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
         );
         (one.is_untrusted() || one.is_suspect()) && !repeated
     });
-    fabric
+    changed_records
+        .clone()
         .into_iter()
+        .chain(fabric)
         .chain(unusable)
         .chain(withheld.map(|one| comparison_line(report, one)))
         .collect()

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use campaign::status::{Phase, StatusInput, status};
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, State};
 use operator::metrics::limits::Selection;
 use operator::metrics::{RunValues, SelectedRun, exposition};
 
@@ -11,8 +11,9 @@ use super::Report;
 
 /// Renders the metrics of `run`.
 ///
-/// Measured values come from `report`. State, outcome, conditions (which hold the start and end times), execution and
-/// placement come from the status of `run`, so the report of an unfinished run matches what the operator exports.
+/// Measured values and the outcome come from `report`. State, conditions (which hold the start and end times), execution
+/// and placement come from the status of `run`, so the report of an unfinished run, which has no outcome yet, matches what
+/// the operator exports.
 ///
 /// # Errors
 /// Returns an error if formatting fails, which does not happen when writing to memory.
@@ -28,7 +29,8 @@ pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Er
         previous: run.status.as_ref(),
     });
     measured.state = before.state;
-    measured.outcome = before.outcome;
+    let is_finished = matches!(before.state, Some(State::Complete | State::Failed));
+    measured.outcome = measured.outcome.filter(|_| is_finished);
     measured.conditions = before.conditions;
     measured.execution = before.execution;
     measured.placement = before.placement.or(measured.placement);

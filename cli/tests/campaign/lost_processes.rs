@@ -12,7 +12,7 @@ use super::stored_run::{StoredRun, blocks, streams};
 const LONG: &str = "[{name: small, pingPong: {sizes: [64, 128], duration: 700ms}}]";
 const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
 /// A process that busy-polls shared memory does not notice when its peer exits, so cases need a deadline.
-const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 5}";
+const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 3}";
 
 /// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
 /// block of round 1.

@@ -20,7 +20,9 @@ fn does_not_overwrite_measured_records() {
     let records = dir.run_dir(NAME).join("records.jsonl");
     let before = fs::read(&records).unwrap();
     let output = RunningCommand::start(dir.run(&manifest)).wait().expect_code(2);
-    output.expect_stderr("already contains measured records: continue with `fabricbench run --resume`");
+    output.expect_stderr(
+        "already contains measured records: continue that run with `fabricbench run FILE --resume ",
+    );
     assert_eq!(fs::read(&records).unwrap(), before);
 }
 

@@ -144,6 +144,20 @@ fn detects_a_replaced_or_missing_file() {
     let output = report(&directory).expect_code(3);
     output.expect_stdout("was changed after the measurement");
     output.expect_stderr("was changed after the measurement");
+    for (format, text) in [
+        ("openmetrics", "outcome=\"Untrusted\""),
+        ("junit", "was changed after the measurement"),
+        ("markdown", "was changed after the measurement"),
+        ("html", "was changed after the measurement"),
+        ("json", "was changed after the measurement"),
+    ] {
+        let mut command = fabricbench(["report", "--format", format]);
+        command.arg(&directory);
+        RunningCommand::start(command)
+            .wait()
+            .expect_code(3)
+            .expect_stdout(text);
+    }
     fs::write(&records, "").unwrap();
     report(&directory)
         .expect_code(3)
@@ -151,7 +165,7 @@ fn detects_a_replaced_or_missing_file() {
     fs::remove_file(&records).unwrap();
     report(&directory)
         .expect_code(2)
-        .expect_stderr("records.jsonl is missing");
+        .expect_stderr("records.jsonl is missing or not a file");
 }
 
 #[test]
@@ -159,10 +173,24 @@ fn detects_an_edited_status() {
     let (dir, _, _) = finished_run();
     let directory = dir.run_dir(NAME);
     let path = directory.join("run.json");
-    let mut run: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    run["status"]["results"][0]["validRounds"] = json!(7);
-    fs::write(&path, run.to_string()).unwrap();
-    let output = report(&directory).expect_code(0);
-    output.expect_stdout("run.json was changed");
-    output.expect_stdout("status.results[0].validRounds is 7, but the records yield");
+    let text = fs::read_to_string(&path).unwrap();
+    for (pointer, value, difference) in [
+        (
+            "/status/results/0/validRounds",
+            json!(7),
+            "status.results[0].validRounds is 7, but the records yield",
+        ),
+        (
+            "/status/outcome",
+            json!("Suspect"),
+            "status.outcome is \"Suspect\", but the records yield",
+        ),
+    ] {
+        let mut run: Value = serde_json::from_str(&text).unwrap();
+        *run.pointer_mut(pointer).unwrap() = value;
+        fs::write(&path, run.to_string()).unwrap();
+        let output = report(&directory).expect_code(0);
+        output.expect_stdout("run.json was changed");
+        output.expect_stdout(difference);
+    }
 }

@@ -1,6 +1,7 @@
 //! `fabricbench run --resume`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
 
 use crds::assignment::Pass;
@@ -187,8 +188,17 @@ fn rejects_a_changed_plan() {
 #[test]
 fn rejects_a_directory_without_a_run() {
     let dir = TestDir::new();
-    let output = RunningCommand::start(dir.resume(&dir.manifest(&manifest(4, 256))))
-        .wait()
-        .expect_code(2);
-    output.expect_stderr("is not a run directory: it has no run.json");
+    let file = dir.manifest(&manifest(4, 256));
+    let rejects = |problem: &str| {
+        let output = RunningCommand::start(dir.resume(&file)).wait().expect_code(2);
+        output.expect_stderr(&format!("is not a run directory: it {problem}"));
+    };
+    rejects("does not exist");
+    let directory = dir.run_dir(NAME);
+    fs::create_dir_all(directory.parent().unwrap()).unwrap();
+    fs::write(&directory, "").unwrap();
+    rejects("is a file");
+    fs::remove_file(&directory).unwrap();
+    fs::create_dir(&directory).unwrap();
+    rejects("has no run.json");
 }

@@ -86,11 +86,37 @@ fn change_common_to_all_arms_is_not_attributed_to_an_arm() {
         "{baseline:?}"
     );
     for one in all.iter().filter(|one| one.arm != "baseline") {
-        assert!(
-            !matches!(one.verdict, Some(Verdict::Improved | Verdict::Regressed)),
-            "{one:?}"
-        );
+        let (low, high) = one.interval_percent.unwrap();
+        assert!(low <= 0.0 && high >= 0.0, "{one:?}");
     }
+}
+
+#[test]
+fn no_arm_has_a_verdict_at_a_size_at_which_the_baseline_changed() {
+    let before = Campaign::default().evaluation();
+    let mut slower = faster_campaign(64);
+    slower.effects.values_mut().for_each(|effect| *effect = 3.0);
+    slower
+        .effects
+        .extend([(("control", 64), 3.0), (("fi-inject", 64), 2.0)]);
+    let all = compare_evaluations(&before, &slower.evaluation());
+    assert_withheld(&all, 64, "changed");
+    let inject = comparison(&all, "fi-inject", 64);
+    assert!(
+        inject
+            .reason
+            .as_ref()
+            .unwrap()
+            .starts_with("the baseline changed by +"),
+        "{inject:?}"
+    );
+    assert!(inject.baseline_changed && !comparison(&all, "baseline", 64).baseline_changed);
+    // The baseline did not change at the other sizes.
+    assert!(
+        all.iter()
+            .any(|one| one.size_bytes != 64 && one.verdict == Some(Verdict::NoChange)),
+        "{all:?}"
+    );
 }
 
 #[test]

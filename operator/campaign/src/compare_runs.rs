@@ -7,6 +7,9 @@
 //! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from the
 //! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
 //! even when the rounds of one run have a larger spread than the rounds of the other run.
+//!
+//! If the baseline itself changed at a size, no other arm has a verdict at that size, because a change of the machines need
+//! not affect all arms by the same factor, and then does not cancel out.
 
 mod difference;
 mod differences;
@@ -66,6 +69,8 @@ pub struct RunComparison {
     pub verdict: Option<Verdict>,
     /// Why there is no verdict.
     pub reason: Option<String>,
+    /// Whether the baseline changed at this size, so that this arm has no verdict; false for the baseline itself.
+    pub baseline_changed: bool,
 }
 
 /// Compares every arm at every size that both runs have in common, on the scenario's primary metric in the first run.
@@ -91,12 +96,20 @@ pub fn compare_runs(
         let analyses = first.plan.analyses.len() * second.plan.analyses.len();
         let family =
             Family::new(comparisons, f64::from(sampling.confidence_percent))?.with_analyses(analyses);
+        let changed_baselines: BTreeMap<u64, String> = shared
+            .iter()
+            .filter_map(|pair| pair.baseline_change(scenario.primary, &family, margin))
+            .collect();
         for pair in &shared {
+            let change = changed_baselines.get(&pair.first.own.size_bytes);
+            let change = change.filter(|_| pair.first.baseline.is_some());
             let withheld = reason_to_withhold(first, pair.first.own)
-                .or_else(|| reason_to_withhold(second, pair.second.own));
+                .or_else(|| reason_to_withhold(second, pair.second.own))
+                .or_else(|| change.cloned());
             let compared = pair.compare(withheld, scenario.primary, &family, margin);
             all.push(RunComparison {
                 scenario: scenario.assignment.name.clone(),
+                baseline_changed: change.is_some(),
                 ..compared
             });
         }
@@ -217,6 +230,28 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
 }
 
 impl ArmInBothRuns<'_> {
+    /// If the arm is the baseline and its interval is beyond the margin, returns the size and the reason that the other
+    /// arms have no verdict at this size.
+    fn baseline_change(&self, metric: Metric, family: &Family, margin: Margin) -> Option<(u64, String)> {
+        if self.first.baseline.is_some() {
+            return None;
+        }
+        let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
+        let interval = two_samples::interval(&first, &second, family.level())?;
+        let changed = matches!(
+            decide_verdict(&interval, margin, BetterDirection::from(metric)),
+            Verdict::Improved | Verdict::Regressed
+        );
+        let (low, high) = interval.percent();
+        changed.then(|| {
+            let reason = format!(
+                "the baseline changed by {low:+.1} to {high:+.1} % between the runs, possibly because the machines \
+                 differ, so ratios to the baseline are not comparable; measure both versions as variants of one run"
+            );
+            (self.first.own.size_bytes, reason)
+        })
+    }
+
     fn compare(
         &self,
         withheld: Option<String>,
@@ -256,6 +291,7 @@ impl ArmInBothRuns<'_> {
             interval_percent: interval.as_ref().map(Interval::percent),
             verdict: verdict.filter(|_| reason.is_none()),
             reason,
+            baseline_changed: false,
         }
     }
 
@@ -278,8 +314,7 @@ impl ArmInBothRuns<'_> {
 fn baseline_reason(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Improved | Verdict::Regressed => {
-            "baseline: it changed between the runs, because of the machines or a factor common to all arms; the \
-             other arms are compared relative to it"
+            "baseline: it changed between the runs, because of the machines or a factor common to all arms"
         }
         Verdict::NoChange | Verdict::Inconclusive => "baseline: the other arms are compared relative to it",
     }

@@ -19,6 +19,9 @@ pub struct Evaluation {
     pub summary: Summary,
     /// Comparisons of the arms with the baseline.
     pub comparisons: Comparisons,
+    /// Why the records may differ from the measured records, if their reader has found a difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_records: Option<String>,
 }
 
 /// Outcome of a run, which determines the exit status. Outcomes are ordered from worst to best.
@@ -28,7 +31,8 @@ pub enum RunOutcome {
     Incomplete,
     /// Every case failed.
     NothingMeasured,
-    /// At least one requested result cannot be trusted.
+    /// At least one requested result cannot be trusted, or the records were changed after the measurement, even if blocks
+    /// are missing as a result.
     Untrusted,
     /// A control shows a change, so the verdicts that share its baseline are withheld. If there is no real difference,
     /// this happens with a probability of at most `1 - confidence`. Repeating the run shows whether the change was due
@@ -61,12 +65,19 @@ pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError
     let stopping = analyze(plan, reports)?;
     let summary = summarize(plan, reports, &stopping);
     let comparisons = compare(plan, reports, &summary, &stopping)?;
-    Ok(Evaluation { summary, comparisons })
+    Ok(Evaluation {
+        summary,
+        comparisons,
+        changed_records: None,
+    })
 }
 
 impl Evaluation {
     /// Outcome of the run.
     pub fn outcome(&self) -> RunOutcome {
+        if self.changed_records.is_some() {
+            return RunOutcome::Untrusted;
+        }
         let fabric = self.summary.fabric.as_ref();
         let contradicted = fabric.is_some_and(|fabric| fabric.proof == FabricProof::Contradicted);
         // A run without variants has no comparison that would report a failed baseline.

@@ -27,10 +27,16 @@ class Comparison:
         logarithms = [log_values(run, key, self.metric) for run in runs]
         self.rounds = [len(one) for one in logarithms]
         self.interval = two_samples.interval(*logarithms, level)
-        withheld = self.is_baseline or any(is_withheld(run, key) for run in runs)
-        self.verdict = None
-        if self.interval and not withheld:
-            self.verdict = inference.verdict(self.interval[1:], plan.margin, self.metric in inference.HIGHER_IS_BETTER)
+        self.withheld = self.is_baseline or any(is_withheld(run, key) for run in runs)
+        self.decided = None
+        if self.interval:
+            self.decided = inference.verdict(self.interval[1:], plan.margin, self.metric in inference.HIGHER_IS_BETTER)
+        # Set for an arm if the baseline at the same size changed.
+        self.baseline_changed = False
+
+    @property
+    def verdict(self):
+        return None if self.withheld or self.baseline_changed else self.decided
 
     def check(self, stored, where, tally):
         """Compares every field except the reason text."""
@@ -46,6 +52,9 @@ class Comparison:
         ):
             tally.compare("compare-change", f"{where} {name}", found, derived, 1e-6 * (1 + abs(derived or 0)))
         tally.compare("compare-verdict", f"{where} verdict", stored["verdict"], self.verdict)
+        tally.compare(
+            "compare-verdict", f"{where} baseline changed", stored["baselineChanged"], self.baseline_changed
+        )
         tally.compare("compare-verdict", f"{where} has a reason", stored["reason"] is not None, self.verdict is None)
 
 
@@ -89,7 +98,14 @@ def derive(runs):
         count = sum(key != plan.baseline_of(key) for key in keys)
         # Every pair of analyses at which the two runs may have ended.
         pairs = math.prod(len(run.plan.analyses or [None]) for run in runs)
-        derived.update({key: Comparison(runs, key, plan.alpha / count / pairs) for key in keys if count})
+        compared = {key: Comparison(runs, key, plan.alpha / count / pairs) for key in keys if count}
+        # Scenarios and sizes at which the baseline changed.
+        changed = {
+            key[:2] for key, one in compared.items() if one.is_baseline and one.decided in ("Improved", "Regressed")
+        }
+        for key, one in compared.items():
+            one.baseline_changed = key[:2] in changed and not one.is_baseline
+        derived.update(compared)
     return derived
 
 

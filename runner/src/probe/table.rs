@@ -4,8 +4,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use super::Finding;
 
-/// Width of the table in columns if the output is not a terminal.
-const PLAIN_WIDTH: u16 = 120;
+/// Width of the table in columns if the output is not a terminal. Paths fit in one line, so that they can be searched for.
+const PLAIN_WIDTH: u16 = 400;
 
 /// Formats `findings` as a table.
 pub fn format_table(findings: &[Finding]) -> String {

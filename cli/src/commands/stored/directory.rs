@@ -26,7 +26,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let records = directory.records_path();
     if !records.is_file() {
         return Err(Failure::invalid_input(format!(
-            "{} is missing, but all results are computed from it. Restore the file, or measure again with `fabricbench run`",
+            "{} is missing or not a file, but all results are computed from it. Restore the file, or measure again with `fabricbench run`",
             records.display()
         )));
     }
@@ -41,10 +41,10 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     read.map_err(Failure::invalid_input)?;
     let mut stored = unread.evaluate(collector)?;
     let found = hex(&digest.finalize());
-    if let Some(measured) = measured.filter(|measured| *measured != found) {
-        return Ok(stored.with_integrity_warning(format!(
-            "{} was changed after the measurement: its SHA-256 is {found}, but run.json contains {measured}. Restore \
-             the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
+    if measured.is_some_and(|measured| measured != found) {
+        return Ok(stored.with_changed_records(format!(
+            "{} was changed after the measurement: its SHA-256 differs from the one in run.json. Restore the file, or \
+             measure again. If lines are damaged, `fabricbench run FILE --resume DIR` repeats only their blocks",
             records.display()
         )));
     }

@@ -8,7 +8,7 @@ use super::StoredRun;
 use crate::json_difference::{JsonDifference, json_differences};
 
 /// Status fields that are computed only from the spec and the records.
-const DERIVED: [&str; 10] = [
+const DERIVED: [&str; 11] = [
     "progress",
     "environment",
     "fabric",
@@ -19,6 +19,7 @@ const DERIVED: [&str; 10] = [
     "nodes",
     "verdict",
     "best",
+    "outcome",
 ];
 
 /// Describes the first value in the stored status that differs from the records. Returns `None` if all values agree.
@@ -32,7 +33,7 @@ pub(super) fn difference(stored: &StoredRun) -> Option<String> {
         return (stated != recorded).then(|| {
             format!(
                 "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress \
-                 or was killed. The report uses the records. Continue a killed run with `fabricbench run --resume`"
+                 or was killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
             )
         });
     }

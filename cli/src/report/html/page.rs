@@ -68,7 +68,9 @@ fn header(report: &Report<'_>) -> Markup {
         ),
         RunOutcome::Untrusted => (
             ResultClass::Invalid,
-            "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned(),
+            report.evaluation.changed_records.clone().unwrap_or_else(|| {
+                "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned()
+            }),
         ),
         RunOutcome::NothingMeasured => (
             ResultClass::Invalid,

@@ -488,7 +488,7 @@ pub enum ProblemKind {
     /// The minimum window is too long.
     #[snafu(display(
         "{given} is longer than {max}, the smaller of 10s and a fifth of `spec.runPolicy.caseDeadlineSeconds`. Choose \
-         a shorter window, or raise the deadline"
+         a shorter window, or raise a deadline below 50 s"
     ))]
     MinWindowBounds {
         /// Minimum window in the spec.

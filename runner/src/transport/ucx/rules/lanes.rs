@@ -71,7 +71,10 @@ pub(in crate::transport::ucx) fn check_resources(
     resources: &[Lane],
 ) -> Result<(), String> {
     let available: Vec<_> = resources.iter().map(Lane::to_string).collect();
-    let available = available.join(", ");
+    let available = match available.as_slice() {
+        [] => "no transport".to_owned(),
+        _ => available.join(", "),
+    };
     let missing = spec.transports.iter().find(|transport| {
         !resources
             .iter()
@@ -80,7 +83,8 @@ pub(in crate::transport::ucx) fn check_resources(
     if let Some(transport) = missing {
         let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
         return Err(format!(
-            "UCX has no {} transport{on}; available: {available}. `ucx_info -d` lists all transports and devices",
+            "UCX has no {} transport{on}; its context contains {available}. `ucx_info -d` lists all transports and \
+             devices",
             transport.name()
         ));
     }
@@ -90,7 +94,10 @@ pub(in crate::transport::ucx) fn check_resources(
     if let Some(device) = device
         && networks.clone().all(|resource| resource.device != device)
     {
-        return Err(format!("UCX cannot use device {device}; available: {available}"));
+        return Err(format!(
+            "UCX cannot use device {device}; its context contains {available}. `ucx_info -d` lists all transports and \
+             devices"
+        ));
     }
     Ok(())
 }
@@ -189,14 +196,14 @@ mod tests {
         assert_eq!(check_resources(&tcp, Some("lo"), &resources), Ok(()));
         assert_eq!(check_resources(&tcp, None, &resources), Ok(()));
         let message = check_resources(&tcp, Some("eth0"), &resources).unwrap_err();
-        assert_eq!(
-            message,
-            "UCX cannot use device eth0; available: self/memory0, tcp/lo"
+        assert!(
+            message.starts_with("UCX cannot use device eth0; its context contains self/memory0, tcp/lo."),
+            "{message}"
         );
         let rc = Ucx::new(vec![UcxTransport::Tcp, UcxTransport::Rc], 1);
         let message = check_resources(&rc, None, &resources).unwrap_err();
         assert!(
-            message.starts_with("UCX has no rc transport; available: self/memory0, tcp/lo."),
+            message.starts_with("UCX has no rc transport; its context contains self/memory0, tcp/lo."),
             "{message}"
         );
     }
