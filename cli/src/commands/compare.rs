@@ -21,7 +21,8 @@ use crate::report::runs;
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
 /// run to cancel out changes in machine state between the runs. At a size at which the baseline itself changed, there
-/// is no verdict. To compare two libraries or settings, define them as variants of one run. If a run is imported, the values are compared without a verdict.
+/// is no verdict. To compare two libraries or settings, define them as variants of one run. If a run is imported, the
+/// values are compared without a verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {

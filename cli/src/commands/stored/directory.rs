@@ -26,7 +26,8 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let records = directory.records_path();
     if !records.is_file() {
         return Err(Failure::invalid_input(format!(
-            "{} is missing or not a file, but all results are computed from it. Restore the file, or measure again with `fabricbench run`",
+            "{} is missing or not a file, but all results are computed from it. Restore the file, or measure again with \
+             `fabricbench run`",
             records.display()
         )));
     }

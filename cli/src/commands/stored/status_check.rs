@@ -33,7 +33,8 @@ pub(super) fn difference(stored: &StoredRun) -> Option<String> {
         return (stated != recorded).then(|| {
             format!(
                 "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress \
-                 or was killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
+                 or was killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume \
+                 DIR`"
             )
         });
     }
