@@ -57,7 +57,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             format!("ping-pong {:?}", work.operation),
             work.measured,
             work.warmup,
-            "round trips",
+            "round trip",
         ),
         Workload::MemoryFootprint(work) => (
             format!(
@@ -68,7 +68,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             ),
             work.measured,
             Extent::Iterations(0),
-            "operations",
+            "operation",
         ),
         Workload::Rpc(work) => (
             format!(
@@ -79,7 +79,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             ),
             work.measured,
             work.warmup,
-            "samples",
+            "sample",
         ),
         Workload::Transfer(work) => (
             format!(
@@ -121,7 +121,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             ),
             work.measured,
             work.warmup,
-            "transfers",
+            "transfer",
         ),
         Workload::Command(command) => return self::command(command),
         Workload::ParameterServing(serving) => {
@@ -198,13 +198,14 @@ fn parameter_serving(plan: &Plan, serving: &ServingWorkload, scenario: &Scenario
 
 fn extent(extent: Extent, noun: &str) -> String {
     match extent {
-        Extent::Iterations(count) => format!("{count} {noun}"),
+        Extent::Iterations(count) => pluralized(count.into(), noun),
         Extent::DurationNanos(nanos) => duration(nanos),
         Extent::FillWindow {
             min_iterations,
             min_window_nanos,
         } => format!(
-            "at least {min_iterations} {noun} and {}",
+            "at least {} and {}",
+            pluralized(min_iterations.into(), noun),
             duration(min_window_nanos)
         ),
     }

@@ -4,6 +4,7 @@ use crds::assignment::Extent;
 use crds::v1alpha1::{Metric, Stop};
 
 use super::{Notes, Severity};
+use crate::format::pluralized;
 use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
 use crate::stats::SPARE_ROUNDS;
 
@@ -60,8 +61,13 @@ fn check_rounds(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {name}: {rounds} rounds are too few for a verdict on {comparisons} comparisons, so all will \
-                 be Inconclusive: at least {minimum_rounds} are needed, {} are recommended",
+                "scenario {name}: {} too few for a verdict on {}, so all will be Inconclusive: at least {minimum_rounds} \
+                 are needed, {} are recommended",
+                match rounds {
+                    1 => "1 round is".to_owned(),
+                    _ => format!("{rounds} rounds are"),
+                },
+                pluralized(u64::from(*comparisons), "comparison"),
                 minimum_rounds + SPARE_ROUNDS
             ),
         );

@@ -66,9 +66,9 @@ fn describe_with_fabric(facts: &FabricFacts, fabric: &str) -> String {
     let configuration =
         configuration(facts).map_or_else(String::new, |configuration| format!(", {configuration}"));
     format!(
-        "{library}provider {}, fabric {fabric}, {} rails{configuration}",
+        "{library}provider {}, fabric {fabric}, {}{configuration}",
         facts.provider,
-        facts.rails.len()
+        format::pluralized(facts.rails.len() as u64, "rail")
     )
 }
 

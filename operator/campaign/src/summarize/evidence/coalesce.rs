@@ -7,6 +7,7 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
 use crate::collect::Measured;
+use crate::format;
 use crate::plan::Cell;
 
 /// Tolerated unrelated traffic on an interface that carries no transfers, as a fraction of the payload.
@@ -25,10 +26,17 @@ pub(super) fn assess(
 ) -> (Engagement, String) {
     let shape = |cell: &Cell| (cell.rails, cell.chunk_bytes, cell.last_chunk_bytes);
     let Some(baseline) = baseline.filter(|baseline| shape(baseline) != shape(planned)) else {
-        let reason = format!("same plan as the baseline: {} rails", planned.rails);
+        let reason = format!(
+            "same plan as the baseline: {}",
+            format::pluralized(planned.rails, "rail")
+        );
         return (Engagement::NotApplicable, reason);
     };
-    let change = format!("{} rails -> {}", baseline.rails, planned.rails);
+    let change = format!(
+        "{} -> {}",
+        format::pluralized(baseline.rails, "rail"),
+        planned.rails
+    );
     if counters.rails_planned != planned.rails {
         let reason = format!(
             "{change} was planned, but the runner striped over {} rails",
