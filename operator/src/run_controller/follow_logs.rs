@@ -4,6 +4,7 @@
 //! After a disconnect, the log is read again from its first byte, and lines that are already known are skipped. The
 //! buffer is bounded: while it is full, reading pauses.
 
+mod reads;
 mod stream;
 
 use std::io;
@@ -17,13 +18,14 @@ use kube::api::LogParams;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{Instrument, info_span, warn};
 
 use super::build::WORKER_CONTAINER;
 use super::observed::StreamState;
 use super::queue::sleep_until_or_forever;
 use super::store::RunKey;
+use reads::Reads;
 use stream::Stream;
 
 pub(super) use stream::ResumePoint;
@@ -36,13 +38,6 @@ const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_TIME: Duration = Duration::from_secs(5);
 /// Number of unpersisted bytes at which reading pauses.
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
-/// Delay before a log is opened for the second time. It doubles each time that the log is opened again.
-const INITIAL_DELAY: Duration = Duration::from_millis(200);
-/// Maximum delay before a log is opened again.
-const MAX_DELAY: Duration = Duration::from_secs(10);
-/// Number of failed attempts to read a terminated container's log after which the log is considered lost.
-const MAX_FAILURES: u32 = 8;
-
 /// The pod whose log is followed.
 #[derive(Clone, Debug)]
 pub(super) struct LogSource {
@@ -191,8 +186,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
         follow: true,
         ..LogParams::default()
     };
-    let mut delay = INITIAL_DELAY;
-    let mut failures = 0;
+    let mut reads = Reads::default();
     loop {
         let terminated_before = shared.lock().terminated;
         shared.lock().stream.restart();
@@ -202,35 +196,38 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
             // 404 until it knows its pods.
             Err(kube::Error::Api(status)) if status.is_not_found() && terminated_before => {
                 shared.lock().stream.fail("the pod and its log are gone");
-                Ok(())
+                Ok(0)
             }
             Err(error) => Err(io::Error::other(error)),
         };
-        if let Err(error) = &result {
-            warn!(%error, "reading the log failed");
-            failures += u32::from(terminated_before);
-            if failures >= MAX_FAILURES {
-                let fault = format!("the container has terminated and its log cannot be read: {error}");
-                shared.lock().stream.fail(&fault);
-            }
-        }
-        {
+        let closed = {
             let mut state = shared.lock();
-            // A read has received every line if it started after the container had terminated and reached the end of
-            // the log.
-            let complete = state.stream.is_finished() || (terminated_before && result.is_ok());
-            if complete {
-                state.stream.finish();
-                state.closed = true;
-                drop(state);
-                wake();
-                return;
+            match result {
+                Ok(length) if terminated_before && reads.is_end(length) => state.stream.finish(),
+                Ok(_) => {}
+                Err(error) => {
+                    warn!(%error, "reading the log failed");
+                    if terminated_before && reads.is_lost() {
+                        let fault =
+                            format!("the container has terminated and its log cannot be read: {error}");
+                        state.stream.fail(&fault);
+                    }
+                }
             }
+            state.closed = state.stream.is_finished();
+            state.closed
+        };
+        if closed {
+            wake();
+            return;
         }
-        // The pod status reports the termination soon after the end of the log, so this wait is usually short.
-        let terminated = wait_until_terminated(&shared);
-        let _ = timeout_at(Instant::now() + delay, terminated).await;
-        delay = (delay * 2).min(MAX_DELAY);
+        let delay = reads.next_delay();
+        if terminated_before {
+            sleep(delay).await;
+        } else if timeout(delay, wait_until_terminated(&shared)).await.is_ok() {
+            // The pod status reports the termination soon after the end of the log, so this wait is usually short.
+            reads = Reads::default();
+        }
     }
 }
 
@@ -240,14 +237,15 @@ async fn wait_until_terminated(shared: &SharedState) {
     }
 }
 
-/// Reads from one connection until the connection or the stream ends.
+/// Reads from one connection until the connection or the stream ends. Returns the number of bytes.
 async fn read(
     bytes: impl AsyncRead,
     shared: &SharedState,
     wake: &(impl Fn() + Send + Sync),
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let mut bytes = pin!(bytes);
     let mut chunk = vec![0; CHUNK];
+    let mut length = 0;
     loop {
         let due_at = shared.lock().due_at();
         let count = tokio::select! {
@@ -259,15 +257,16 @@ async fn read(
             }
         };
         let Some(read) = chunk.get(..count).filter(|read| !read.is_empty()) else {
-            return Ok(());
+            return Ok(length);
         };
+        length += read.len() as u64;
         let finished = {
             let mut state = shared.lock();
             state.stream.feed(read);
             state.stream.is_finished()
         };
         if finished {
-            return Ok(());
+            return Ok(length);
         }
         if shared.lock().is_due(Instant::now()) {
             wake();
@@ -288,51 +287,4 @@ async fn wait_until_taken(shared: &SharedState, due_at: Option<Instant>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use crds::record::{BlockRecord, ChainWriter, Record, WarningReason, WarningRecord};
-
-    use super::*;
-
-    /// Reads `lines` and takes due lines immediately. Returns the pieces that were taken.
-    async fn taken_pieces(lines: &[u8]) -> Vec<Vec<u8>> {
-        let shared = SharedState {
-            state: Mutex::new(FollowState {
-                stream: Stream::new(ResumePoint::default()),
-                persisted_at: Instant::now(),
-                closed: false,
-                settled: false,
-                terminated: false,
-            }),
-            changed: Notify::new(),
-        };
-        let pieces = Mutex::new(Vec::new());
-        let wake = || {
-            let mut state = shared.lock();
-            let full = state.is_full();
-            pieces.lock().unwrap().extend(state.stream.take(full));
-            drop(state);
-            shared.changed.notify_one();
-        };
-        read(lines, &shared, &wake).await.unwrap();
-        pieces.into_inner().unwrap()
-    }
-
-    #[tokio::test]
-    async fn reads_a_block_that_exceeds_the_buffer() {
-        let mut writer = ChainWriter::default();
-        let mut lines = Vec::new();
-        while lines.len() <= 2 * MAX_BUFFERED_BYTES {
-            let warning = WarningRecord {
-                rank: None,
-                reason: WarningReason::Limit,
-                message: "x".repeat(1000),
-            };
-            lines.extend(writer.line(&Record::Warning(warning)).unwrap().into_bytes());
-        }
-        let block = Record::Block(BlockRecord { block: 0, cases: 0 });
-        lines.extend(writer.line(&block).unwrap().into_bytes());
-        let pieces = taken_pieces(&lines).await;
-        assert!(pieces.len() > 1, "{}", pieces.len());
-        assert_eq!(pieces.concat(), lines);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use campaign::collect::Case;
+use crds::v1alpha1::AttemptState;
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
@@ -136,6 +137,12 @@ impl Lane {
         let distinct: BTreeSet<_> = lines.lines().collect();
         let cases = self.cases(name).await;
         let attempts = status.execution.unwrap().attempts;
+        for attempt in attempts
+            .iter()
+            .filter(|attempt| attempt.state != AttemptState::Measured)
+        {
+            println!("{name}: {attempt:?}");
+        }
         let known: BTreeSet<_> = attempts.iter().map(|attempt| attempt.job_uid.clone()).collect();
         let seen = std::mem::take(&mut *self.jobs.lock().unwrap());
         let tally = Tally {
