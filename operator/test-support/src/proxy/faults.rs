@@ -75,14 +75,17 @@ impl Faults {
 
     /// Draws a fault for a request, or `None` for most requests. Every watch and every followed log gets a fault,
     /// because these streams are opened so rarely that few would get one by chance. If no other fault is drawn for a
-    /// stream, a log ends early, and a watch ends early or, in one third of these cases, expires.
+    /// stream, a log ends early, in one third of these cases before its first byte, and a watch ends early or, in one
+    /// third of these cases, expires.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");
         let is_stream = is_watch || query.contains("follow=true");
         let duration = |random: &mut ChaCha8Rng, max: Duration| max.mul_f64(random.random_range(0.0..1.0));
+        let is_empty = !is_watch && self.random.random_ratio(1, 3);
+        let max_stream = if is_empty { Duration::ZERO } else { MAX_STREAM };
         let end = Fault::EndStream(
-            duration(&mut self.random, MAX_STREAM),
+            duration(&mut self.random, max_stream),
             self.random.random_bool(0.5),
         );
         if !self.random.random_bool(self.probability) {
