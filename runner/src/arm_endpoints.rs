@@ -41,8 +41,9 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     /// Number of threads of each flow.
     pub(crate) threads_per_flow: usize,
+    /// Memory kinds and layouts, smaller layouts of a kind first.
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
-    /// For each memory kind, by index, the failure that makes it unusable; `None` if it is usable.
+    /// For each element of `kinds`, the failure that makes the memory unusable; `None` if it is usable.
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
@@ -226,7 +227,10 @@ impl<T: Transport> ArmEndpoints<T> {
             .scenarios
             .iter()
             .filter_map(|scenario| {
-                let facts = memory.iter().find(|facts| facts.kind() == scenario.memory)?;
+                let area_bytes = scenario.area_bytes(assignment.transport.rails().into());
+                let facts = memory
+                    .iter()
+                    .find(|facts| facts.holds(scenario.memory, area_bytes))?;
                 Some(facts.for_scenario(&scenario.name))
             })
             .collect();
@@ -251,10 +255,14 @@ impl<T: Transport> ArmEndpoints<T> {
     /// Returns the addresses and memory keys that a peer needs to reach this worker.
     pub fn offer(&self) -> ArmOffer {
         let threads = self.threads.iter().map(|thread| {
-            let with_kind = self.kinds.iter().zip(&thread.data);
-            let regions = with_kind.filter_map(|((kind, _), region)| {
+            let with_kind = self.kinds.iter().zip(&thread.data).enumerate();
+            let regions = with_kind.filter_map(|(layout, ((kind, _), region))| {
                 let region = region.as_ref()?.remote();
-                Some(RegionOffer { kind: *kind, region })
+                Some(RegionOffer {
+                    kind: *kind,
+                    layout,
+                    region,
+                })
             });
             ThreadOffer {
                 addresses: thread.transport.addresses().clone(),
@@ -319,8 +327,9 @@ impl<T: Transport> ArmEndpoints<T> {
         for (thread, offered) in self.threads[own.clone()].iter_mut().zip(offered) {
             let rails = thread.transport.rails();
             let mut offered_regions = Vec::with_capacity(self.kinds.len());
-            for (kind, layout) in &self.kinds {
-                let region = offered.regions.iter().find(|region| region.kind == *kind);
+            for (index, (kind, layout)) in self.kinds.iter().enumerate() {
+                let mut regions = offered.regions.iter();
+                let region = regions.find(|region| (region.kind, region.layout) == (*kind, index));
                 let region = region.map(|region| &region.region);
                 check_region(rank, *kind, *layout, rails, region)?;
                 offered_regions.push(region);

@@ -10,7 +10,7 @@
 //! touches the pages before [`Memory::allocate`] returns, so a thread that was pinned before the call gets memory on
 //! its own NUMA node.
 
-mod available;
+pub(crate) mod available;
 mod cuda;
 mod error;
 pub(crate) mod ffi;
@@ -55,8 +55,8 @@ impl Memory {
     /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on GPU 0 and uninitialized.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unavailable`], with the cause and a fix, if this kind or size is not available on this
-    /// machine, and [`MemoryError::Empty`] if `bytes` is 0.
+    /// Returns [`MemoryError::Unavailable`] or [`MemoryError::NotEnough`], with the cause and a fix, if this kind or size
+    /// is not available on this machine, and [`MemoryError::Empty`] if `bytes` is 0.
     pub fn allocate(kind: MemoryKind, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         ensure!(bytes > 0, EmptySnafu { kind });
         let backing = match kind {
@@ -117,17 +117,6 @@ impl Memory {
             length,
             backing: Backing::Library(memory),
         })
-    }
-
-    /// Checks that a fabric library can allocate `bytes` bytes of ordinary memory.
-    ///
-    /// # Errors
-    /// Returns [`MemoryError::Unavailable`] if the machine or the cgroup has less available memory, and
-    /// [`MemoryError::Empty`] if `bytes` is 0.
-    pub(crate) fn check_available(bytes: usize) -> Result<(), MemoryError> {
-        let kind = MemoryKind::Heap;
-        ensure!(bytes > 0, EmptySnafu { kind });
-        available::check(kind, bytes)
     }
 
     /// Makes the CUDA context of GPU memory current on the calling thread. UCX requires this of each thread that

@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod footprint;
+mod lost_peer;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

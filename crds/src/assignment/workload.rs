@@ -1,5 +1,7 @@
 //! Scenario workloads.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{CommandWorkload, ServingWorkload};
@@ -196,6 +198,18 @@ impl Workload {
             // fabric.
             Self::Command(_) => false,
             Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => false,
+        }
+    }
+
+    /// Maximum duration of a case of an arm with `channel`, at most `case_deadline`. The time limit of a workload that makes calls
+    /// applies to the case only if the calls use the arm's transport. Otherwise, the limit applies to the extension
+    /// process, so that the case report contains the cause.
+    pub fn time_limit(&self, channel: RpcChannel, case_deadline: Duration) -> Duration {
+        match self {
+            Self::Rpc(rpc) if channel.is_transport() => {
+                case_deadline.min(Duration::from_secs(rpc.timeout_seconds.into()))
+            }
+            _ => case_deadline,
         }
     }
 

@@ -1,5 +1,5 @@
-//! The memory of an instrument process: one buffer per memory kind and thread. All arms share the buffers, so that the
-//! arms differ only in how they post. This module allocates memory, but never during a measured window.
+//! The memory of an instrument process: one buffer per layout and thread. All arms share the buffers, so that the arms
+//! differ only in how they post. This module allocates memory, but never during a measured window.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
     devices: Devices,
     threads: usize,
-    /// Allocated buffers, by memory kind index and thread index.
+    /// Allocated buffers, by layout index and thread index.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 
@@ -33,16 +33,20 @@ impl Buffers {
             MemoryKind::SharedMemory,
             MemoryKind::Cuda,
         ];
-        let layouts = kinds.map(|kind| Layout::new(assignment, kind).map(|layout| (kind, layout)));
+        let layouts = kinds.into_iter().flat_map(|kind| {
+            let of_kind = Layout::of_kind(assignment, kind).into_iter();
+            of_kind.map(move |layout| (kind, layout))
+        });
         Self {
-            layouts: layouts.into_iter().flatten().collect(),
+            layouts: layouts.collect(),
             devices: assignment.devices.clone(),
             threads: layout::thread_count(assignment, rank) as usize,
             allocated: BTreeMap::new(),
         }
     }
 
-    /// Memory kinds that the assignment uses, with their layouts. Both sides of a pair have the same layouts in the
+    /// Layouts of the memory kinds that the assignment uses. A kind has several layouts if some scenarios need much more
+    /// memory than others. Both sides of a pair have the same layouts in the
     /// same order.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
@@ -91,7 +95,7 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// Returns an error if memory of this kind cannot be allocated, or host memory is not on the required NUMA node:
+    /// Returns an error if memory of this kind cannot be allocated or does not fit in the available memory, or host memory is not on the required NUMA node:
     /// the node in the assignment's `devices` if it is set, otherwise `node`.
     pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];

@@ -14,6 +14,10 @@ use crds::assignment::{Assignment, SLOT_ALIGNMENT};
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
 
+/// Largest area in bytes that scenarios of the same memory kind share. A scenario that needs more has separate memory,
+/// so that the other scenarios still run if this memory does not fit.
+pub const MAX_SHARED_AREA_BYTES: u64 = 2 * AREA_BUDGET_BYTES;
+
 /// Maximum number of control messages in flight on a rail, in addition to the posts for transfers.
 pub const CONTROL_TOKENS: usize = 16;
 
@@ -50,15 +54,22 @@ impl Slots {
 }
 
 impl Layout {
-    /// Layout of the memory that the scenarios of `kind` need for each thread; `None` if no scenario uses `kind`.
-    pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
+    /// Layouts of the memory that the scenarios of `kind` need for each thread, in ascending order: one for the scenarios
+    /// that need at most [`MAX_SHARED_AREA_BYTES`], and one for all others. Empty if no scenario uses `kind`.
+    pub fn of_kind(assignment: &Assignment, kind: MemoryKind) -> Vec<Self> {
         let rails = u64::from(assignment.transport.rails());
         let scenarios = assignment
             .scenarios
             .iter()
             .filter(|scenario| scenario.memory == kind);
-        let area_bytes = scenarios.map(|scenario| scenario.area_bytes(rails)).max()?;
-        Some(Self { area_bytes })
+        let areas = scenarios.map(|scenario| scenario.area_bytes(rails));
+        let (large, shared): (Vec<_>, Vec<_>) = areas.partition(|bytes| *bytes > MAX_SHARED_AREA_BYTES);
+        let largest = [shared, large].map(|areas| areas.into_iter().max());
+        largest
+            .into_iter()
+            .flatten()
+            .map(|area_bytes| Self { area_bytes })
+            .collect()
     }
 
     /// Total size of the two areas, in bytes.

@@ -26,12 +26,14 @@ pub struct ThreadOffer {
     pub regions: Vec<RegionOffer>,
 }
 
-/// Remote access to memory of one kind.
+/// Remote access to the memory of one layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RegionOffer {
     /// Memory kind.
     pub kind: MemoryKind,
+    /// Index of the memory's layout, which is the same on both sides.
+    pub layout: usize,
     /// Address and key, by rail.
     pub region: RemoteRegion,
 }

@@ -66,9 +66,9 @@ impl KindFacts {
         }
     }
 
-    /// Memory kind.
-    pub(super) fn kind(&self) -> MemoryKind {
-        self.kind
+    /// Whether this is memory of `kind` with two areas of at least `area_bytes` bytes.
+    pub(super) fn holds(&self, kind: MemoryKind, area_bytes: u64) -> bool {
+        self.kind == kind && self.bytes >= 2 * area_bytes
     }
 
     /// Location of the memory; `None` if the kernel does not report it, or if the pages are on several NUMA nodes.

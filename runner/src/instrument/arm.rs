@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, ScenarioAssignment, Workload};
+use crds::assignment::{ArmAssignment, ScenarioAssignment};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason, ProtocolUse};
-use crds::v1alpha1::{ManyToMany, RpcChannel};
+use crds::v1alpha1::ManyToMany;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};
@@ -144,7 +144,7 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
             arm: &self.assigned,
             role: role(flow.initiator),
             peer_rank: flow.peer,
-            deadline: case_timeout(&scenario.workload, self.assigned.channel, timeout),
+            deadline: scenario.workload.time_limit(self.assigned.channel, timeout),
             seed: flow.seed,
             keep_samples,
             site: CommandSite {
@@ -174,18 +174,6 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
 
     fn close(self: Box<Self>) -> Vec<ProtocolUse> {
         self.endpoints.close()
-    }
-}
-
-/// Maximum duration of a case. The time limit of a workload that makes calls applies to the case only if the calls use
-/// the arm's transport. Otherwise, the limit applies to the extension process, so that the case report contains the
-/// cause.
-fn case_timeout(workload: &Workload, channel: RpcChannel, timeout: Duration) -> Duration {
-    match workload {
-        Workload::Rpc(rpc) if channel.is_transport() => {
-            timeout.min(Duration::from_secs(rpc.timeout_seconds.into()))
-        }
-        _ => timeout,
     }
 }
 

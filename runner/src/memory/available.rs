@@ -1,32 +1,54 @@
-//! Checks that the machine and the cgroup have enough available memory.
+//! Reserves memory that the machine and the cgroup have available.
 //!
-//! The kernel's OOM killer would kill a process that touches more pages than are available. This check lets the runner
-//! report an error instead.
+//! The kernel's OOM killer would kill a process that touches more pages than are available. A reservation lets the
+//! runner report an error instead.
 
-use crds::v1alpha1::MemoryKind;
+use std::fs::File;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::MemoryError;
 use crate::environment;
 use crate::topology::SystemRoots;
 
-/// Checks that `bytes` bytes of ordinary pages are available.
+/// Size in bytes above which reservations of the workers on one machine follow each other.
+const LARGE_BYTES: u64 = 256 * 1024 * 1024;
+/// Directory whose lock a worker holds during a large reservation.
+const LOCKED: &str = "/dev/shm";
+
+/// Memory that this process is about to use. During a large reservation, other workers on this machine wait, because
+/// each of them would find available the memory that only one of them can have. The timeout of the instrument's request
+/// limits the wait. A process must not hold two reservations.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Reservation(
+    #[expect(dead_code, reason = "dropping the file releases the lock")] Option<File>,
+);
+
+/// Reserves `needed` bytes of ordinary pages for `purpose`, a plural noun. The caller must touch the pages before it
+/// drops the reservation. Memory whose available size is unknown can be reserved.
 ///
 /// # Errors
-/// Returns `Unavailable` if the machine or the cgroup has less available memory.
-pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
-    check_on(&SystemRoots::default(), kind, bytes)
+/// Returns `NotEnough` if the machine or the cgroup has less available memory.
+pub(crate) fn reserve(needed: u64, purpose: &str) -> Result<Reservation, MemoryError> {
+    let directory = (needed > LARGE_BYTES).then(|| File::open(LOCKED).ok()).flatten();
+    let locked = directory.filter(|directory| flock(directory, FlockOperation::LockExclusive).is_ok());
+    check(needed, purpose)?;
+    Ok(Reservation(locked))
 }
 
-fn check_on(roots: &SystemRoots, kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
+/// Like [`reserve`], for memory that other processes will use.
+pub(crate) fn check(needed: u64, purpose: &str) -> Result<(), MemoryError> {
+    check_on(&SystemRoots::default(), needed, purpose)
+}
+
+fn check_on(roots: &SystemRoots, needed: u64, purpose: &str) -> Result<(), MemoryError> {
     match environment::available_memory(roots) {
-        Some(available) if available.bytes < bytes as u64 => Err(MemoryError::Unavailable {
-            kind,
-            bytes,
-            message: format!(
-                "{} has only {} bytes available; give the worker more memory, or use smaller sizes or a smaller window",
-                available.source.name(),
-                available.bytes
-            ),
+        Some(available) if available.bytes < needed => Err(MemoryError::NotEnough {
+            purpose: purpose.to_owned(),
+            needed,
+            limit: available.source.name(),
+            available: available.bytes,
         }),
         _ => Ok(()),
     }
@@ -37,10 +59,14 @@ mod tests {
     use super::*;
     use crate::environment::tests::Machine;
 
-    fn error_for(files: &[(&str, &str)], bytes: usize) -> Option<String> {
+    /// Returns the limit and the available size if the check fails.
+    fn error_for(files: &[(&str, &str)], bytes: u64) -> Option<(&'static str, u64)> {
         let machine = Machine::new(files);
-        let checked = check_on(&machine.roots(), MemoryKind::Heap, bytes);
-        checked.err().map(|error| error.to_string())
+        let checked = check_on(&machine.roots(), bytes, "buffers");
+        checked.err().map(|error| match error {
+            MemoryError::NotEnough { limit, available, .. } => (limit, available),
+            other => panic!("{other}"),
+        })
     }
 
     #[test]
@@ -60,24 +86,36 @@ mod tests {
         ];
         for files in [v1, v2] {
             assert_eq!(error_for(&files, 4000), None);
-            let error = error_for(&files, 4001).unwrap();
-            assert!(
-                error.contains("the cgroup has only 4000 bytes available"),
-                "{error}"
-            );
+            assert_eq!(error_for(&files, 4001), Some(("the cgroup", 4000)));
         }
-        let error = error_for(&[plenty], 8193).unwrap();
-        assert!(
-            error.contains("the machine has only 8192 bytes available"),
-            "{error}"
-        );
+        assert_eq!(error_for(&[plenty], 8193), Some(("the machine", 8192)));
         assert_eq!(error_for(&[], 1 << 40), None);
     }
 
     #[test]
     fn rejects_more_memory_than_this_machine_has() {
-        let error = check(MemoryKind::Heap, 1 << 50).unwrap_err();
-        assert!(error.to_string().contains("has only"), "{error}");
-        assert_eq!(error.reason(), crds::record::FailureReason::MemoryUnavailable);
+        let error = reserve(1 << 50, "buffers").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("buffers need 1073741824.0 MiB, but the"),
+            "{error}"
+        );
+        assert_eq!(error.reason(), crds::record::FailureReason::NotEnoughMemory);
+    }
+
+    #[test]
+    fn large_reservations_follow_each_other() {
+        let first = reserve(LARGE_BYTES + 1, "buffers").unwrap();
+        let lock = || {
+            flock(
+                File::open(LOCKED).unwrap(),
+                FlockOperation::NonBlockingLockExclusive,
+            )
+        };
+        assert!(lock().is_err());
+        let small = reserve(1, "buffers").unwrap();
+        drop((first, small));
+        lock().unwrap();
     }
 }

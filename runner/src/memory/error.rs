@@ -24,6 +24,23 @@ pub enum MemoryError {
         /// Cause and fix.
         message: String,
     },
+    /// The machine or the cgroup has less memory available than is needed.
+    #[snafu(display(
+        "{purpose} need {:.1} MiB, but {limit} has only {:.1} MiB available; give the worker more memory, or use \
+         smaller sizes or a smaller window",
+        mebibytes(*needed),
+        mebibytes(*available)
+    ))]
+    NotEnough {
+        /// Purpose of the memory, a plural noun.
+        purpose: String,
+        /// Needed size in bytes.
+        needed: u64,
+        /// Machine or cgroup that limits the memory.
+        limit: &'static str,
+        /// Available size in bytes.
+        available: u64,
+    },
     /// The requested range extends beyond the memory.
     #[snafu(display("{count} bytes at offset {offset} are outside the {length} bytes that can be copied"))]
     OutOfRange {
@@ -44,11 +61,16 @@ pub enum MemoryError {
     },
 }
 
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
 impl MemoryError {
     /// Failure reason that is recorded for this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,
+            Self::NotEnough { .. } => FailureReason::NotEnoughMemory,
             Self::Empty { .. } | Self::OutOfRange { .. } => FailureReason::Internal,
             Self::Copy { .. } => FailureReason::OperationRejected,
         }

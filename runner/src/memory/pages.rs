@@ -18,10 +18,11 @@ use super::ffi::mapping::{Mapping, Pages};
 /// Allocates private pages of this process.
 ///
 /// # Errors
-/// Returns `Unavailable` if the machine or the cgroup has too little memory.
+/// Returns `NotEnough` if the machine or the cgroup has too little memory, and `Unavailable` if the kernel fails to
+/// provide it.
 pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::Heap;
-    available::check(kind, bytes)?;
+    let _reservation = available::reserve(bytes as u64, "heap buffers")?;
     Mapping::new(&Pages::Ordinary, bytes)
         .and_then(populate)
         .map_err(|error| unavailable_error(kind, bytes, &error))
@@ -32,10 +33,11 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
 /// The file is sealed against truncation, so no process can cause a fault in another process that maps it.
 ///
 /// # Errors
-/// Returns `Unavailable` if the machine or the cgroup has too little memory.
+/// Returns `NotEnough` if the machine or the cgroup has too little memory, and `Unavailable` if the kernel fails to
+/// provide it.
 pub(crate) fn allocate_shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
-    available::check(kind, bytes)?;
+    let _reservation = available::reserve(bytes as u64, "buffers in shared memory")?;
     shared_file(bytes)
         .and_then(|file| Ok((map(&file, bytes)?, file)))
         .map_err(|error| unavailable_error(kind, bytes, &error))

@@ -254,6 +254,8 @@ pub enum WorkerReport {
         /// Protocols that the libraries report.
         protocols: Vec<ProtocolsRecord>,
     },
+    /// An instrument has stopped. Its arms continue when the instruments are restarted.
+    InstrumentLost,
     /// Warning for the records.
     Warning {
         /// Reason for the warning.

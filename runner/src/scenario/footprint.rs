@@ -12,14 +12,13 @@ use crds::v1alpha1::RpcChannel;
 use super::case::{Case, Role};
 use super::case_protocol::Work;
 use super::engine::{Engine, data_seed, failure};
-use super::isolated::{
-    Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available, check_sharing, samples,
-};
+use super::isolated::{Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, samples};
 use super::thread_report::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
+use crate::memory::available;
 use crate::transport::Transport;
 
 /// Side that distributes the tensor.
@@ -175,7 +174,10 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
         _ => consumers + 1,
     };
     let purpose = format!("{consumers} consumers and {copies} copies of the tensor");
-    check_available(copies * bytes + consumers * EXTENSION_BYTES, &purpose)
+    Ok(available::check(
+        copies * bytes + consumers * EXTENSION_BYTES,
+        &purpose,
+    )?)
 }
 
 /// Integrity pass: passes the tensor to one consumer, as a measured case does, and the consumer checks every byte that

@@ -6,15 +6,13 @@ mod check;
 use std::thread;
 use std::time::Duration;
 
-use crds::record::{CaseFailure, FailureReason};
-use crds::units::Size;
+use crds::record::CaseFailure;
 
 pub(super) use check::{Checked, check, check_sharing, samples};
 
 use super::case_protocol::Work;
-use super::engine::{Engine, failure};
-use crate::environment;
-use crate::topology::SystemRoots;
+use super::engine::Engine;
+use crate::extension::pages;
 use crate::transport::Transport;
 
 /// Polling interval of a side that only participates in the steps of a case.
@@ -54,18 +52,7 @@ pub(super) fn wait_asleep<T: Transport>(
     Ok(())
 }
 
-/// Checks that `needed` bytes for `purpose` are available, so that no process is swapped out or killed.
-pub(super) fn check_available(needed: u64, purpose: &str) -> Result<(), CaseFailure> {
-    match environment::available_memory(&SystemRoots::default()) {
-        Some(available) if available.bytes < needed => Err(failure(
-            FailureReason::NotEnoughMemory,
-            format!(
-                "{purpose} need {}, but {} has only {} available",
-                Size(needed),
-                available.source.name(),
-                Size(available.bytes)
-            ),
-        )),
-        _ => Ok(()),
-    }
+/// Proportional set size of this process in bytes; `None` if the kernel does not report it.
+pub(super) fn own_memory_bytes() -> Option<u64> {
+    Some(pages::process_memory(std::process::id())?.pss_bytes)
 }

@@ -4,6 +4,7 @@ use std::thread;
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use crds::v1alpha1::MemoryKind;
 
 use super::case::{Case, Role};
 use super::case_protocol::{self, SideContext, Work};
@@ -26,6 +27,7 @@ use super::thread_report::ThreadReport;
 use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::arm_endpoints::layout::Layout;
 use crate::measure::cpu;
 use crate::transport::Transport;
 
@@ -79,27 +81,28 @@ pub fn run_flows<T: Transport>(
 
 /// Index of the memory kind of `case`.
 fn memory_kind<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Result<usize, CaseFailure> {
-    let Some(kind) = endpoints
-        .kinds
-        .iter()
-        .position(|(kind, _)| *kind == case.scenario.memory)
-    else {
-        let message = format!("no memory was prepared for scenario {:?}", case.scenario.name);
-        return Err(failure(FailureReason::InvalidAssignment, message));
+    // A case that sends no payload over the fabric can use any memory of the kind.
+    let off_fabric = case.scenario.workload.is_off_fabric(case.arm.channel);
+    let needed = if off_fabric {
+        0
+    } else {
+        case.scenario.area_bytes(rails(endpoints))
     };
-    if let Some(failure) = &endpoints.memory_failures[kind] {
-        return Err(failure.clone());
-    }
     let largest = case.scenario.max_size_bytes;
-    let fits = case.scenario.area_bytes(rails(endpoints)) <= endpoints.kinds[kind].1.area_bytes;
-    if case.size_bytes > largest || !fits {
+    let fits = |(kind, layout): &(MemoryKind, Layout)| {
+        *kind == case.scenario.memory && needed <= layout.area_bytes && case.size_bytes <= largest
+    };
+    let Some(kind) = endpoints.kinds.iter().position(fits) else {
         let message = format!(
-            "{} bytes do not fit into the memory of scenario {:?}, which was allocated for at most {largest} bytes",
+            "no memory was prepared for {} bytes of scenario {:?}, whose largest size is {largest} bytes",
             case.size_bytes, case.scenario.name
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
+    };
+    match &endpoints.memory_failures[kind] {
+        Some(failure) => Err(failure.clone()),
+        None => Ok(kind),
     }
-    Ok(kind)
 }
 
 /// Number of rails per thread.
@@ -393,10 +396,10 @@ fn run_pass<T: Transport>(
             measure(engine, isolated::IdleSide, side)
         }
         (Workload::Rpc(workload), Role::Initiator) => {
-            measure(engine, rpc::Caller::new(workload, case.size_bytes), side)
+            measure(engine, rpc::Caller::new(workload, case.size_bytes)?, side)
         }
         (Workload::Rpc(workload), Role::Target) => {
-            measure(engine, rpc::Callee::new(workload, case.size_bytes), side)
+            measure(engine, rpc::Callee::new(workload, case.size_bytes)?, side)
         }
         (Workload::Command(workload), Role::Initiator) => {
             measure(engine, command::Client::new(workload, case, &setup.facts), side)

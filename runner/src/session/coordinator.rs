@@ -20,6 +20,10 @@ use super::tournament::{Pair, disjoint_flows, flows, tournament};
 use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
 use crate::output::{OutputError, RecordWriter};
 
+/// Maximum number of times that the instruments of a round are restarted because one of them was lost. It bounds the time
+/// that is lost to a library that crashes or hangs in every case.
+const MAX_RESTARTS: u32 = 8;
+
 /// The coordinator of one attempt.
 #[derive(Debug)]
 pub struct Coordinator<'a, W> {
@@ -104,10 +108,22 @@ impl<'a, W: Write> Coordinator<'a, W> {
                 self.probe(&setup_failures)?;
             }
             let mut alive = self.gang.alive();
+            // An instrument that was lost while the round was opened would be lost again.
+            self.gang.take_instrument_loss();
+            let mut restarts = 0;
             for block in &round.blocks {
-                if self.gang.alive() != alive {
-                    setup_failures = self.reopen(index as u32, round)?;
+                let cause = if self.gang.alive() != alive {
+                    Some("a worker was lost")
+                } else if restarts < MAX_RESTARTS && self.gang.take_instrument_loss() {
+                    restarts += 1;
+                    Some("an instrument was lost")
+                } else {
+                    None
+                };
+                if let Some(cause) = cause {
+                    setup_failures = self.reopen(index as u32, round, cause)?;
                     alive = self.gang.alive();
+                    self.gang.take_instrument_loss();
                 }
                 self.run_block(round, block, &setup_failures)?;
             }

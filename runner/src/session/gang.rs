@@ -68,6 +68,8 @@ pub struct Gang {
     members: Vec<Member>,
     events: Receiver<GangEvent>,
     warnings: Vec<GangWarning>,
+    /// Whether a worker has lost an instrument since the last call to [`Gang::take_instrument_loss`].
+    instrument_lost: bool,
     next_heartbeat: Instant,
     /// Minimum number of workers that the attempt needs to continue.
     required: usize,
@@ -96,6 +98,7 @@ impl Gang {
             members,
             events,
             warnings: Vec::new(),
+            instrument_lost: false,
             next_heartbeat: Instant::now() + HEARTBEAT,
             required,
         }
@@ -115,6 +118,11 @@ impl Gang {
     /// Removes and returns the warnings received since the last call.
     pub fn take_warnings(&mut self) -> Vec<GangWarning> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// Whether a worker has lost an instrument since the last call.
+    pub fn take_instrument_loss(&mut self) -> bool {
+        std::mem::take(&mut self.instrument_lost)
     }
 
     /// Sends a command to one worker. If the command cannot be sent, the worker is marked as lost.
@@ -256,6 +264,7 @@ impl Gang {
     ) -> Result<Option<(u32, WorkerReport)>, Halt> {
         match report {
             WorkerReport::Heartbeat => {}
+            WorkerReport::InstrumentLost => self.instrument_lost = true,
             WorkerReport::Warning { reason, message } => self.warnings.push(GangWarning {
                 rank,
                 reason,

@@ -79,7 +79,9 @@ fn specificity(reason: FailureReason) -> u8 {
         FailureReason::DeadlineExceeded => 1,
         FailureReason::PeerLost => 2,
         FailureReason::CompletionFailed => 3,
-        _ => 4,
+        // A worker whose peer lacks the memory of a scenario only knows that this memory is unavailable.
+        FailureReason::MemoryUnavailable => 4,
+        _ => 5,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::Assignment;
+use crds::assignment::{Assignment, BlockAssignment};
 use crds::record::{CaseFailure, CaseRecord, FailureReason, Record, WarningReason};
 use rustix::process::{Signal, kill_process};
 
@@ -82,7 +82,31 @@ fn a_killed_worker_fails_its_pairs_and_at_most_one_block_of_other_pairs() {
 }
 
 #[test]
-fn a_killed_instrument_fails_its_arms_until_the_next_round() {
+fn a_killed_instrument_is_replaced_after_its_block() {
+    let mut assignment = endless(assignment(2, loopback(), 2));
+    // The first round ends with two short blocks, and the second one has no endless block.
+    let [first, second] = [0, 1].map(|round| assignment.rounds[round].blocks[0].clone());
+    let mut block = assignment.rounds.iter().flat_map(|round| &round.blocks).count() as u32;
+    for short in [first, second] {
+        assignment.rounds[0]
+            .blocks
+            .push(BlockAssignment { block, ..short });
+        block += 1;
+    }
+    assignment.rounds.truncate(1);
+    let mut gang = start_endless_case(assignment);
+    kill_process(gang.instrument(1), Signal::KILL).unwrap();
+    let finished = gang.finish();
+    failures_of_the_endless_block(&finished);
+    let restarted = finished.warnings(WarningReason::EnvironmentChanged);
+    assert!(
+        matches!(restarted[..], [message] if message.contains("because an instrument was lost")),
+        "{restarted:?}"
+    );
+}
+
+#[test]
+fn a_killed_instrument_does_not_affect_the_next_round() {
     let mut gang = start_endless_case(short_second_round());
     kill_process(gang.instrument(1), Signal::KILL).unwrap();
     let finished = gang.finish();

@@ -11,11 +11,12 @@ use super::{is_echoed, local};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
+use crate::memory::available;
 use crate::scenario::budget::Budget;
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
-use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_available};
+use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, own_memory_bytes};
 use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
@@ -95,7 +96,7 @@ impl HostCalls {
 
     /// Proportional set size of host and extension, in bytes.
     fn memory_bytes(&self) -> Option<u64> {
-        let host = pages::process_memory(std::process::id())?.pss_bytes;
+        let host = own_memory_bytes()?;
         match &self.extension {
             Some(extension) => Some(host + pages::process_memory(extension.id())?.pss_bytes),
             None => Some(host),
@@ -111,8 +112,9 @@ fn check_memory(channel: RpcChannel, is_shared: bool, hops: u32, bytes: u64) -> 
         // The host also receives the payload of a nested call.
         _ => 2 + u64::from(hops > 1),
     };
-    let purpose = format!("host and extension with {copies} copies of the payload");
-    check_available(copies * bytes + EXTENSION_BYTES, &purpose)
+    let noun = if copies == 1 { "copy" } else { "copies" };
+    let purpose = format!("host and extension with {copies} {noun} of the payload");
+    Ok(available::check(copies * bytes + EXTENSION_BYTES, &purpose)?)
 }
 
 impl Host {

@@ -10,9 +10,11 @@ use crds::record::CaseFailure;
 use super::{is_echoed, message_count};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
+use crate::memory::available;
 use crate::scenario::budget::Budget;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
+use crate::scenario::isolated::own_memory_bytes;
 use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
@@ -21,6 +23,7 @@ pub(in crate::scenario) struct Caller {
     workload: RpcWorkload,
     exchange: Exchange,
     recorder: Option<Recorder>,
+    memory_before_bytes: Option<u64>,
 }
 
 /// Side that answers the first call of each sample.
@@ -48,15 +51,21 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(workload: &RpcWorkload, bytes: u64) -> Self {
-        Self {
+    /// Allocates the memory outside registered memory.
+    ///
+    /// # Errors
+    /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory.
+    fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+        let _reservation = available::reserve(2 * bytes, "the arguments and the received copy of a payload")?;
+        // Both are filled with values other than 0, which touches their pages.
+        Ok(Self {
             hops: workload.hops,
             is_echoed: is_echoed(bytes),
             payload: vec![1; bytes as usize],
-            received: vec![0; bytes as usize],
+            received: vec![1; bytes as usize],
             payloads: 0,
             replies: 0,
-        }
+        })
     }
 
     fn has_payload(&self, message: u32) -> bool {
@@ -114,12 +123,15 @@ impl Exchange {
 }
 
 impl Caller {
-    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Self {
-        Self {
-            exchange: Exchange::new(workload, bytes),
+    /// # Errors
+    /// Returns the errors of [`Exchange::new`].
+    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+        Ok(Self {
+            exchange: Exchange::new(workload, bytes)?,
             recorder: Some(Recorder::new(workload.measured)),
             workload: workload.clone(),
-        }
+            memory_before_bytes: None,
+        })
     }
 
     /// Takes as many samples as `budget` allows. The first one starts at `start`. Returns the number of samples and the
@@ -161,6 +173,7 @@ impl<T: Transport> Work<T> for Caller {
         let now = clock::now();
         let budget = Budget::new(self.workload.warmup, now);
         self.run_samples(engine, budget, now, None)?;
+        self.memory_before_bytes = own_memory_bytes();
         Ok(())
     }
 
@@ -171,20 +184,31 @@ impl<T: Transport> Work<T> for Caller {
         let (operations, last_completion) =
             self.run_samples(engine, budget, first_post, recorder.as_mut())?;
         Ok(recorder.map(|recorder| ThreadMeasurement {
-            calls: Some(CallMeasurement::default()),
+            calls: Some(CallMeasurement {
+                memory_before_bytes: self.memory_before_bytes,
+                ..CallMeasurement::default()
+            }),
             ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
+    }
+
+    fn conclude(&mut self, measurement: &mut ThreadMeasurement) {
+        if let Some(measured) = &mut measurement.calls {
+            measured.memory_after_bytes = own_memory_bytes();
+        }
     }
 }
 
 impl Callee {
-    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Self {
-        Self {
-            exchange: Exchange::new(workload, bytes),
+    /// # Errors
+    /// Returns the errors of [`Exchange::new`].
+    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+        Ok(Self {
+            exchange: Exchange::new(workload, bytes)?,
             messages: message_count(workload),
             next: 1,
             is_expected: false,
-        }
+        })
     }
 }
 

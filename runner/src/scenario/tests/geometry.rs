@@ -25,7 +25,7 @@ fn geometry(buffers: TransferBuffers, pass: Pass) -> Geometry {
         max_size_bytes: 1 << 20,
     };
     let assignment = assignment(&scenario, &BASELINE, 1);
-    let layout = Layout::new(&assignment, scenario.memory).unwrap();
+    let layout = Layout::of_kind(&assignment, scenario.memory)[0];
     let stripes: Stripes = BASELINE.striping.stripes(4096, 1);
     Geometry::new(&scenario, pass, 4096, stripes, layout, 1)
 }

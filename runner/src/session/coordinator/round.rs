@@ -147,11 +147,17 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(connected_facts)
     }
 
-    /// Restarts the instruments for the remaining blocks of the round, because posts to a lost worker may have broken
-    /// endpoints that other pairs use. The restart happens between blocks, so the arms of a block remain comparable.
-    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
+    /// Restarts the instruments for the remaining blocks of the round. `cause` is the loss of a worker or an instrument:
+    /// posts to it may have broken endpoints that other pairs use. The restart happens between blocks, so the arms of a
+    /// block remain comparable.
+    pub(super) fn reopen(
+        &mut self,
+        index: u32,
+        round: &RoundAssignment,
+        cause: &str,
+    ) -> Result<SetupFailures, Halt> {
         let message = format!(
-            "the instruments of round {} were restarted because a worker was lost",
+            "the instruments of round {} were restarted because {cause}",
             round.round
         );
         self.stream

@@ -2,7 +2,7 @@
 
 use super::error::{rail_refused, refused};
 use super::ffi::{CallError, Rail, RailRegion, RegisteredRange};
-use crate::memory::Memory;
+use crate::memory::{Memory, available};
 use crate::transport::{Region, RemoteRegion, TransportError};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<UcxReg
 ///
 /// # Errors
 ///
-/// Returns `MemoryUnavailable` if the machine has too little memory, and `OperationRejected` if there are several rails
+/// Returns `NotEnoughMemory` if the machine has too little memory, and `OperationRejected` if there are several rails
 /// or the library rejects the request.
 pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, TransportError> {
     let [rail] = rails else {
@@ -76,7 +76,7 @@ pub(super) fn allocate(rails: &mut [Rail], bytes: usize) -> Result<UcxRegion, Tr
         );
         return Err(refused("ucp_mem_map", message));
     };
-    Memory::check_available(bytes)?;
+    let _reservation = available::reserve(bytes as u64, "buffers that UCX allocates")?;
     let region = rail
         .allocate(bytes)
         .map_err(|error| mapping_failed(0, &error, bytes))?;

@@ -1,12 +1,12 @@
 //! Runs cases and probes on this worker.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crds::record::{CaseFailure, FailureReason};
 
 use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
-use crate::attempt::process_of;
+use crate::attempt::{GRACE, process_of};
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, SideResult, WorkerReport};
 use crate::worker_event::WorkerEvent;
@@ -47,10 +47,11 @@ impl Agent<'_> {
         };
         let (arm, is_simultaneous) = (order.arm, order.is_simultaneous);
         let process = process_of(self.assignment, arm);
+        let timeout = self.order_timeout(&order);
         let request = Request::Run(order);
         let reply = match is_simultaneous {
-            true => self.run_flows(process, &request)?,
-            false => self.request(process, &request, self.case_timeout())?,
+            true => self.run_flows(process, &request, timeout)?,
+            false => self.request(process, &request, timeout)?,
         };
         self.finish(arm, outcome(reply))
     }
@@ -62,9 +63,9 @@ impl Agent<'_> {
         &mut self,
         process: u32,
         request: &Request,
+        timeout: Duration,
     ) -> Result<Result<Reply, CaseFailure>, Departure> {
         self.send(process, request)?;
-        let timeout = self.case_timeout();
         let deadline = Instant::now() + timeout;
         loop {
             if let Err(failure) = self.check_running(process) {
@@ -87,6 +88,18 @@ impl Agent<'_> {
                 Some(event) => self.defer(event),
             }
         }
+    }
+
+    /// Timeout for an instrument to run the case of `order`. It is longer than the instrument's own timeout, so that the
+    /// instrument can report that it timed out.
+    fn order_timeout(&self, order: &CaseOrder) -> Duration {
+        let scenario = self.assignment.scenarios.get(order.scenario as usize);
+        let arm = self.assignment.arms.get(order.arm as usize);
+        let deadline = Duration::from_secs(self.assignment.case_deadline_seconds.into());
+        let limit = scenario.zip(arm).map_or(deadline, |(scenario, arm)| {
+            scenario.workload.time_limit(arm.channel, deadline)
+        });
+        limit + GRACE
     }
 
     fn finish(&mut self, arm: u32, (results, evidence): Outcome) -> Result<(), Departure> {

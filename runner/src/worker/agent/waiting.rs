@@ -191,12 +191,13 @@ impl Agent<'_> {
         let failure = CaseFailure {
             reason: FailureReason::PeerLost,
             message: format!(
-                "instrument process {process} {} ({error}); its arms continue in the next round, and a warning \
-                 contains its output, if any",
+                "instrument process {process} {} ({error}); its arms continue after a restart, and a warning contains its \
+                 output, if any",
                 exit.status
             ),
         };
         self.broken.insert(process, failure.clone());
+        self.report(&WorkerReport::InstrumentLost)?;
         self.report_output(process, exit)?;
         Ok(failure)
     }
@@ -210,12 +211,13 @@ impl Agent<'_> {
         let failure = CaseFailure {
             reason: FailureReason::DeadlineExceeded,
             message: format!(
-                "instrument process {process} did not reply within {} s and was killed; its arms continue in the next \
-                 round",
+                "instrument process {process} did not reply within {} s and was killed; its arms continue after \
+                 a restart",
                 timeout.as_secs()
             ),
         };
         self.broken.insert(process, failure.clone());
+        self.report(&WorkerReport::InstrumentLost)?;
         self.warn(WarningReason::Killed, failure.message.clone())?;
         if let Some(instrument) = self.instruments.remove(&process) {
             let exit = instrument.wait_or_kill(Duration::ZERO);

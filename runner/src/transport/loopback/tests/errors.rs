@@ -234,7 +234,7 @@ fn rejects_unsupported_configurations() {
                 peers: 1024,
                 ..config(64, 16, false)
             },
-            FailureReason::MemoryUnavailable,
+            FailureReason::NotEnoughMemory,
         ),
     ] {
         let error = Loopback::open(&unsupported).unwrap_err();

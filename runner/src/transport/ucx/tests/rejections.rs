@@ -284,7 +284,7 @@ fn allocates_memory_for_one_rail_only() {
     for bytes in [0, 1 << 50] {
         let error = transport.allocate(bytes).err().unwrap();
         assert_eq!(
-            error.reason == FailureReason::MemoryUnavailable,
+            error.reason == FailureReason::NotEnoughMemory,
             bytes > 0,
             "{error}"
         );
