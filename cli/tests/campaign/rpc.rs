@@ -4,7 +4,6 @@ mod cgroup;
 mod footprint;
 mod lost_peer;
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crds::record::{CaseResult, FailureReason, Record, WarningReason};
@@ -234,7 +233,7 @@ fn faulty_run(payloads: &str, long: &str) -> String {
     )
 }
 
-/// Waits for an extension that answers long calls.
+/// Waits for an extension of a long case.
 fn long_extension(running: &mut RunningCommand) -> Process {
     let mut seen: Option<(u32, Instant)> = None;
     running.wait_for(|running| {
@@ -334,20 +333,7 @@ fn extension_that_the_kernel_kills_is_reported_as_out_of_memory() {
     let mut running = RunningCommand::start(dir.run_with(&runner, &manifest));
     let extension = long_extension(&mut running);
     running.wait_for(|_| (resident_bytes(&extension) > 50_000_000).then_some(()));
-    // Another process in the cgroup needs more memory than the limit leaves while the extension exists. The kernel is
-    // not allowed to kill this process.
-    let left = 20 << 20;
-    cgroup.set_limit(cgroup.usage() + left);
-    let hog = format!(
-        "{}; echo -1000 > /proc/self/oom_score_adj; head -c {} /dev/zero | tail > /dev/null",
-        cgroup.join_command(),
-        left + (20 << 20)
-    );
-    let mut hog = Command::new("sh")
-        .args(["-c", &hog])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut hog = cgroup.exhaust();
     running.wait_for(|_| has_exited(&extension).then_some(()));
     // While the other process exists, the limit leaves too little memory for the next round's case.
     cgroup.set_limit(1 << 40);

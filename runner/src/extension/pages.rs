@@ -9,9 +9,11 @@ use std::fs;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
+use crds::record::{CaseFailure, FailureReason};
 use rustix::fs::{fstat, major, minor};
 use serde::{Deserialize, Serialize};
 
+use super::failure;
 use crate::memory::Memory;
 
 /// Pages of a file that a process has mapped.
@@ -70,6 +72,16 @@ pub fn process_memory(pid: u32) -> Option<ProcessMemory> {
         rss_bytes: sum(&text, &["Rss"])?,
         pss_bytes: sum(&text, &["Pss"])?,
     })
+}
+
+/// Failure for memory that the kernel does not report.
+pub fn unknown_memory() -> CaseFailure {
+    failure(
+        FailureReason::OperationRejected,
+        "the memory of a process is unknown: the kernel does not provide /proc/PID/smaps_rollup, which requires \
+         Linux 4.14"
+            .to_owned(),
+    )
 }
 
 fn file_pages(text: &str, device: &str, inode: u64) -> Option<MappedPages> {

@@ -23,7 +23,7 @@ use rustix::time::Timespec;
 use super::calls::{Calls, Payload, connection_failure, unexpected_message};
 use super::link::Link;
 use super::message::{CallPlan, Message};
-use super::pages::MappedPages;
+use super::pages::{self, MappedPages, ProcessMemory};
 use super::{Stream, failure};
 use crate::environment;
 use crate::integrity::combine;
@@ -212,6 +212,19 @@ impl Extension {
             Message::Used { cpu_nanos } => Ok(cpu_nanos),
             other => Err(other),
         })
+    }
+
+    /// Returns the memory of the extension.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Extension::call`], and `OperationRejected` if the kernel does not report the memory.
+    pub fn memory(&mut self) -> Result<ProcessMemory, CaseFailure> {
+        if let Some(memory) = pages::process_memory(self.id()) {
+            return Ok(memory);
+        }
+        // The kernel does not report the memory of a process that has exited. In that case, the request fails.
+        self.cpu_nanos()?;
+        Err(pages::unknown_memory())
     }
 
     fn request<R>(

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use crds::assignment::FootprintWorkload;
-use crds::record::{CaseFailure, FailureReason, FootprintReport};
+use crds::record::{CaseFailure, FootprintReport};
 use crds::v1alpha1::RpcChannel;
 
 use super::case::{Case, Role};
 use super::case_protocol::Work;
-use super::engine::{Engine, data_seed, failure};
+use super::engine::{Engine, data_seed};
 use super::isolated::{Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, samples};
 use super::thread_report::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
@@ -50,10 +50,10 @@ impl HostAndConsumers {
         let tensor = Arguments::allocate(plan.passing, bytes)?;
         let limit = Duration::from_secs(workload.timeout_seconds.into());
         let start = |_| Extension::start(channel == RpcChannel::Tcp, plan, limit);
-        let consumers = (0..workload.consumers)
+        let mut consumers = (0..workload.consumers)
             .map(start)
             .collect::<Result<Vec<_>, _>>()?;
-        let own = total_memory(&consumers)?;
+        let own = total_memory(&mut consumers)?;
         Ok(Self {
             bytes,
             baseline,
@@ -64,15 +64,19 @@ impl HostAndConsumers {
     }
 
     /// Pss of the host and the consumers, in bytes.
-    fn total_pss_bytes(&self) -> Result<u64, CaseFailure> {
-        Ok(process_memory(std::process::id())?.pss_bytes + total_memory(&self.consumers)?.pss_bytes)
+    fn total_pss_bytes(&mut self) -> Result<u64, CaseFailure> {
+        Ok(process_memory(std::process::id())?.pss_bytes + total_memory(&mut self.consumers)?.pss_bytes)
     }
 
     /// Memory while all consumers have the tensor. `totals` contains the Pss of all processes after each distribution.
     fn report(&mut self, totals: &[u64]) -> Result<FootprintReport, CaseFailure> {
-        let with_tensor = total_memory(&self.consumers)?;
+        let with_tensor = total_memory(&mut self.consumers)?;
         let mut tensor_pss_bytes = match self.tensor.shared() {
-            Some(memory) => pages::own_pages(memory).ok_or_else(unknown_memory)?.pss_bytes,
+            Some(memory) => {
+                pages::own_pages(memory)
+                    .ok_or_else(pages::unknown_memory)?
+                    .pss_bytes
+            }
             // No other process has mapped the host's bytes.
             None => self.bytes,
         };
@@ -209,26 +213,17 @@ pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFai
 }
 
 fn process_memory(process: u32) -> Result<ProcessMemory, CaseFailure> {
-    pages::process_memory(process).ok_or_else(unknown_memory)
+    pages::process_memory(process).ok_or_else(pages::unknown_memory)
 }
 
-fn total_memory(consumers: &[Extension]) -> Result<ProcessMemory, CaseFailure> {
+fn total_memory(consumers: &mut [Extension]) -> Result<ProcessMemory, CaseFailure> {
     let mut sum = ProcessMemory::default();
     for consumer in consumers {
-        let memory = process_memory(consumer.id())?;
+        let memory = consumer.memory()?;
         sum.pss_bytes += memory.pss_bytes;
         sum.rss_bytes += memory.rss_bytes;
     }
     Ok(sum)
-}
-
-fn unknown_memory() -> CaseFailure {
-    failure(
-        FailureReason::OperationRejected,
-        "the memory of a process is unknown: the kernel does not provide /proc/PID/smaps_rollup, which requires \
-         Linux 4.14, or the process has exited"
-            .to_owned(),
-    )
 }
 
 /// Slope of the least-squares line through `values` at 0, 1, 2 and so on; 0 for fewer than two values.

@@ -84,16 +84,14 @@ fn a_killed_worker_fails_its_pairs_and_at_most_one_block_of_other_pairs() {
 #[test]
 fn a_killed_instrument_is_replaced_after_its_block() {
     let mut assignment = endless(assignment(2, loopback(), 2));
-    // The first round ends with two short blocks, and the second one has no endless block.
-    let [first, second] = [0, 1].map(|round| assignment.rounds[round].blocks[0].clone());
-    let mut block = assignment.rounds.iter().flat_map(|round| &round.blocks).count() as u32;
-    for short in [first, second] {
-        assignment.rounds[0]
-            .blocks
-            .push(BlockAssignment { block, ..short });
-        block += 1;
-    }
+    let short = [0, 1].map(|round| assignment.rounds[round].blocks[0].clone());
     assignment.rounds.truncate(1);
+    let blocks = &mut assignment.rounds[0].blocks;
+    blocks.extend(
+        (2..)
+            .zip(short)
+            .map(|(block, short)| BlockAssignment { block, ..short }),
+    );
     let mut gang = start_endless_case(assignment);
     kill_process(gang.instrument(1), Signal::KILL).unwrap();
     let finished = gang.finish();

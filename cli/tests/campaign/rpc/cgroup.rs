@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
@@ -67,6 +68,21 @@ impl Cgroup {
     /// Limits the memory of the processes in the cgroup.
     pub fn set_limit(&self, bytes: u64) {
         fs::write(self.directory.join(self.limit_file()), bytes.to_string()).unwrap();
+    }
+
+    /// Limits the memory to slightly more than the processes in the cgroup use, and starts another process in the cgroup
+    /// that needs more than the rest. The kernel is not allowed to kill this process, so it kills another one. Wait for
+    /// the process after [`Cgroup::set_limit`] has raised the limit.
+    pub fn exhaust(&self) -> Child {
+        let left = 20 << 20;
+        self.set_limit(self.usage() + left);
+        let hog = format!(
+            "{}; echo -1000 > /proc/self/oom_score_adj; head -c {} /dev/zero | tail > /dev/null",
+            self.join_command(),
+            left + (20 << 20)
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &hog]).stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn limit_file(&self) -> &'static str {

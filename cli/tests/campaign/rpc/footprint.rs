@@ -1,12 +1,14 @@
 //! Memory of consumers that share a tensor, or that have one copy each.
 
+use std::process::Command;
 use std::time::Duration;
 
-use crds::record::{CaseResult, FootprintReport};
+use crds::record::{CaseResult, FailureReason, FootprintReport};
 use crds::v1alpha1::{CallCause, CallSection, FootprintResult};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::cgroup::Cgroup;
+use super::{long_extension, resident_bytes};
 use crate::harness::{RunningCommand, TestDir, fabricbench};
 use crate::processes::Process;
 use crate::stored_run::StoredRun;
@@ -230,4 +232,85 @@ fn copies_that_exceed_the_cgroup_limit_are_rejected() {
         "{report}"
     );
     assert!(report.contains("memory: memory 64Mi over shared"), "{report}");
+}
+
+/// Starts a run with a short and a long case in each of two rounds, and returns a consumer of a long one.
+fn start_long_footprint(
+    command: impl FnOnce(&TestDir, &str) -> Command,
+) -> (TestDir, RunningCommand, Process) {
+    let dir = TestDir::new();
+    let text = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: memory}\nspec:\n  baseline: copied\n  \
+                variants: [{name: copied, channel: UnixSocket}]\n  transport: {loopback: {}}\n  scenarios:\n  \
+                - {name: long, integrity: false, memoryFootprint: {consumers: 3, sizes: [32Mi], iterations: 60, \
+                timeoutSeconds: 15}}\n  \
+                - {name: short, integrity: false, memoryFootprint: {consumers: 2, sizes: [1Mi], iterations: 2}}\n  \
+                sampling: {rounds: 2, control: false}\n";
+    let command = command(&dir, &dir.manifest(text));
+    let mut running = RunningCommand::start(command);
+    let consumer = long_extension(&mut running);
+    (dir, running, consumer)
+}
+
+/// Fails unless exactly one long case failed with this reason and cause, and all others were measured.
+fn assert_one_lost(dir: &TestDir, reason: FailureReason, cause: CallCause) {
+    let stored = StoredRun::read(&dir.run_dir("memory"));
+    stored.assert_complete();
+    let failures = stored.failures();
+    let [(case, failure)] = failures.as_slice() else {
+        panic!("expected one failure: {failures:?}");
+    };
+    assert_eq!(
+        (case.scenario.as_str(), failure.reason),
+        ("long", reason),
+        "{failure:?}"
+    );
+    for one in &stored.status().results {
+        let footprint = one.footprint.unwrap();
+        let expected = match one.scenario.as_str() {
+            "long" => (CallSection::Failed, Some(cause), 1),
+            _ => (CallSection::Successful, None, 2),
+        };
+        assert_eq!(
+            (footprint.section, footprint.cause, one.valid_rounds),
+            expected,
+            "{one:?}"
+        );
+    }
+}
+
+#[test]
+fn killed_consumer_is_replaced() {
+    let (dir, running, consumer) = start_long_footprint(|dir, manifest| dir.run(manifest));
+    kill_process(consumer.id(), Signal::KILL).unwrap();
+    running.wait();
+    assert_one_lost(&dir, FailureReason::PeerLost, CallCause::Died);
+}
+
+#[test]
+fn stopped_consumer_is_killed_at_the_time_limit() {
+    let (dir, mut running, consumer) = start_long_footprint(|dir, manifest| dir.run(manifest));
+    kill_process(consumer.id(), Signal::STOP).unwrap();
+    running.release_machine();
+    running.wait();
+    assert_one_lost(&dir, FailureReason::DeadlineExceeded, CallCause::Timeout);
+}
+
+#[test]
+fn consumer_that_the_kernel_kills_is_reported_as_out_of_memory() {
+    let Some(cgroup) = Cgroup::new("footprint-killed") else {
+        return;
+    };
+    let (dir, mut running, consumer) = start_long_footprint(|dir, manifest| {
+        dir.run_with(&dir.runner(&format!("{}; exec", cgroup.join_command())), manifest)
+    });
+    running.wait_for(|_| (resident_bytes(&consumer) > 32 << 20).then_some(()));
+    let mut hog = cgroup.exhaust();
+    running.wait_for(|running| {
+        let consumers = running.processes().into_iter().filter(Process::is_extension);
+        (consumers.count() < 3).then_some(())
+    });
+    cgroup.set_limit(1 << 40);
+    assert!(hog.wait().unwrap().success());
+    running.wait();
+    assert_one_lost(&dir, FailureReason::OutOfMemory, CallCause::OutOfMemory);
 }
