@@ -1,6 +1,7 @@
 //! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, so that
 //! a test can check whether a campaign detects the planted effect. It also slows down the combinations of the `inject`
-//! and `coalesce` factors, with an interaction effect. Use it with `fabricbench run FILE --runner
+//! and `coalesce` factors, with an interaction effect, and changes the last byte of every payload that the arm
+//! `corrupted` sends or writes. Use it with `fabricbench run FILE --runner
 //! target/release/examples/planted`.
 //!
 //! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
@@ -9,7 +10,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crds::record::{FabricFacts, FailureReason};
@@ -22,35 +23,41 @@ use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use fabricbench_runner::transport::{
-    CallNames, Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail,
-    RemoteKey, RemoteRegion, Transport, TransportError,
+    CallNames, Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post, PostError,
+    Rail, Region, RemoteKey, RemoteRegion, Transport, TransportError,
 };
 
 fn main() -> ExitCode {
     cli::main_with(&PlantedTransports)
 }
 
+/// Arm whose payloads are changed.
+const CORRUPTED: &str = "corrupted";
+/// Length in bytes of the smallest payload that is changed. Control messages are shorter.
+const MIN_PAYLOAD_BYTES: u64 = 64;
+
 struct PlantedTransports;
 
 impl TransportSelector for PlantedTransports {
     fn select(&self, at: ArmRank<'_>, spec: &TransportSpec) -> Result<TransportFunctions, TransportError> {
-        let percent = planted_percent(at.arm);
-        if percent == 0 || at.rank != 0 {
+        let (percent, corrupts) = (planted_percent(at.arm), at.arm == CORRUPTED);
+        if at.rank != 0 || (percent == 0 && !corrupts) {
             return BuiltInTransports.select(at, spec);
         }
         PERCENT.store(percent, Ordering::Relaxed);
+        CORRUPTS.store(corrupts, Ordering::Relaxed);
         match spec {
             TransportSpec::Loopback(_) => {
-                Ok(TransportFunctions::for_transport::<SlowerTransport<Loopback>>())
+                Ok(TransportFunctions::for_transport::<PlantedTransport<Loopback>>())
             }
             TransportSpec::Libfabric(_) => {
-                Ok(TransportFunctions::for_transport::<SlowerTransport<Libfabric>>())
+                Ok(TransportFunctions::for_transport::<PlantedTransport<Libfabric>>())
             }
             _ => Err(TransportError {
                 reason: FailureReason::TransportNotCompiled,
                 operation: "selecting the transport",
                 message: format!(
-                    "the arm {} cannot be slowed down over {}; use loopback or libfabric",
+                    "nothing can be planted in the arm {} over {}; use loopback or libfabric",
                     at.arm,
                     spec.library()
                 ),
@@ -75,14 +82,17 @@ fn planted_percent(arm: &str) -> u32 {
 /// Percentage by which the endpoints that are being opened are slowed down. An arm is opened immediately after its
 /// transport has been selected, but its endpoints are opened in separate threads.
 static PERCENT: AtomicU32 = AtomicU32::new(0);
+/// Whether the endpoints that are being opened change payloads.
+static CORRUPTS: AtomicBool = AtomicBool::new(false);
 
-struct SlowerTransport<T> {
+struct PlantedTransport<T> {
     inner: T,
     percent: u32,
+    corrupts: bool,
     last_message: Instant,
 }
 
-impl<T: Transport> Transport for SlowerTransport<T> {
+impl<T: Transport> Transport for PlantedTransport<T> {
     type Region = T::Region;
 
     const SUPPORTS_MORE: bool = T::SUPPORTS_MORE;
@@ -97,6 +107,7 @@ impl<T: Transport> Transport for SlowerTransport<T> {
         Ok(Self {
             inner: T::open(config)?,
             percent: PERCENT.load(Ordering::Relaxed),
+            corrupts: CORRUPTS.load(Ordering::Relaxed),
             last_message: Instant::now(),
         })
     }
@@ -130,6 +141,18 @@ impl<T: Transport> Transport for SlowerTransport<T> {
     }
 
     fn post(&mut self, post: &Post<'_, T::Region>) -> Result<(), PostError> {
+        if self.corrupts
+            && post.length >= MIN_PAYLOAD_BYTES
+            && !matches!(post.operation, Operation::Read { .. })
+        {
+            let (memory, last) = (post.region.memory(), (post.offset + post.length - 1) as usize);
+            let mut byte = [0];
+            let changed = memory.read_into(last, &mut byte).and_then(|()| {
+                byte[0] ^= 1;
+                memory.write_from(last, &byte)
+            });
+            changed.map_err(|_| PostError::Refused(0))?;
+        }
         self.inner.post(post)
     }
 

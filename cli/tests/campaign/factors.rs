@@ -1,10 +1,8 @@
 //! Factors in a real campaign: planted effects, including an interaction, are found.
 
-use std::env::current_exe;
-
 use crds::v1alpha1::{FactorEffectKind, FactorEffectResult, Optimization};
 
-use super::harness::{RunningCommand, TestDir};
+use super::harness::{RunningCommand, TestDir, planted_runner};
 use super::manifest::{NAME, run};
 use super::stored_run::StoredRun;
 
@@ -52,18 +50,9 @@ fn find(
 #[test]
 fn planted_interaction_is_found() {
     use Optimization::{Coalesce, Inject};
-    // Cargo also builds the workspace examples when it builds the tests.
-    let planted = current_exe()
-        .unwrap()
-        .with_file_name("")
-        .join("../examples/planted");
-    assert!(
-        planted.exists(),
-        "{}: run cargo build --workspace --examples",
-        planted.display()
-    );
+    let planted = planted_runner();
     let (natural, _) = effects(None);
-    let (found, text) = effects(Some(planted.to_str().unwrap()));
+    let (found, text) = effects(Some(&planted));
     println!("natural {natural:#?}\nplanted {found:#?}\n{text}");
     assert_eq!((natural.len(), found.len()), (3, 3));
     // The planted factor multiplies the time of every combination, regardless of what the optimizations change.

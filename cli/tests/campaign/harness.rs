@@ -1,6 +1,7 @@
 //! Starts `fabricbench` commands and observes their processes and output.
 
 use std::collections::BTreeSet;
+use std::env::current_exe;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -31,6 +32,21 @@ static MACHINE: Mutex<()> = Mutex::new(());
 /// Workspace root directory.
 pub fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Returns the path of the runner that plants effects and errors in arms.
+pub fn planted_runner() -> String {
+    // Cargo also builds the workspace examples when it builds the tests.
+    let path = current_exe()
+        .unwrap()
+        .with_file_name("")
+        .join("../examples/planted");
+    assert!(
+        path.exists(),
+        "{}: run cargo build --workspace --examples",
+        path.display()
+    );
+    path.to_str().unwrap().to_owned()
 }
 
 /// Returns the `fabricbench` command with `arguments`.

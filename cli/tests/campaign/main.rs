@@ -15,6 +15,7 @@ mod against;
 mod command;
 mod commands;
 mod compared;
+mod corrupted;
 mod factors;
 mod harness;
 mod import;
