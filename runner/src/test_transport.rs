@@ -31,6 +31,8 @@ pub struct Faults {
     pub tear_at: Option<u64>,
     pub corrupt_at: Option<u64>,
     pub duplicate_at: Option<u64>,
+    /// Index of a payload post that transfers the bytes of the previous one again, instead of its own.
+    pub repeat_at: Option<u64>,
     /// Index of a payload post, and the time that this post takes.
     pub stall_at: Option<(u64, Duration)>,
     /// Number of polls by which completions of local posts are delayed.
@@ -133,6 +135,10 @@ pub struct TestTransport {
     facts: FabricFacts,
     addresses: EndpointAddresses,
     own: Arc<Mutex<Endpoint>>,
+    /// Bytes of the last payload post.
+    previous: Vec<u8>,
+    /// Bytes of the last read.
+    previous_read: Vec<u8>,
     peers: Vec<Arc<Mutex<Endpoint>>>,
     pending: Vec<VecDeque<PendingPost>>,
     in_flight: Vec<Vec<bool>>,
@@ -237,6 +243,13 @@ impl TestTransport {
         if is_hit(self.faults.corrupt_at) {
             bytes[0] ^= 1;
         }
+        let is_repeated = is_hit(self.faults.repeat_at);
+        if post.is_payload {
+            if is_repeated {
+                bytes.clone_from(&self.previous);
+            }
+            self.previous.clone_from(&bytes);
+        }
         let delivered_bytes = if is_hit(self.faults.tear_at) {
             bytes.len() / 2
         } else {
@@ -285,6 +298,10 @@ impl TestTransport {
                     if is_hit(self.faults.corrupt_at) {
                         bytes[0] ^= 1;
                     }
+                    if is_repeated {
+                        bytes.clone_from(&self.previous_read);
+                    }
+                    self.previous_read.clone_from(&bytes);
                     post.memory
                         .write_from(post.offset as usize, &bytes[..delivered_bytes])
                         .unwrap();
@@ -323,6 +340,8 @@ impl Transport for TestTransport {
             faults: Faults::default(),
             log: Vec::new(),
             posted_bytes: Arc::default(),
+            previous: Vec::new(),
+            previous_read: Vec::new(),
             facts: FabricFacts {
                 provider: "test".to_owned(),
                 fabric: "test".to_owned(),

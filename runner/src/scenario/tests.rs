@@ -1,6 +1,7 @@
 //! Runs cases between two workers in one process.
 
 mod cached_counters;
+mod calls;
 mod failures;
 mod fixture;
 mod geometry;

@@ -171,6 +171,30 @@ fn a_truncated_read_is_detected_on_the_initiator() {
 }
 
 #[test]
+fn a_truncated_write_is_detected_on_the_target() {
+    let mut pair = mix(4, 1);
+    pair.initiator.threads[0].transport.faults.tear_at = Some(2);
+    let (_, target) = pair.check(SIZE);
+    assert_eq!(target.torn_chunks, 1);
+    let mismatch = target.first_mismatch.unwrap();
+    assert_eq!((mismatch.batch, mismatch.transfer), (Some(0), 2));
+    assert!(mismatch.offset_bytes > 0);
+}
+
+#[test]
+fn a_transfer_that_repeats_the_previous_one_is_detected() {
+    // The posts are writes 0 to 3, their reads, and then writes 4 to 7.
+    for (post, transfer, is_write) in [(2, 2, true), (5, 1, false)] {
+        let mut pair = mix(4, 1);
+        pair.initiator.threads[0].transport.faults.repeat_at = Some(post);
+        let (initiator, target) = pair.check(SIZE);
+        assert_eq!(target.first_mismatch.is_some(), is_write, "{target:?}");
+        let mismatch = initiator.first_mismatch.unwrap();
+        assert_eq!((mismatch.batch, mismatch.transfer), (Some(0), transfer));
+    }
+}
+
+#[test]
 fn swapped_segments_are_detected() {
     for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
         let workload = Workload::Transfer(workload(operation, read_back, 4, 2));
