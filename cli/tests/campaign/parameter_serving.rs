@@ -122,6 +122,33 @@ fn relay(socket: &UdpSocket, group: (Ipv4Addr, u16), ends: &AtomicBool) -> (u64,
 }
 
 #[test]
+fn datagrams_that_never_arrive_fail_the_case() {
+    // Nothing forwards what this socket receives.
+    let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = silent.local_addr().unwrap();
+    let scenarios = format!(
+        "[{{name: silent, parameterServing: {{mode: Multicast, sizes: [20k], pushPeriod: 20ms, maxTime: 200ms, workers: [2], \
+         multicast: {{group: 239.255.7.12, port: {}, interface: 127.0.0.1, relay: '{address}'}}}}}}]",
+        address.port()
+    );
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&run(
+        ONE,
+        TCP,
+        &scenarios,
+        &["sampling: {rounds: 1, control: false}"],
+    ));
+    let output = RunningCommand::start(dir.run(&manifest)).wait().expect_code(3);
+    output.expect_stdout("datagrams to 127.0.0.1");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    let failures = stored.failures();
+    let [(_, failure)] = failures.as_slice() else {
+        panic!("expected one failure: {failures:?}");
+    };
+    assert_eq!(failure.reason, FailureReason::FabricUnreachable, "{failure:?}");
+}
+
+#[test]
 fn datagrams_that_a_relay_drops_are_counted_exactly() {
     let workers = 3;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -2,7 +2,7 @@
 
 use crds::assignment::{Delivery, Extent};
 use crds::histogram::Histogram;
-use crds::record::{CaseFailure, Durations, ServingReport, SideReport};
+use crds::record::{CaseFailure, Durations, FailureReason, ServingReport, SideReport};
 
 use super::clock_offset::Relation;
 use super::publication::FlowDeliveries;
@@ -10,6 +10,7 @@ use super::worker_measurement::WorkerMeasurement;
 use crate::measure::recorder::Recorder;
 use crate::posting::counters;
 use crate::scenario::case::{Case, Role};
+use crate::scenario::engine::failure;
 use crate::scenario::ping::durations;
 use crate::scenario::side_report;
 use crate::scenario::thread_report::ThreadReport;
@@ -18,7 +19,8 @@ use crate::scenario::thread_report::ThreadReport;
 /// the target's operations are the versions that its workers used.
 ///
 /// # Errors
-/// Returns the errors of [`side_report::side_report`].
+/// Returns the errors of [`side_report::side_report`], and `FabricUnreachable` if the trainer sent datagrams to a group
+/// and none of them arrived.
 pub fn side_report(
     case: &Case<'_>,
     mut threads: Vec<ThreadReport>,
@@ -33,7 +35,9 @@ pub fn side_report(
         .collect();
     let mut side = side_report::side_report(case, threads, groups)?;
     if case.role == Role::Target {
-        side.serving = Some(Box::new(serving_report(case, workers)));
+        let report = serving_report(case, workers);
+        check_arrivals(case, &report)?;
+        side.serving = Some(Box::new(report));
         return Ok(side);
     }
     if deliveries.are_absent() {
@@ -61,6 +65,26 @@ pub fn side_report(
         }
     }
     Ok(side)
+}
+
+fn check_arrivals(case: &Case<'_>, report: &ServingReport) -> Result<(), CaseFailure> {
+    let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
+    let Some(Delivery::Multicast(multicast)) = delivery else {
+        return Ok(());
+    };
+    let datagrams = || report.workers.iter().filter_map(|worker| worker.datagrams);
+    let sent = datagrams().map(|one| one.sent).max().unwrap_or(0);
+    if sent == 0 || datagrams().any(|one| one.received > 0) {
+        return Ok(());
+    }
+    Err(failure(
+        FailureReason::FabricUnreachable,
+        format!(
+            "none of the {sent} datagrams to {} arrived. Most cluster networks do not forward multicast between nodes: use a \
+             network that does (parameterServing.multicast.interface), a relay, or the mode Push",
+            multicast.destination
+        ),
+    ))
 }
 
 fn serving_report(case: &Case<'_>, workers: Vec<WorkerMeasurement>) -> ServingReport {
