@@ -162,7 +162,8 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
 fn assert_calls_over_transports(stored: &StoredRun, library: &str) {
     for one in &stored.status().results {
         assert_successful(one);
-        let off_fabric = ["unix-socket", "tcp"].contains(&&*one.arm) || one.arm.starts_with("control");
+        let off_fabric =
+            ["unix-socket", "tcp", "local"].contains(&&*one.arm) || one.arm.starts_with("control");
         let expected = (!off_fabric).then_some(FabricProof::Verified);
         assert_eq!(one.fabric, expected, "{one:?}");
     }

@@ -68,7 +68,8 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
     assert_all_measured(&run, &status);
     for one in &status.results {
         assert_successful(one);
-        let is_local = ["unix-socket", "tcp"].contains(&one.arm.as_str()) || one.arm.starts_with("control");
+        let is_local =
+            ["unix-socket", "tcp", "local"].contains(&one.arm.as_str()) || one.arm.starts_with("control");
         let expected = (!is_local).then_some(FabricProof::Verified);
         assert_eq!(one.fabric, expected, "{one:?}");
         println!("{} {} {}: {:?}", one.scenario, one.size_bytes, one.arm, one.call);
