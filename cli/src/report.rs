@@ -5,12 +5,12 @@
 //! Formats for human readers start with a summary of the run, followed by the changes with their intervals or the
 //! reasons for missing results.
 
-pub mod calls;
 mod comparison;
 pub mod csv;
 pub mod factors;
 pub mod html;
 pub mod imported;
+pub mod isolated;
 pub mod json;
 pub mod junit;
 pub mod labels;
@@ -19,6 +19,7 @@ pub mod observations;
 pub mod openmetrics;
 pub mod overview;
 pub mod plan;
+mod result_table;
 pub mod runs;
 pub mod serving;
 pub mod stopping;

@@ -2,13 +2,13 @@
 
 use campaign::summarize::{CallSummary, CellSummary, FlowsSummary, METRICS};
 use crds::record::ProtocolUse;
-use crds::v1alpha1::Metric;
+use crds::v1alpha1::{CallCause, CallSection, Metric};
 
 use super::Report;
 use super::comparison::ComparisonText;
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 70] = [
+const COLUMNS: [&str; 77] = [
     "run",
     "scenario",
     "size_bytes",
@@ -79,6 +79,13 @@ const COLUMNS: [&str; 70] = [
     "torn",
     "datagrams_sent",
     "datagrams_lost",
+    "call_min_ns",
+    "call_max_ns",
+    "footprint_section",
+    "footprint_cause",
+    "footprint_consumers",
+    "footprint_own_bytes",
+    "footprint_saved_percent",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -112,9 +119,13 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] {
-    let footprint = cell.footprint.as_ref().and_then(|footprint| footprint.memory);
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 77] {
+    let footprint = cell.footprint.as_ref();
+    let memory = footprint.and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
+    let section =
+        |section: Option<CallSection>| section.map(|section| format!("{section:?}")).unwrap_or_default();
+    let cause = |cause: Option<CallCause>| cause.map(|cause| format!("{cause:?}")).unwrap_or_default();
     let scenario = report.plan.scenarios.get(cell.scenario);
     let arm = report.plan.arms.get(cell.arm);
     let summary = cell.metric(metric);
@@ -199,19 +210,17 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] 
         nanos(observed.read_backs.quantile(0.5)),
         nanos(observed.read_backs.tail_quantile(0.99)),
         number(observed.first_batch_nanos),
-        call.map(|call| format!("{:?}", call.section)).unwrap_or_default(),
-        call.and_then(|call| call.cause)
-            .map(|cause| format!("{cause:?}"))
-            .unwrap_or_default(),
+        section(call.map(|call| call.section)),
+        cause(call.and_then(|call| call.cause)),
         number(call.and_then(|call| Some(call.moments?.mean_nanos))),
         number(call.and_then(|call| call.moments?.deviation_nanos)),
         number(call.and_then(CallSummary::hop_nanos)),
-        number(footprint.map(|memory| memory.baseline)),
-        number(footprint.map(|memory| memory.consumer)),
-        number(footprint.map(|memory| memory.consumer_rss)),
-        number(footprint.map(|memory| memory.tensor)),
-        number(footprint.map(|memory| memory.saved_bytes())),
-        number(footprint.map(|memory| memory.slope)),
+        number(memory.map(|memory| memory.baseline)),
+        number(memory.map(|memory| memory.consumer)),
+        number(memory.map(|memory| memory.consumer_rss)),
+        number(memory.map(|memory| memory.tensor)),
+        number(memory.map(|memory| memory.saved_bytes())),
+        number(memory.map(|memory| memory.slope)),
         nanos(serving.map(|found| found.workers_without_version() as u64)),
         number(serving.and_then(|found| found.mean_version_lag)),
         nanos(serving.and_then(|found| found.version_lag.tail_quantile(0.99))),
@@ -230,6 +239,13 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 70] 
         nanos(serving.map(|found| found.torn)),
         nanos(datagrams.map(|datagrams| datagrams.sent)),
         nanos(datagrams.map(|datagrams| datagrams.lost)),
+        nanos(call.and(cell.min_nanos)),
+        nanos(call.and(cell.max_nanos)),
+        section(footprint.map(|footprint| footprint.section)),
+        cause(footprint.and_then(|footprint| footprint.cause)),
+        nanos(footprint.map(|footprint| footprint.consumers.into())),
+        number(memory.map(|memory| memory.own)),
+        number(memory.map(|memory| 100.0 * memory.saved_share())),
     ]
 }
 

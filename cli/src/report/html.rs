@@ -3,6 +3,7 @@
 
 mod environment;
 mod factors;
+mod isolated;
 mod page;
 mod plot;
 mod result_tables;

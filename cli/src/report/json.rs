@@ -9,6 +9,7 @@ use campaign::summarize::{
 };
 use serde::Serialize;
 
+use super::isolated::{self, Counts, TestKind};
 use super::{Report, csv};
 
 /// Version of the report format.
@@ -34,6 +35,12 @@ struct Document<'a> {
     /// Unit of each metric.
     units: BTreeMap<String, &'static str>,
     fabric: Option<&'a FabricEvidence>,
+    /// Numbers of calls in each section, without control arms, and the fastest calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Counts<'a>>,
+    /// Numbers of memory footprints in each section, without control arms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    footprints: Option<Counts<'a>>,
     results: Vec<NamedItem<'a, CellSummary>>,
     /// Results of the load sweeps. Their capacities and completed rates are in transfers per second per thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,6 +111,8 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
             .map(|metric| (metric.to_string(), csv::unit(*metric)))
             .collect(),
         fabric: summary.fabric.as_ref(),
+        calls: isolated::counts(report, TestKind::Calls),
+        footprints: isolated::counts(report, TestKind::Footprints),
         results: summary
             .cells
             .iter()

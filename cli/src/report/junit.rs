@@ -11,12 +11,12 @@ use campaign::format;
 use campaign::plan::Role;
 use campaign::summarize::FabricEvidence;
 use campaign::{Evaluation, RunOutcome};
-use crds::units::Size;
 use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::comparison::{ComparisonText, is_undecided};
-use super::{Report, calls, overview};
+use super::isolated::{self, TestKind};
+use super::{Report, overview};
 
 /// Renders the report as a JUnit XML document.
 ///
@@ -29,8 +29,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
     let tests = std::iter::once(validity_test_case(report))
         .chain(expectations(report))
-        .chain(call_tests(report))
-        .chain(footprint_tests(report))
+        .chain(isolated_tests(report))
         .chain(regressions(report));
     suite.add_test_cases(tests.map(|mut test| {
         test.set_classname(run);
@@ -100,44 +99,18 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns a test for each payload and variant of every scenario with calls.
-fn call_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
-    let scenarios = report.plan.scenarios.iter().enumerate();
-    scenarios.flat_map(move |(index, scenario)| {
-        let tests = calls::tests(report, index).into_iter();
-        tests.map(|test| {
-            let name = format!("calls: {} {}", scenario.assignment.name, test.name());
-            TestCase::new(
-                name,
-                section(test.call.section, "the calls failed", &test.problem()),
-            )
+/// Returns a test for each payload and variant of every scenario with calls, and for each size and variant of every
+/// scenario with tensor consumers.
+fn isolated_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
+    TestKind::ALL.into_iter().flat_map(move |kind| {
+        let failure = match kind {
+            TestKind::Calls => "the calls failed",
+            TestKind::Footprints => "the memory was not measured",
+        };
+        isolated::tests(report, kind).into_iter().map(move |test| {
+            let name = format!("{}: {} {}", kind.heading(), test.scenario, test.name());
+            TestCase::new(name, section(test.section, failure, &test.problem()))
         })
-    })
-}
-
-/// Returns a test for each size and variant of every scenario with tensor consumers.
-fn footprint_tests<'a>(report: &'a Report<'_>) -> impl Iterator<Item = TestCase> + use<'a> {
-    report.evaluation.summary.cells.iter().filter_map(|cell| {
-        let footprint = cell.footprint.as_ref()?;
-        let arm = report
-            .plan
-            .arms
-            .get(cell.arm)
-            .filter(|arm| arm.control.is_none())?;
-        let scenario = report.plan.scenarios.get(cell.scenario)?;
-        let name = format!(
-            "memory: {} {} over {}",
-            scenario.assignment.name,
-            Size(cell.size_bytes),
-            arm.name
-        );
-        let cause = footprint.cause.map(|cause| format!("{cause:?}"));
-        let problem = cause.into_iter().chain(footprint.message.clone());
-        let problem = problem.collect::<Vec<_>>().join(": ");
-        Some(TestCase::new(
-            name,
-            section(footprint.section, "the memory was not measured", &problem),
-        ))
     })
 }
 

@@ -6,7 +6,8 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
-use super::{Report, factors, labels, overview, serving, stopping, sweep};
+use super::result_table::ResultTable;
+use super::{Report, factors, isolated, labels, overview, serving, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -19,7 +20,11 @@ pub fn render(report: &Report<'_>) -> String {
     append_scaling(&mut text, report);
     for (index, scenario) in report.plan.scenarios.iter().enumerate() {
         table(&mut text, report, index, scenario);
+        isolated_tests(&mut text, report, index, scenario);
         factor_effects(&mut text, report, index, scenario);
+        if let Some(workers) = serving::workers(report, index) {
+            result_table(&mut text, scenario, &workers);
+        }
     }
     expectations(&mut text, report);
     warnings(&mut text, report);
@@ -53,6 +58,9 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- noise {}", escape(&overview::noise_floor(report, None))),
     );
+    for (heading, counts) in isolated::run_lines(report) {
+        line(text, &format!("- {heading} {}", escape(&counts)));
+    }
     if let Some(ended) = stopping::ended_text(report) {
         line(text, &format!("- stopping {}", escape(&ended)));
     }
@@ -122,6 +130,33 @@ fn sweeps(text: &mut String, report: &Report<'_>) {
             let name = sweep::arm_name(report, arm).to_owned();
             row(text, [name, arm.describe(), capacity].into_iter());
         }
+    }
+}
+
+/// Appends a table for each section of the isolated processes' tests, and the counts.
+fn isolated_tests(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
+    let Some(tests) = isolated::of_scenario(report, index) else {
+        return;
+    };
+    for table in &tests.tables {
+        result_table(text, scenario, table);
+    }
+    if let Some((_, counts)) = &tests.counts {
+        line(text, &format!("\n{}", escape(counts)));
+    }
+}
+
+/// Appends a table of results in `scenario`.
+fn result_table(text: &mut String, scenario: &PlannedScenario, table: &ResultTable) {
+    let name = escape(&scenario.assignment.name);
+    line(text, &format!("\n**{name}**: {}\n", table.title));
+    row(text, table.columns.iter().map(|title| (*title).to_owned()));
+    row(text, table.columns.iter().map(|_| "---".to_owned()));
+    for cells in &table.rows {
+        row(text, cells.iter().cloned());
+    }
+    for note in &table.notes {
+        line(text, &format!("\n{}", escape(note)));
     }
 }
 

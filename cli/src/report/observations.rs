@@ -1,5 +1,5 @@
 //! Text for values that are observed in addition to the metrics: round trips, directions, flushes, pings, flows, reads of
-//! written memory, first batches, calls, memory and steps.
+//! written memory, first batches, staleness and steps.
 
 use campaign::format;
 use campaign::stats::{Distribution, median_of};
@@ -27,10 +27,6 @@ pub enum ObservationKind {
     FirstBatch,
     /// CPU time of batches between segments.
     Cpu,
-    /// Mean and deviation of calls.
-    Calls,
-    /// Memory of the host and the consumers.
-    Footprint,
     /// Version lag and time lag at the workers' steps.
     Staleness,
     /// Staleness that the trainer computes from posts.
@@ -57,8 +53,6 @@ impl ObservationKind {
             Self::ReadBack => "reads",
             Self::FirstBatch => "first",
             Self::Cpu => "cpu",
-            Self::Calls => "call",
-            Self::Footprint => "memory",
             Self::Staleness => "stale",
             Self::Posts => "posts",
             Self::Deliveries => "delivery",
@@ -102,8 +96,6 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         (ObservationKind::ReadBack, read_back(cell)),
         (ObservationKind::FirstBatch, first_batch(cell)),
         (ObservationKind::Cpu, cpu(cell)),
-        (ObservationKind::Calls, calls(cell)),
-        (ObservationKind::Footprint, footprint(cell)),
         (ObservationKind::Staleness, serving.map(staleness)),
         (ObservationKind::Posts, serving.and_then(posts)),
         (ObservationKind::Deliveries, serving.and_then(deliveries)),
@@ -135,50 +127,6 @@ fn round_trip(cell: &CellSummary) -> Option<String> {
         nanos(cell.min_nanos? * 2),
         nanos(cell.max_nanos? * 2),
         format::nanos(mean / 2.0)
-    ))
-}
-
-fn calls(cell: &CellSummary) -> Option<String> {
-    let call = cell.call.as_ref()?;
-    let moments = call.moments?;
-    let deviation = moments
-        .deviation_nanos
-        .map_or_else(|| "unknown (a single sample)".to_owned(), format::nanos);
-    let hops = match call.hop_nanos() {
-        Some(hop) if call.hops > 1 => format!("; {} for each of {} calls", format::nanos(hop), call.hops),
-        _ => String::new(),
-    };
-    Some(format!(
-        "{}, mean {}, std dev {deviation}, min {}, max {} ({} samples){hops}",
-        call.payload.name(),
-        format::nanos(moments.mean_nanos),
-        nanos(cell.min_nanos?),
-        nanos(cell.max_nanos?),
-        moments.samples
-    ))
-}
-
-fn footprint(cell: &CellSummary) -> Option<String> {
-    let found = cell.footprint.as_ref()?;
-    let consumers = format::pluralized(found.consumers.into(), "consumer");
-    let Some(memory) = found.memory else {
-        let cause = found.cause.map(|cause| format!("{cause:?}")).unwrap_or_default();
-        let message = found.message.as_deref().unwrap_or("no case was measured");
-        return Some(format!("{consumers}, {:?} ({cause}): {message}", found.section));
-    };
-    let bytes = |value: f64| format::bytes(value as u64);
-    Some(format!(
-        "{consumers}, RAM/consumer {} by Pss ({} by Rss), including {} before the tensor; tensor RAM {} ({:.3} copies); VRAM n/a \
-         (the tensor is in host memory); saved {} ({:.1} %); baseline {}; {:+.0} B with each distribution",
-        bytes(memory.consumer),
-        bytes(memory.consumer_rss),
-        bytes(memory.own),
-        bytes(memory.tensor),
-        memory.tensor / cell.size_bytes as f64,
-        bytes(memory.saved_bytes()),
-        100.0 * memory.saved_share(),
-        bytes(memory.baseline),
-        memory.slope
     ))
 }
 

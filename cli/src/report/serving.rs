@@ -1,11 +1,15 @@
 //! Scaling of parameter serving with the worker count: combines the results of scenarios that were created from the
-//! same list of worker counts.
+//! same list of worker counts. The results of each worker are in a separate file.
+
+mod workers;
 
 use campaign::format;
 use campaign::format::pluralized;
 use campaign::summarize::{CellSummary, Serving};
 
 use super::Report;
+pub(super) use workers::table as workers;
+pub use workers::{LAG_COLUMNS, lag_cells};
 
 /// Results of one arm at one size for several worker counts.
 pub struct Curve<'a> {

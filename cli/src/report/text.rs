@@ -1,6 +1,7 @@
 //! Text report for a terminal: verdicts first, and a reason for every missing result.
 
 mod evidence;
+mod result_table;
 mod table;
 
 use std::fmt::Write;
@@ -8,7 +9,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, calls, factors, labels, overview, serving, stopping, sweep};
+use super::{Report, factors, isolated, labels, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -83,6 +84,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
+    for (heading, counts) in isolated::run_lines(report) {
+        push_line(text, heading, &counts, width);
+    }
     if let Some(ended) = stopping::ended_text(report) {
         push_line(text, "stopping", &ended, width);
     }
@@ -145,13 +149,21 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     if let Some(variance) = overview::variance(report, index) {
         push_line(text, "variance", &variance, width);
     }
-    for (heading, line) in calls::lines(&calls::tests(report, index)) {
-        push_line(text, heading, &line, width);
+    if let Some(tests) = isolated::of_scenario(report, index) {
+        for table in &tests.tables {
+            result_table::render(text, table, width, color);
+        }
+        if let Some((heading, counts)) = &tests.counts {
+            push_line(text, heading, counts, width);
+        }
     }
     for effect in factors::of_scenario(report, index).filter(|effect| effect.is_applicable()) {
         push_line(text, "factor", &factors::line(effect), width);
     }
     observations(text, report, index, width);
+    if let Some(workers) = serving::workers(report, index) {
+        result_table::render(text, &workers, width, color);
+    }
     evidence::render(text, report, index, width);
 }
 

@@ -206,6 +206,12 @@ pub struct FootprintReport {
     pub baseline_rss_bytes: u64,
     /// Sum of the Pss of the consumers before they receive the tensor.
     pub own_pss_bytes: u64,
+    /// Lowest of these values. Unset in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_pss_min_bytes: Option<u64>,
+    /// Highest of these values. Unset in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_pss_max_bytes: Option<u64>,
     /// Sum of the Pss of the consumers while all have the tensor.
     pub consumers_pss_bytes: u64,
     /// Sum of the Rss of the consumers while all have the tensor. It counts a shared page once for each consumer.
@@ -227,8 +233,8 @@ pub struct CallReport {
     /// Standard deviation of the samples with the divisor n - 1, in nanoseconds. Unset for a single sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation_nanos: Option<f64>,
-    /// Proportional set size of the host and its extension after the warm-up, in bytes. Unset if the kernel does not
-    /// report it, and for calls over a transport.
+    /// Proportional set size of the host and its extension after the warm-up, in bytes. Over a transport, the extension
+    /// is the other worker, and its memory is not included. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_before_bytes: Option<u64>,
     /// Proportional set size of the host and its extension after the measured window, in bytes.

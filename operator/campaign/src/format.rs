@@ -56,6 +56,12 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// Formats a ratio with at least three significant digits: `1.25`, `12.5`, `1254`.
+pub fn ratio(ratio: f64) -> String {
+    let digits = fraction_digits(ratio);
+    format!("{ratio:.digits$}")
+}
+
 /// Formats a percentage change with its sign: `-6.2 %`.
 pub fn percent(percent: f64) -> String {
     // Rounding and adding 0.0 turns values that would print as -0.0 into +0.0.
@@ -87,16 +93,23 @@ fn scale_to_unit(value: f64, step: f64, units: &[&str]) -> String {
         value /= step;
         unit += 1;
     }
-    let digits = match value.abs() {
-        _ if unit == 0 && value.fract() == 0.0 => 0,
-        value if value >= 99.95 => 0,
-        value if value >= 9.995 => 1,
-        _ => 2,
+    let digits = match unit == 0 && value.fract() == 0.0 {
+        true => 0,
+        false => fraction_digits(value),
     };
     format!(
         "{value:.digits$} {}",
         units.get(unit).copied().unwrap_or_default()
     )
+}
+
+/// Number of digits after the decimal point that gives `value` at least three significant digits.
+fn fraction_digits(value: f64) -> usize {
+    match value.abs() {
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +125,10 @@ mod tests {
         assert_eq!(bytes_per_second(1.2149e9), "1.21 GB/s");
         assert_eq!(bytes(412_300_000), "412 MB");
         assert_eq!(per_second(123_456.0), "123 k/s");
+        assert_eq!(
+            [ratio(1.0), ratio(12.54), ratio(1254.0)],
+            ["1.00", "12.5", "1254"]
+        );
     }
 
     #[test]

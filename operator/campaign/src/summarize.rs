@@ -51,7 +51,7 @@ pub use load::MIN_COMPLETED_SHARE;
 pub use observations::{Directions, Observations};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use round_summary::{POINT_LEVEL, RoundSummary};
-pub use serving::{Serving, ServingWorker};
+pub use serving::{Serving, ServingWorker, WorkerLags};
 pub use settings::SettingsEvidence;
 pub use statistic::{METRICS, statistic};
 pub use sweep::{Knee, MAX_LATENCY_RATIO, RatePoint, SweepSummary};

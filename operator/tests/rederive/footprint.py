@@ -29,7 +29,11 @@ def values(run, key, consumers):
     """The values in the status, by field; None if there is no valid case."""
 
     def median(field):
-        return run.median(key, lambda case: case.sides[0]["posted"]["footprint"][field])
+        return run.median(key, lambda case: case.sides[0]["posted"]["footprint"].get(field, math.nan))
+
+    def known(field):
+        value = median(field)
+        return None if value is None or math.isnan(value) else value
 
     def of_one(field):
         total = median(field)
@@ -40,6 +44,8 @@ def values(run, key, consumers):
     return {
         "baselineBytes": median("baselinePssBytes"),
         "ownBytes": of_one("ownPssBytes"),
+        "ownMinBytes": known("ownPssMinBytes"),
+        "ownMaxBytes": known("ownPssMaxBytes"),
         "consumerBytes": of_one("consumersPssBytes"),
         "consumerRssBytes": of_one("consumersRssBytes"),
         "tensorBytes": tensor,

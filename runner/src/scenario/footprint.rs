@@ -37,8 +37,8 @@ struct HostAndConsumers {
     baseline: ProcessMemory,
     tensor: Arguments,
     consumers: Vec<Extension>,
-    /// Memory of the consumers before they receive the tensor.
-    own: ProcessMemory,
+    /// Memory of each consumer before it receives the tensor.
+    own: Vec<ProcessMemory>,
 }
 
 impl HostAndConsumers {
@@ -53,7 +53,7 @@ impl HostAndConsumers {
         let mut consumers = (0..workload.consumers)
             .map(start)
             .collect::<Result<Vec<_>, _>>()?;
-        let own = total_memory(&mut consumers)?;
+        let own = memory_of_each(&mut consumers)?;
         Ok(Self {
             bytes,
             baseline,
@@ -83,11 +83,14 @@ impl HostAndConsumers {
         for consumer in &mut self.consumers {
             tensor_pss_bytes += consumer.held_pages()?.pss_bytes;
         }
+        let own = || self.own.iter().map(|memory| memory.pss_bytes);
         Ok(FootprintReport {
             consumers: self.consumers.len() as u32,
             baseline_pss_bytes: self.baseline.pss_bytes,
             baseline_rss_bytes: self.baseline.rss_bytes,
-            own_pss_bytes: self.own.pss_bytes,
+            own_pss_bytes: own().sum(),
+            own_pss_min_bytes: own().min(),
+            own_pss_max_bytes: own().max(),
             consumers_pss_bytes: with_tensor.pss_bytes,
             consumers_rss_bytes: with_tensor.rss_bytes,
             tensor_pss_bytes,
@@ -216,10 +219,13 @@ fn process_memory(process: u32) -> Result<ProcessMemory, CaseFailure> {
     pages::process_memory(process).ok_or_else(pages::unknown_memory)
 }
 
+fn memory_of_each(consumers: &mut [Extension]) -> Result<Vec<ProcessMemory>, CaseFailure> {
+    consumers.iter_mut().map(Extension::memory).collect()
+}
+
 fn total_memory(consumers: &mut [Extension]) -> Result<ProcessMemory, CaseFailure> {
     let mut sum = ProcessMemory::default();
-    for consumer in consumers {
-        let memory = consumer.memory()?;
+    for memory in memory_of_each(consumers)? {
         sum.pss_bytes += memory.pss_bytes;
         sum.rss_bytes += memory.rss_bytes;
     }

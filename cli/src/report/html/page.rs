@@ -4,9 +4,10 @@ use campaign::RunOutcome;
 use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::isolated::capitalized;
 use super::{environment, serving, verdicts};
 use crate::report::comparison::ResultClass;
-use crate::report::{Report, overview, stopping};
+use crate::report::{Report, isolated, overview, stopping};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -92,6 +93,9 @@ fn header(report: &Report<'_>) -> Markup {
                 dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
                 dd { (overview::noise_floor(report, None)) }
+                @for (heading, counts) in isolated::run_lines(report) {
+                    dt { (capitalized(heading)) } dd { (counts) }
+                }
                 @if let Some(ended) = stopping::ended_text(report) { dt { "Stopping" } dd { (ended) } }
                 dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
                 dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not started")) }

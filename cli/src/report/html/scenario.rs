@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
-use super::{HtmlError, factors, plot_markup, result_tables, serving};
-use crate::report::{Report, calls, labels, overview};
+use super::{HtmlError, factors, isolated, plot_markup, result_tables, serving};
+use crate::report::{Report, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
@@ -88,9 +88,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             @if let Some(variance) = overview::variance(report, index) {
                 p.note { "Variance: " (variance) "." }
             }
-            @for (heading, line) in calls::lines(&calls::tests(report, index)) {
-                p.note { (heading) ": " (line) }
-            }
+            (isolated::tests(report, index))
             (result_tables::observations(report, index))
             (result_tables::flows(report, index))
             (serving::workers(report, index))

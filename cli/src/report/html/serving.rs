@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::verdicts::arm_name;
 use crate::report::Report;
-use crate::report::serving::curves;
+use crate::report::serving::{LAG_COLUMNS, curves, lag_cells};
 
 /// Table with the results for each worker count; empty if no scenario has several worker counts.
 pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
@@ -66,17 +66,18 @@ pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
                 summary { "Staleness of each worker" }
                 p.note {
                     "The values cover all valid cases. Cold steps are the steps before the first version; they are \
-                     excluded from all lags. A worker that received no version has no lag. The "
+                     excluded from all lags. A worker that received no version has no lag. The medians and "
                     "99th percentiles are the largest over all cases."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Staleness of each worker" {
                     table.numbers {
                         thead {
                             tr {
-                                @for head in [
-                                    "size", "arm", "worker", "versions", "steps", "cold steps", "mean lag", "p99 lag", "max lag",
-                                    "p99 time lag", "max time lag", "torn", "lost datagrams",
-                                ] { th scope="col" { (head) } }
+                                @for head in ["size", "arm", "worker", "versions", "steps", "cold steps"] {
+                                    th scope="col" { (head) }
+                                }
+                                @for head in LAG_COLUMNS { th scope="col" { (head) } }
+                                @for head in ["torn", "lost datagrams"] { th scope="col" { (head) } }
                             }
                         }
                         tbody {
@@ -89,16 +90,7 @@ pub(super) fn workers(report: &Report<'_>, index: usize) -> Markup {
                                         td { (worker.versions) }
                                         td { (worker.steps) }
                                         td { (worker.cold_steps) }
-                                        @match worker.mean_version_lag().zip(worker.lags) {
-                                            Some((mean, lags)) => {
-                                                td { (format!("{mean:.3}")) }
-                                                td { (lags.version_p99) }
-                                                td { (lags.version_max) }
-                                                td { (format::nanos(lags.time_p99_nanos as f64)) }
-                                                td { (format::nanos(lags.time_max_nanos as f64)) }
-                                            }
-                                            None => { @for _ in 0..5 { td { "no version" } } }
-                                        }
+                                        @for cell in lag_cells(worker) { td { (cell) } }
                                         td { (worker.torn) }
                                         td { @if serving.datagrams.is_some() { (worker.datagrams_lost) } }
                                     }

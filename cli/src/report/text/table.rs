@@ -12,14 +12,16 @@ use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
 const MIN_COLUMN: usize = 22;
 /// Width of the size and baseline columns together.
 const FIXED: usize = 26;
-const INDENT: &str = "  ";
+/// Indentation of every line.
+pub(super) const INDENT: &str = "  ";
 /// Maximum length of a reason in a cell, in characters. Longer reasons become notes below the table.
 const MAX_REASON_IN_CELL: usize = 100;
 /// Replaces spaces at which a cell must not wrap. The output contains normal spaces.
-const NO_BREAK_SPACE: char = '\u{a0}';
+pub(super) const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// Table style with only a line under the header.
-const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+pub(super) const PLAIN: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 /// Table style with a line under the header and light lines between rows, for rows with multi-line cells.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
@@ -28,6 +30,23 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
         return String::new();
     };
     let variants: Vec<usize> = report.variants().map(|(index, _)| index).collect();
+    let mut table = new_table(width, color);
+    let side_by_side = FIXED + variants.len() * MIN_COLUMN <= usize::from(width);
+    table.load_style(if side_by_side { RULED } else { PLAIN });
+    let mut notes = Notes::default();
+    match side_by_side {
+        true => columns(&mut table, report, index, scenario, &variants, &mut notes),
+        false => rows(&mut table, report, index, scenario, &variants, &mut notes),
+    }
+    let mut text = table_text(&table);
+    for (number, note) in (1..).zip(&notes.texts) {
+        push_wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
+    }
+    text
+}
+
+/// Creates an empty table for a terminal with `width` columns.
+pub(super) fn new_table(width: u16, color: bool) -> Table {
     let mut table = Table::new();
     table
         .set_content_arrangement(ContentArrangement::Dynamic)
@@ -37,19 +56,13 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
     } else {
         table.force_no_tty();
     }
-    let side_by_side = FIXED + variants.len() * MIN_COLUMN <= usize::from(width);
-    table.load_style(if side_by_side { RULED } else { PLAIN });
-    let mut notes = Notes::default();
-    match side_by_side {
-        true => columns(&mut table, report, index, scenario, &variants, &mut notes),
-        false => rows(&mut table, report, index, scenario, &variants, &mut notes),
-    }
+    table
+}
+
+/// Renders `table` as indented lines.
+pub(super) fn table_text(table: &Table) -> String {
     let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(NO_BREAK_SPACE, " ");
-    let mut text: String = table.lines().map(line).collect();
-    for (number, note) in (1..).zip(&notes.texts) {
-        push_wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
-    }
-    text
+    table.lines().map(line).collect()
 }
 
 /// Reasons that are too long for a cell. Each appears once below the table.

@@ -1,5 +1,5 @@
-//! Calls over a transport whose peer is killed, hangs or runs out of memory: the case fails, and the campaign goes on
-//! with new processes.
+//! Calls over a transport whose peer is killed, hangs or runs out of memory: the case fails, and the campaign
+//! continues with new processes.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::{CallCause, CallSection};

@@ -27,8 +27,8 @@ pub struct CallResult {
     /// Mean divided by the number of calls in a sample, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop_nanos: Option<u64>,
-    /// Largest increase in the proportional set size (Pss) of the host and the extension during a case, in bytes. Unset
-    /// if it was not measured.
+    /// Largest increase in the proportional set size (Pss) of the host and the extension during a case, in bytes. Over a
+    /// transport, only the host is included. Unset if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_growth_bytes: Option<u64>,
 }
@@ -52,6 +52,12 @@ pub struct FootprintResult {
     /// Pss of a consumer before it receives the tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_bytes: Option<u64>,
+    /// Lowest Pss of a consumer before it receives the tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_min_bytes: Option<u64>,
+    /// Highest Pss of a consumer before it receives the tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_max_bytes: Option<u64>,
     /// Pss of a consumer that has the tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer_bytes: Option<u64>,

@@ -183,6 +183,8 @@ fn footprint(found: &FootprintSummary) -> FootprintResult {
         consumers: found.consumers,
         baseline_bytes: memory.map(|memory| bytes(memory.baseline)),
         own_bytes: memory.map(|memory| bytes(memory.own)),
+        own_min_bytes: memory.and_then(|memory| Some(bytes(memory.own_range?.0))),
+        own_max_bytes: memory.and_then(|memory| Some(bytes(memory.own_range?.1))),
         consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
         consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
         tensor_bytes: memory.map(|memory| bytes(memory.tensor)),

@@ -35,6 +35,8 @@ pub struct FootprintMedians {
     pub baseline: f64,
     /// Pss of a consumer before it receives the tensor.
     pub own: f64,
+    /// Lowest and highest Pss of a consumer before it receives the tensor; `None` for records of earlier releases.
+    pub own_range: Option<(f64, f64)>,
     /// Pss of a consumer that has the tensor.
     pub consumer: f64,
     /// Resident set size of a consumer that has the tensor.
@@ -82,15 +84,21 @@ pub(super) fn summary(
 }
 
 fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<FootprintMedians> {
+    let optional_median = |value: fn(&FootprintReport) -> Option<f64>| {
+        rounds.median_of_pairs(|case: &Measured| value(case.initiator.posted.as_ref()?.footprint.as_ref()?))
+    };
     let median = |value: fn(&FootprintReport) -> f64| {
         rounds.median_of_pairs(|case: &Measured| {
             Some(value(case.initiator.posted.as_ref()?.footprint.as_ref()?))
         })
     };
+    let own_min = optional_median(|one| Some(one.own_pss_min_bytes? as f64));
+    let own_max = optional_median(|one| Some(one.own_pss_max_bytes? as f64));
     let consumers = f64::from(consumers);
     Some(FootprintMedians {
         baseline: median(|one| one.baseline_pss_bytes as f64)?,
         own: median(|one| one.own_pss_bytes as f64)? / consumers,
+        own_range: own_min.zip(own_max),
         consumer: median(|one| one.consumers_pss_bytes as f64)? / consumers,
         consumer_rss: median(|one| one.consumers_rss_bytes as f64)? / consumers,
         tensor: median(|one| one.tensor_pss_bytes as f64)?,
@@ -129,6 +137,8 @@ mod tests {
             consumers: 4,
             baseline_pss_bytes: 500,
             own_pss_bytes: 400,
+            own_pss_min_bytes: Some(90),
+            own_pss_max_bytes: Some(120),
             consumers_pss_bytes: 4400,
             consumers_rss_bytes: 8000,
             tensor_pss_bytes,
@@ -142,6 +152,7 @@ mod tests {
             (found.own, found.consumer, found.consumer_rss),
             (100.0, 1100.0, 2000.0)
         );
+        assert_eq!(found.own_range, Some((90.0, 120.0)));
         assert_eq!((found.tensor, found.copies, found.slope), (1000.0, 5000.0, -3.0));
         assert_eq!((found.saved_bytes(), found.saved_share()), (4000.0, 0.8));
         // Copies that occupy more than their payload save nothing.

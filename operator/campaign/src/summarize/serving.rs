@@ -77,10 +77,14 @@ pub struct ServingWorker {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerLags {
+    /// Largest median of the version lag in a case.
+    pub version_p50: u64,
     /// Largest 99th percentile of the version lag in a case.
     pub version_p99: u64,
     /// Largest version lag.
     pub version_max: u64,
+    /// Largest median of the time lag in a case, in nanoseconds.
+    pub time_p50_nanos: u64,
     /// Largest 99th percentile of the time lag in a case, in nanoseconds.
     pub time_p99_nanos: u64,
     /// Largest time lag, in nanoseconds.
@@ -95,8 +99,10 @@ impl ServingWorker {
         self.version_lag_sum += report.version_lag_sum;
         if report.steps > 0 {
             let lags = self.lags.get_or_insert_default();
+            lags.version_p50 = lags.version_p50.max(report.version_lag_p50);
             lags.version_p99 = lags.version_p99.max(report.version_lag_p99);
             lags.version_max = lags.version_max.max(report.version_lag_max);
+            lags.time_p50_nanos = lags.time_p50_nanos.max(report.time_lag_p50_nanos);
             lags.time_p99_nanos = lags.time_p99_nanos.max(report.time_lag_p99_nanos);
             lags.time_max_nanos = lags.time_max_nanos.max(report.time_lag_max_nanos);
         } else {
@@ -341,6 +347,34 @@ mod tests {
         assert_eq!(lags, [10, 20, 30, 60]);
         // Four copies of 500 bytes in 1 us.
         assert_eq!(found.push_bytes_per_second, Some(2e9));
+    }
+
+    #[test]
+    fn lags_of_a_worker_are_the_largest_of_all_cases() {
+        let with_lags = |p50, p99, max| WorkerReport {
+            version_lag_p50: p50,
+            version_lag_p99: p99,
+            version_lag_max: max,
+            time_lag_p50_nanos: 10 * p50,
+            time_lag_p99_nanos: 10 * p99,
+            time_lag_max_nanos: 10 * max,
+            ..worker(10, 10, None)
+        };
+        let cases = [
+            case(vec![with_lags(1, 5, 6)], &[]),
+            case(vec![with_lags(2, 3, 9)], &[]),
+        ];
+        let cases = cases.each_ref().map(|case| (1, case));
+        let found = serving(&workload(), 500, None, &cases).unwrap();
+        let expected = WorkerLags {
+            version_p50: 2,
+            version_p99: 5,
+            version_max: 9,
+            time_p50_nanos: 20,
+            time_p99_nanos: 50,
+            time_max_nanos: 90,
+        };
+        assert_eq!(found.workers[0].lags, Some(expected));
     }
 
     #[test]

@@ -48,28 +48,43 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
                 format::bytes(growth)
             ));
         }
-        if let Some((smaller, ratio)) = superlinear_growth(cell, cells) {
+        if let Some((smaller, payload, ratio)) = superlinear_growth(plan, cell, cells) {
+            let scenario = plan.scenarios.get(smaller.scenario);
+            let scenario = scenario.filter(|_| smaller.scenario != cell.scenario);
+            let scenario = scenario.map_or_else(String::new, |scenario| {
+                format!(" in scenario {}", scenario.assignment.name)
+            });
             warnings.push(format!(
-                "{prefix}: the time per byte is {ratio:.1} times that of {}",
-                smaller.name()
+                "{prefix}: the time per byte is {ratio:.1} times that of {}{scenario}",
+                payload.name()
             ));
         }
     }
     warnings
 }
 
-/// The next smaller payload of the same arm and scenario, and the ratio of the times per byte, if it is too large.
-fn superlinear_growth(cell: &CellSummary, cells: &[CellSummary]) -> Option<(RpcPayload, f64)> {
+/// Result of the same arm with the next smaller payload, that payload, and the ratio of the times per byte, if this ratio
+/// is too large. The payloads may be in different scenarios, if their calls have the same number of hops and use the same
+/// kind of memory. If several scenarios have the next smaller payload, the one of `cell` is preferred.
+fn superlinear_growth<'a>(
+    plan: &Plan,
+    cell: &CellSummary,
+    cells: &'a [CellSummary],
+) -> Option<(&'a CellSummary, RpcPayload, f64)> {
+    let kind = |cell: &CellSummary| {
+        let scenario = plan.scenarios.get(cell.scenario)?;
+        Some((cell.arm, cell.call.as_ref()?.hops, scenario.assignment.memory))
+    };
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
-        (other.scenario, other.arm) == (cell.scenario, cell.arm)
-            && (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
+        (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
+            && kind(other) == kind(cell)
             && mean(other).is_some_and(|mean| mean > 0.0)
     });
-    let smaller = smaller.max_by_key(|other| other.size_bytes)?;
+    let smaller = smaller.max_by_key(|other| (other.size_bytes, other.scenario == cell.scenario))?;
     let growth = mean(cell)? / mean(smaller)?;
     let ratio = growth * smaller.size_bytes as f64 / cell.size_bytes as f64;
-    (ratio > MAX_SCALING_RATIO).then_some((smaller.call.as_ref()?.payload, ratio))
+    (ratio > MAX_SCALING_RATIO).then_some((smaller, smaller.call.as_ref()?.payload, ratio))
 }
 
 #[cfg(test)]
@@ -77,18 +92,37 @@ mod tests {
     use crds::v1alpha1::CallSection;
 
     use super::*;
+    use crate::fixture::run_from_yaml;
+    use crate::plan::HashedPlan;
     use crate::summarize::{CallSummary, Moments};
+    use crate::validate::validate;
 
-    #[test]
-    fn time_per_byte_is_compared_with_the_next_smaller_payload() {
-        let cell = |payload: RpcPayload, mean_nanos| CellSummary {
+    const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
+                       baseline: a\n  transport: {loopback: {}}\n  variants: [{name: a}]\n  resources: {gpus: 1}\n  \
+                       scenarios:\n  - {name: small, rpc: {payloads: [SmallInt, MediumTensor]}}\n  \
+                       - {name: large, rpc: {payloads: [LargeTensor]}}\n  \
+                       - {name: chain, rpc: {payloads: [LargeTensor], pattern: Chain}}\n  \
+                       - {name: device, memory: Cuda, rpc: {payloads: [LargeTensor]}}\n";
+    const SMALL: usize = 0;
+    const LARGE: usize = 1;
+    const CHAIN: usize = 2;
+    const DEVICE: usize = 3;
+
+    fn plan() -> HashedPlan {
+        let run = run_from_yaml(RUN);
+        crate::plan::plan(&validate(&run).unwrap()).unwrap()
+    }
+
+    fn cell(scenario: usize, payload: RpcPayload, hops: u32, mean_nanos: f64) -> CellSummary {
+        CellSummary {
+            scenario,
             size_bytes: payload.size().bytes(),
             call: Some(CallSummary {
                 payload,
                 section: CallSection::Successful,
                 cause: None,
                 message: None,
-                hops: 1,
+                hops,
                 moments: Some(Moments {
                     samples: 10,
                     mean_nanos,
@@ -97,23 +131,45 @@ mod tests {
                 memory_growth_bytes: None,
             }),
             ..CellSummary::default()
-        };
-        let medium = cell(RpcPayload::MediumTensor, 1000.0);
+        }
+    }
+
+    #[test]
+    fn time_per_byte_is_compared_with_the_next_smaller_payload() {
+        let plan = plan();
         let cells = |mean| {
             [
-                cell(RpcPayload::SmallInt, 1.0),
-                medium.clone(),
-                cell(RpcPayload::LargeTensor, mean),
+                cell(SMALL, RpcPayload::SmallInt, 1, 1.0),
+                cell(SMALL, RpcPayload::MediumTensor, 1, 1000.0),
+                cell(SMALL, RpcPayload::LargeTensor, 1, mean),
             ]
         };
-        let linear = cells(5000.0);
-        assert_eq!(superlinear_growth(&linear[2], &linear), None);
-        let steep = cells(8000.0);
+        assert_eq!(warnings(&plan, &cells(5000.0)), [""; 0]);
+        // The time of small payloads does not depend on their size, so there is no warning about `MediumTensor`.
         assert_eq!(
-            superlinear_growth(&steep[2], &steep),
-            Some((RpcPayload::MediumTensor, 2.0))
+            warnings(&plan, &cells(8000.0)),
+            ["small large_tensor: arm \"a\": the time per byte is 2.0 times that of medium_tensor"]
         );
-        // The time of small payloads does not depend on their size.
-        assert_eq!(superlinear_growth(&steep[1], &steep), None);
+    }
+
+    #[test]
+    fn payloads_of_different_scenarios_are_compared_if_the_calls_are_of_the_same_kind() {
+        let plan = plan();
+        let cells = [
+            cell(SMALL, RpcPayload::MediumTensor, 1, 1000.0),
+            cell(LARGE, RpcPayload::LargeTensor, 1, 8000.0),
+            cell(CHAIN, RpcPayload::LargeTensor, 3, 24000.0),
+            cell(DEVICE, RpcPayload::LargeTensor, 1, 8000.0),
+        ];
+        assert_eq!(
+            warnings(&plan, &cells),
+            [
+                "large large_tensor: arm \"a\": the time per byte is 2.0 times that of medium_tensor in scenario small"
+            ]
+        );
+        // The scenario of the larger payload is preferred.
+        let [small, large, ..] = cells;
+        let own = cell(LARGE, RpcPayload::MediumTensor, 1, 2000.0);
+        assert_eq!(warnings(&plan, &[own, small, large]), [""; 0]);
     }
 }

@@ -1,0 +1,109 @@
+//! Table of successful calls, and the fastest calls.
+
+use campaign::format;
+use crds::v1alpha1::{CallSection, RpcChannel, RpcPayload};
+use serde::Serialize;
+
+use super::Test;
+use crate::report::result_table::ResultTable;
+
+/// Successful calls with the smallest mean.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fastest<'a> {
+    /// Name of the scenario.
+    pub scenario_name: &'a str,
+    /// Payload of the calls.
+    pub payload: RpcPayload,
+    /// Name of the arm.
+    pub arm_name: &'a str,
+    /// Mean in nanoseconds.
+    pub mean_nanos: f64,
+}
+
+impl Fastest<'_> {
+    /// Formats the test and its mean.
+    pub(super) fn line(&self, with_scenario: bool) -> String {
+        let scenario = match with_scenario {
+            true => format!(" in scenario {}", self.scenario_name),
+            false => String::new(),
+        };
+        format!(
+            "{} over {}{scenario}, mean {}",
+            self.payload.name(),
+            self.arm_name,
+            format::nanos(self.mean_nanos)
+        )
+    }
+}
+
+/// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured.
+pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
+    let successful = tests
+        .iter()
+        .filter(|test| test.section == CallSection::Successful);
+    let measured = successful.filter_map(|test| {
+        let call = test.cell.call.as_ref()?;
+        Some(Fastest {
+            scenario_name: test.scenario,
+            payload: call.payload,
+            arm_name: &test.arm.name,
+            mean_nanos: call.moments?.mean_nanos,
+        })
+    });
+    measured.min_by(|one, other| one.mean_nanos.total_cmp(&other.mean_nanos))
+}
+
+/// Returns the table of a scenario's successful `tests`. Columns that do not apply to any test are omitted.
+pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
+    let has_hops = tests
+        .iter()
+        .any(|test| test.cell.call.as_ref().is_some_and(|call| call.hops > 1));
+    let has_local = tests.iter().any(|test| test.arm.channel == RpcChannel::Local);
+    let mut columns = vec!["test", "arm", "mean", "std dev", "min", "max", "samples"];
+    if has_hops {
+        columns.extend(["hops", "per hop"]);
+    }
+    if has_local {
+        columns.push("x local");
+    }
+    let rows = tests.iter().filter_map(|test| {
+        let call = test.cell.call.as_ref()?;
+        let moments = call.moments?;
+        let nanos = |nanos: Option<f64>| nanos.map_or_else(|| "n/a".to_owned(), format::nanos);
+        let mut row = vec![
+            test.subject(),
+            test.arm.name.clone(),
+            format::nanos(moments.mean_nanos),
+            nanos(moments.deviation_nanos),
+            nanos(test.cell.min_nanos.map(|nanos| nanos as f64)),
+            nanos(test.cell.max_nanos.map(|nanos| nanos as f64)),
+            moments.samples.to_string(),
+        ];
+        if has_hops {
+            row.extend([call.hops.to_string(), nanos(call.hop_nanos())]);
+        }
+        if has_local {
+            let ratio = local_mean(tests, test).map(|local| format::ratio(moments.mean_nanos / local));
+            row.push(ratio.unwrap_or_else(|| "n/a".to_owned()));
+        }
+        Some(row)
+    });
+    ResultTable {
+        title,
+        columns,
+        rows: rows.collect(),
+        ends_with_sentences: false,
+        notes: Vec::new(),
+    }
+}
+
+/// Returns the mean of the first local arm with the payload of `test`, in nanoseconds; `None` if there is none or the
+/// mean is 0.
+fn local_mean(tests: &[&Test<'_>], test: &Test<'_>) -> Option<f64> {
+    let mut local = tests.iter().filter(|other| {
+        other.arm.channel == RpcChannel::Local && other.cell.size_bytes == test.cell.size_bytes
+    });
+    let moments = local.next()?.cell.call.as_ref()?.moments?;
+    Some(moments.mean_nanos).filter(|mean| *mean > 0.0)
+}

@@ -1,0 +1,81 @@
+//! Table of the memory of a host and its consumers.
+
+use campaign::format;
+
+use super::Test;
+use crate::report::result_table::ResultTable;
+
+/// Returns the table of a scenario's successful `tests`.
+pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
+    let bytes = |value: f64| format::bytes(value as u64);
+    let rows = tests.iter().filter_map(|test| {
+        let footprint = test.cell.footprint.as_ref()?;
+        let memory = footprint.memory?;
+        let sign = if memory.slope < 0.0 { '-' } else { '+' };
+        Some(vec![
+            test.subject(),
+            test.arm.name.clone(),
+            footprint.consumers.to_string(),
+            bytes(memory.consumer),
+            bytes(memory.consumer_rss),
+            memory.own_range.map_or_else(|| bytes(memory.own), byte_range),
+            bytes(memory.tensor),
+            "n/a".to_owned(),
+            format!(
+                "{} ({:.1} %)",
+                bytes(memory.saved_bytes()),
+                100.0 * memory.saved_share()
+            ),
+            bytes(memory.baseline),
+            format!("{sign}{}", bytes(memory.slope.abs())),
+        ])
+    });
+    ResultTable {
+        title,
+        columns: vec![
+            "test",
+            "arm",
+            "consumers",
+            "RAM/consumer",
+            "Rss",
+            "before",
+            "tensor RAM",
+            "VRAM",
+            "shared (saved)",
+            "baseline",
+            "slope",
+        ],
+        rows: rows.collect(),
+        ends_with_sentences: false,
+        notes: vec![
+            "RAM/consumer is the mean Pss of a consumer with the tensor, and \"before\" is the lowest and the highest Pss of \
+             a consumer before the first distribution. The slope is the change in the total Pss with each distribution. \
+             VRAM is n/a, because the tensor is in host memory."
+                .to_owned(),
+        ],
+    }
+}
+
+/// Formats the `lowest` and the `highest` number of bytes, with a common unit if possible.
+fn byte_range((lowest, highest): (f64, f64)) -> String {
+    let (low, high) = (format::bytes(lowest as u64), format::bytes(highest as u64));
+    if low == high {
+        return high;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_has_one_unit_if_possible() {
+        assert_eq!(byte_range((1.9e6, 2.1e6)), "1.90 to 2.10 MB");
+        assert_eq!(byte_range((9e5, 2.1e6)), "900 kB to 2.10 MB");
+        assert_eq!(byte_range((2.1e6, 2.1e6)), "2.10 MB");
+    }
+}
