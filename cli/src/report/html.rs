@@ -40,8 +40,8 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     for index in 0..report.plan.scenarios.len() {
         scenarios.push(scenario::section(report, index)?);
     }
-    let sweeps = sweeps::section(report)?;
-    Ok(page::page(report, sweeps, scenarios).into_string())
+    let sections = [sweeps::section(report)?, serving::scaling(report)?];
+    Ok(page::page(report, sections, scenarios).into_string())
 }
 
 /// Converts a drawn plot to markup. Errors name `scenario`.

@@ -5,7 +5,7 @@ use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::isolated::capitalized;
-use super::{environment, serving, verdicts};
+use super::{environment, verdicts};
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, isolated, overview, stopping};
 
@@ -24,8 +24,8 @@ pub fn head(title: &str) -> Markup {
     }
 }
 
-/// Renders the whole page with the given sweep and scenario sections.
-pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) -> Markup {
+/// Renders the whole page with the given sections: load sweeps, scaling of parameter serving, and scenarios.
+pub(super) fn page(report: &Report<'_>, [sweeps, scaling]: [Markup; 2], scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {
         (DOCTYPE)
@@ -39,7 +39,7 @@ pub(super) fn page(report: &Report<'_>, sweeps: Markup, scenarios: Vec<Markup>) 
                     (verdicts::expectations(report))
                     (warnings(report))
                     (sweeps)
-                    (serving::scaling_table(report))
+                    (scaling)
                     @for scenario in scenarios { (scenario) }
                     (environment::setup_costs(report))
                     (environment::environment(report))

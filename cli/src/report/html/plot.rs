@@ -6,8 +6,8 @@ mod axis;
 mod curves;
 mod effect;
 mod interaction;
+mod latency;
 mod palette;
-mod rates;
 mod tails;
 
 use plotters::chart::ChartContext;
@@ -17,8 +17,8 @@ use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDraw
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
 pub use interaction::{Interaction, interaction};
+pub use latency::{LatencyCurve, LatencyPlot, latency};
 pub use palette::{marker_class, shares_color};
-pub use rates::{RateCurve, Rates, rates};
 pub use tails::{Tail, tails};
 
 /// Error from the plotting library.

@@ -1,19 +1,33 @@
-//! Parameter serving tables: scaling with the worker count, and results of each worker.
+//! Parameter serving: a plot and a table of the scaling with the worker count, and a table of each worker's results.
 
 use campaign::format;
 use maud::{Markup, html};
 
+use super::plot::{self, LatencyCurve, LatencyPlot};
+use super::scenario::legend;
 use super::verdicts::arm_name;
+use super::{HtmlError, plot_markup};
 use crate::report::Report;
-use crate::report::serving::{LAG_COLUMNS, curves, lag_cells};
+use crate::report::serving::{Curve, LAG_COLUMNS, Point, curves, lag_cells};
 
-/// Table with the results for each worker count; empty if no scenario has several worker counts.
-pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
+/// Plots and table with the results for each worker count; empty if no scenario has several worker counts.
+///
+/// # Errors
+/// Returns an error if a plot cannot be drawn.
+pub(super) fn scaling(report: &Report<'_>) -> Result<Markup, HtmlError> {
     let curves = curves(report);
-    html! {
+    // The arms of a scenario at one size are adjacent.
+    let groups = curves.chunk_by(|one, other| (one.name, one.size_bytes) == (other.name, other.size_bytes));
+    let mut figures = Vec::new();
+    for arms in groups {
+        figures.extend(figure(arms)?);
+    }
+    Ok(html! {
         @if !curves.is_empty() {
             section {
                 h2 { "Scaling with the number of workers" }
+                (legend(report))
+                div.plots { @for figure in figures { (figure) } }
                 p.note {
                     "Lag is the mean number of newer versions over all steps. \"Used after\" is the median time from "
                     "the publication of a version to its use. The push time is the time from the publication of a "
@@ -50,7 +64,52 @@ pub(super) fn scaling_table(report: &Report<'_>) -> Markup {
                 }
             }
         }
+    })
+}
+
+/// Plot of the time from publication to use for `arms`, the curves of one scenario at one size; `None` if no arm has
+/// values.
+fn figure(arms: &[Curve<'_>]) -> Result<Option<Markup>, HtmlError> {
+    let [first, ..] = arms else { return Ok(None) };
+    let points = |curve: &Curve<'_>, nanos: fn(&Point<'_>) -> Option<u64>| -> Vec<(f64, f64)> {
+        let points = curve.points.iter();
+        points
+            .filter_map(|point| Some((f64::from(point.workers), nanos(point)? as f64)))
+            .collect()
+    };
+    let curves = arms.iter().map(|curve| LatencyCurve {
+        arm: curve.arm,
+        // Curves of control arms are not reported.
+        control: false,
+        p50: points(curve, |point| point.cell.latency.quantile(0.5)),
+        p99: points(curve, |point| point.cell.latency.tail_quantile(0.99)),
+        knee: None,
+    });
+    let curves: Vec<_> = curves.filter(|curve| !curve.p50.is_empty()).collect();
+    if curves.is_empty() {
+        return Ok(None);
     }
+    let mut loads: Vec<u32> = first.points.iter().map(|point| point.workers).collect();
+    loads.sort_unstable();
+    let size = format::size(first.size_bytes);
+    let svg = plot::latency(&LatencyPlot {
+        description: &format!(
+            "Time from publication to use by number of workers for {} at {size}. The table below shows the same medians",
+            first.name
+        ),
+        loads,
+        curves,
+        label: format::nanos,
+    });
+    let svg = plot_markup(first.name, svg)?;
+    Ok(Some(html! {
+        figure {
+            figcaption {
+                (first.name) " at " (size) ": time from publication to use by number of workers, p99 (discs) and p50 (bars)"
+            }
+            (svg)
+        }
+    }))
 }
 
 /// Table of the workers in the scenario with index `index`; empty if the scenario is not parameter serving.

@@ -4,7 +4,7 @@ use campaign::format;
 use campaign::summarize::{Knee, RatePoint, SweepSummary};
 use maud::{Markup, html};
 
-use super::plot::{self, RateCurve, Rates};
+use super::plot::{self, LatencyCurve, LatencyPlot};
 use super::scenario::{is_control, legend};
 use super::{HtmlError, plot_markup};
 use crate::report::Report;
@@ -102,7 +102,7 @@ fn plot(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<String, plot::Draw
                 .filter_map(|point| Some((f64::from(point.rate), value(point)?)))
                 .collect()
         };
-        RateCurve {
+        LatencyCurve {
             arm: arm.arm,
             control: is_control(report, arm.arm),
             p50: of(|point| point.p50_nanos),
@@ -114,12 +114,12 @@ fn plot(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<String, plot::Draw
         }
     };
     let points = sweep.arms.first().map_or(&[][..], |arm| &arm.points);
-    plot::rates(&Rates {
+    plot::latency(&LatencyPlot {
         description: &format!(
             "Latency by rate in the sweep {}. The table of all rates shows the same values",
             sweep.name
         ),
-        rates: points.iter().map(|point| point.rate).collect(),
+        loads: points.iter().map(|point| point.rate).collect(),
         curves: sweep.arms.iter().map(curve).collect(),
         label: format::nanos,
     })

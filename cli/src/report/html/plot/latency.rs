@@ -1,4 +1,4 @@
-//! Plot of latency by offered rate for every arm of a load sweep. Both axes are logarithmic.
+//! Plot of latency by load, which is a rate or a number of workers, for every arm. Both axes are logarithmic.
 
 use plotters::prelude::{ChartBuilder, DashedLineSeries, PathElement};
 use plotters::style::Color;
@@ -8,33 +8,33 @@ use super::{DrawError, arm, grid, palette, svg};
 
 /// Latencies of one arm.
 #[derive(Clone, Debug)]
-pub struct RateCurve {
+pub struct LatencyCurve {
     /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
     /// Whether the arm is a control arm.
     pub control: bool,
-    /// Rates and median latencies in nanoseconds, lowest rate first.
+    /// Loads and median latencies in nanoseconds, lowest load first.
     pub p50: Vec<(f64, f64)>,
-    /// Rates and 99th percentiles of latency in nanoseconds.
+    /// Loads and 99th percentiles of latency in nanoseconds.
     pub p99: Vec<(f64, f64)>,
-    /// Highest sustained rate, if it is within the range of the sweep.
+    /// Highest sustained load, if it is known and within the range of the plot.
     pub knee: Option<f64>,
 }
 
 /// Content of the plot.
-pub struct Rates<'a> {
+pub struct LatencyPlot<'a> {
     /// Text alternative for screen readers.
     pub description: &'a str,
-    /// All rates of the sweep.
-    pub rates: Vec<u32>,
+    /// All loads, lowest first.
+    pub loads: Vec<u32>,
     /// One curve for each arm.
-    pub curves: Vec<RateCurve>,
+    pub curves: Vec<LatencyCurve>,
     /// Formats a latency in nanoseconds.
     pub label: fn(f64) -> String,
 }
 
 const HEIGHT: u32 = 300;
-/// Maximum number of rate labels on the axis.
+/// Maximum number of load labels on the axis.
 const MAX_LABELS: usize = 6;
 /// Horizontal distance between the knees of two arms, as a fraction of the axis.
 const DODGE: f64 = 0.008;
@@ -42,7 +42,7 @@ const DODGE: f64 = 0.008;
 const KNEE_DASH: (u32, u32) = (3, 3);
 
 /// Draws the plot as SVG.
-pub fn rates(plot: &Rates<'_>) -> Result<String, DrawError> {
+pub fn latency(plot: &LatencyPlot<'_>) -> Result<String, DrawError> {
     let latencies = plot
         .curves
         .iter()
@@ -57,15 +57,15 @@ pub fn rates(plot: &Rates<'_>) -> Result<String, DrawError> {
             Axis::logarithmic_around(values.into_iter(), plot.label),
         )
     };
-    let first = f64::from(plot.rates.first().copied().unwrap_or(1).max(1));
-    let last = f64::from(plot.rates.last().copied().unwrap_or(1).max(1));
+    let first = f64::from(plot.loads.first().copied().unwrap_or(1).max(1));
+    let last = f64::from(plot.loads.last().copied().unwrap_or(1).max(1));
     let ratio = (last / first).max(1.01);
     let (low, high) = (first / ratio.powf(0.05), last * ratio.powf(0.05));
-    let every = plot.rates.len().div_ceil(MAX_LABELS);
-    let ticks = plot.rates.iter().enumerate().map(|(index, rate)| {
+    let every = plot.loads.len().div_ceil(MAX_LABELS);
+    let ticks = plot.loads.iter().enumerate().map(|(index, load)| {
         let is_labeled = index % every == 0;
-        let label = is_labeled.then(|| rate.to_string());
-        (f64::from(*rate), label.unwrap_or_default())
+        let label = is_labeled.then(|| load.to_string());
+        (f64::from(*load), label.unwrap_or_default())
     });
     let x = Axis::logarithmic(low, high, ticks.collect());
     svg(HEIGHT, plot.description, |area| {
@@ -92,9 +92,9 @@ pub fn rates(plot: &Rates<'_>) -> Result<String, DrawError> {
             for point in &curve.p99 {
                 arm::draw_marker(&mut chart, style, *point, 3, color.filled())?;
             }
-            for (rate, nanos) in &curve.p50 {
+            for (load, nanos) in &curve.p50 {
                 let half = (high / low).powf(DODGE);
-                let bar = [(rate / half, *nanos), (rate * half, *nanos)];
+                let bar = [(load / half, *nanos), (load * half, *nanos)];
                 chart.draw_series([PathElement::new(bar, color.stroke_width(3))])?;
             }
         }
