@@ -42,8 +42,8 @@ pub struct ArmEndpoints<T: Transport> {
     /// Number of threads of each flow.
     pub(crate) threads_per_flow: usize,
     /// Memory kinds and layouts, smaller layouts of a kind first.
-    pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
-    /// For each element of `kinds`, the failure that makes the memory unusable; `None` if it is usable.
+    pub(crate) layouts: Vec<(MemoryKind, layout::Layout)>,
+    /// For each element of `layouts`, the failure that makes the memory unusable; `None` if it is usable.
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
@@ -228,9 +228,8 @@ impl<T: Transport> ArmEndpoints<T> {
             .iter()
             .filter_map(|scenario| {
                 let area_bytes = scenario.area_bytes(assignment.transport.rails().into());
-                let facts = memory
-                    .iter()
-                    .find(|facts| facts.holds(scenario.memory, area_bytes))?;
+                let layout = layout::position(buffers.layouts(), scenario.memory, area_bytes)?;
+                let facts = memory.iter().find(|facts| facts.layout() == layout)?;
                 Some(facts.for_scenario(&scenario.name))
             })
             .collect();
@@ -240,7 +239,7 @@ impl<T: Transport> ArmEndpoints<T> {
         Ok(Self {
             threads,
             threads_per_flow,
-            kinds: buffers.layouts().to_vec(),
+            layouts: buffers.layouts().to_vec(),
             memory_failures,
             usage,
             roots,
@@ -255,7 +254,7 @@ impl<T: Transport> ArmEndpoints<T> {
     /// Returns the addresses and memory keys that a peer needs to reach this worker.
     pub fn offer(&self) -> ArmOffer {
         let threads = self.threads.iter().map(|thread| {
-            let with_kind = self.kinds.iter().zip(&thread.data).enumerate();
+            let with_kind = self.layouts.iter().zip(&thread.data).enumerate();
             let regions = with_kind.filter_map(|(layout, ((kind, _), region))| {
                 let region = region.as_ref()?.remote();
                 Some(RegionOffer {
@@ -326,8 +325,8 @@ impl<T: Transport> ArmEndpoints<T> {
         let start = clock::now();
         for (thread, offered) in self.threads[own.clone()].iter_mut().zip(offered) {
             let rails = thread.transport.rails();
-            let mut offered_regions = Vec::with_capacity(self.kinds.len());
-            for (index, (kind, layout)) in self.kinds.iter().enumerate() {
+            let mut offered_regions = Vec::with_capacity(self.layouts.len());
+            for (index, (kind, layout)) in self.layouts.iter().enumerate() {
                 let mut regions = offered.regions.iter();
                 let region = regions.find(|region| (region.kind, region.layout) == (*kind, index));
                 let region = region.map(|region| &region.region);

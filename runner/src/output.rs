@@ -133,6 +133,7 @@ mod tests {
         Record::Case(Box::new(CaseRecord {
             block: 3,
             round: 1,
+            restart: 0,
             pass: Pass::Integrity,
             scenario: "small".into(),
             size_bytes: 64,

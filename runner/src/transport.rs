@@ -352,8 +352,8 @@ pub trait Transport: Sized + Send {
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// Returns `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
-    /// `OperationRejected`. Never falls back to another transport.
+    /// Returns `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable`,
+    /// `NotEnoughMemory` or `OperationRejected`. Never falls back to another transport.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
     /// Properties that the library reports, which can differ from those requested.
@@ -404,7 +404,8 @@ pub trait Transport: Sized + Send {
     /// every rail. The library allocates the memory if the spec requires it ([`TransportSpec::allocates_memory`]).
     ///
     /// # Errors
-    /// Returns `MemoryUnavailable` if the memory cannot be allocated, or an error from [`Transport::register`].
+    /// Returns `MemoryUnavailable` or `NotEnoughMemory` if the memory cannot be allocated, or an error from
+    /// [`Transport::register`].
     fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError> {
         self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
     }

@@ -20,7 +20,7 @@ pub(super) enum ReportFormat {
     Openmetrics,
     /// Markdown for a comment on a pull request.
     Markdown,
-    /// JUnit XML with one test per expectation.
+    /// JUnit XML with a test for each expectation, each variant, and each call and memory test.
     Junit,
 }
 

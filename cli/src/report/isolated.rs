@@ -1,4 +1,4 @@
-//! Tests of the `rpc` and `memoryFootprint` workloads, which run isolated processes: how many succeeded, a table for each
+//! Tests of the `rpc` and `memoryFootprint` workloads, most of which run isolated processes: how many succeeded, a table for each
 //! section, and the fastest calls.
 
 mod calls;

@@ -74,6 +74,7 @@ fn a_corrupted_byte_is_found_in_every_kind_of_scenario() {
             assert_eq!((call.section, call.cause), expected, "{one:?}");
         }
     }
+    assert!(!stored.status().comparisons.is_empty());
     for one in &stored.status().comparisons {
         assert_eq!(one.verdict, None, "{one:?}");
     }

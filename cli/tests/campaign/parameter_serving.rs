@@ -314,7 +314,8 @@ fn trainer_that_cannot_write_fails_the_cases_of_all_nodes() {
     );
 }
 
-/// Returns the manifests with at most two workers, and with fewer versions, which make the test shorter.
+/// Returns the manifests with at most two workers, and with fewer versions, which make the test shorter. Multicast has
+/// smaller versions and a proportionally lower limit, so that a busy machine does not lose datagrams.
 fn shortened(manifests: &str) -> String {
     let documents = serde_yaml::Deserializer::from_str(manifests).map(|document| {
         let mut run = Value::deserialize(document).unwrap();
@@ -322,6 +323,10 @@ fn shortened(manifests: &str) -> String {
             let serving = &mut scenario["parameterServing"];
             serving["maxTime"] = "600ms".into();
             serving["workers"] = vec![1, 2].into();
+            if let Some(multicast) = serving.get_mut("multicast") {
+                multicast["rate"] = "60M".into();
+                serving["sizes"] = vec!["2M"].into();
+            }
         }
         serde_yaml::to_string(&run).unwrap()
     });
@@ -358,11 +363,12 @@ fn multicast_never_exceeds_its_limit_and_writes_are_faster() {
         };
         let ((multicast, multicast_serving), (push, push_serving)) = (found(&limited), found(&written));
         println!("{multicast_serving:?}\n{push_serving:?}");
-        // 10 MB at 300 MB/s take 33.3 ms, which is longer than the push period of 30 ms.
+        // 2 MB at 60 MB/s, and 10 MB at 300 MB/s, take 33.3 ms, which is longer than the push period of 30 ms.
         assert!(multicast_serving.push_p50_nanos.unwrap() >= 33_000_000);
-        assert!(multicast_serving.push_bytes_per_second.unwrap() <= 303_000_000);
+        assert!(multicast_serving.push_bytes_per_second.unwrap() <= 60_600_000);
         assert!(push.p50_nanos.unwrap() < multicast.p50_nanos.unwrap());
-        assert!(push_serving.version_lag_mean_ppm < multicast_serving.version_lag_mean_ppm);
+        let lag = |serving: &ServingResult| serving.version_lag_mean_ppm.unwrap();
+        assert!(lag(&push_serving) < lag(&multicast_serving));
     }
 }
 

@@ -154,6 +154,7 @@ impl Campaign {
                     let mut case = CaseRecord {
                         block: block.block,
                         round: round.round,
+                        restart: 0,
                         pass: block.pass,
                         scenario: scenario.assignment.name.clone(),
                         size_bytes: block.size_bytes,
@@ -234,6 +235,7 @@ fn endpoints(arm: &str, rank: u32) -> EndpointsRecord {
     };
     EndpointsRecord {
         round: 0,
+        restart: 0,
         rank,
         arm: arm.into(),
         fabric: Some(FabricFacts {

@@ -7,6 +7,9 @@ use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
 /// exceeds the cache sizes of most CPUs, so that large transfers are read from main memory, but still allows one area
 /// per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
+/// Largest area in bytes that scenarios of the same memory kind share. A scenario that needs more has separate memory,
+/// so that the other scenarios still run if this memory does not fit.
+pub const MAX_SHARED_AREA_BYTES: u64 = 2 * AREA_BUDGET_BYTES;
 /// Size of a control message in bytes. The information is carried in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
 /// Number of receives posted on each rail for control messages, in addition to those for the messages in flight.

@@ -201,9 +201,9 @@ impl Workload {
         }
     }
 
-    /// Maximum duration of a case of an arm with `channel`, at most `case_deadline`. The time limit of a workload that makes calls
-    /// applies to the case only if the calls use the arm's transport. Otherwise, the limit applies to the extension
-    /// process, so that the case report contains the cause.
+    /// Maximum duration of a case of an arm with `channel`, at most `case_deadline`. The time limit of a workload that
+    /// makes calls applies to the case only if the calls use the arm's transport. Otherwise, the limit applies to the
+    /// extension process, so that the case report contains the cause.
     pub fn time_limit(&self, channel: RpcChannel, case_deadline: Duration) -> Duration {
         match self {
             Self::Rpc(rpc) if channel.is_transport() => {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::environment::is_zero;
 use super::{Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
@@ -15,6 +16,10 @@ pub struct CaseRecord {
     pub block: u32,
     /// Round number.
     pub round: u32,
+    /// Number of times that the instruments were restarted in this round before the case, because a worker or an
+    /// instrument was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restart: u32,
     /// Purpose of the block.
     pub pass: Pass,
     /// Name of the scenario.

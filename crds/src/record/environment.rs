@@ -93,6 +93,10 @@ pub struct ClockFacts {
 pub struct EndpointsRecord {
     /// First round that the record applies to.
     pub round: u32,
+    /// Number of times that the instruments were restarted in this round before this record, because a worker or an
+    /// instrument was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restart: u32,
     /// Rank of the worker.
     pub rank: u32,
     /// Name of the arm.
@@ -180,6 +184,10 @@ pub struct FabricFacts {
 pub struct ProtocolsRecord {
     /// Round number.
     pub round: u32,
+    /// Number of times that the instruments were restarted in this round before the instrument started, because a worker or an
+    /// instrument was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restart: u32,
     /// Rank of the worker.
     pub rank: u32,
     /// Name of the arm.
@@ -191,8 +199,9 @@ pub struct ProtocolsRecord {
     pub omitted: u64,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+/// Whether a number is 0, so that records omit it.
+pub(super) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// Protocol that the library selected for a function and a range of sizes, as reported by the library.

@@ -19,6 +19,7 @@ pub(crate) fn failed_case() -> Case {
         attempt: 1,
         block: 0,
         round: 0,
+        restart: 0,
         pass: Pass::Measure,
         scenario: 0,
         size_bytes: 64,

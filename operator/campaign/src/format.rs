@@ -56,7 +56,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Formats a ratio with at least three significant digits: `1.25`, `12.5`, `1254`.
+/// Formats a ratio with at most two decimals, and fewer for large ratios: `1.25`, `12.5`, `1254`.
 pub fn ratio(ratio: f64) -> String {
     let digits = fraction_digits(ratio);
     format!("{ratio:.digits$}")
@@ -103,7 +103,7 @@ fn scale_to_unit(value: f64, step: f64, units: &[&str]) -> String {
     )
 }
 
-/// Number of digits after the decimal point that gives `value` at least three significant digits.
+/// Number of digits after the decimal point that gives a value of at least 1 at least three significant digits.
 fn fraction_digits(value: f64) -> usize {
     match value.abs() {
         value if value >= 99.95 => 0,

@@ -111,6 +111,7 @@ mod tests {
             attempt: 1,
             block: 0,
             round: u32::from(pass == Pass::Measure),
+            restart: 0,
             pass,
             scenario: 0,
             size_bytes,

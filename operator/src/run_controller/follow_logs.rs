@@ -38,6 +38,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_TIME: Duration = Duration::from_secs(5);
 /// Number of unpersisted bytes at which reading pauses.
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
+
 /// The pod whose log is followed.
 #[derive(Clone, Debug)]
 pub(super) struct LogSource {
@@ -203,11 +204,13 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
         let closed = {
             let mut state = shared.lock();
             match result {
-                Ok(length) if terminated_before && reads.is_end(length) => state.stream.finish(),
+                Ok(_) if state.stream.is_finished() => {}
+                Ok(length) if !terminated_before => reads.record_running(length),
+                Ok(length) if reads.record_length(length) => state.stream.finish(),
                 Ok(_) => {}
                 Err(error) => {
                     warn!(%error, "reading the log failed");
-                    if terminated_before && reads.is_lost() {
+                    if terminated_before && reads.record_failure() {
                         let fault =
                             format!("the container has terminated and its log cannot be read: {error}");
                         state.stream.fail(&fault);
@@ -226,7 +229,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<SharedState>, wake
             sleep(delay).await;
         } else if timeout(delay, wait_until_terminated(&shared)).await.is_ok() {
             // The pod status reports the termination soon after the end of the log, so this wait is usually short.
-            reads = Reads::default();
+            reads.container_terminated();
         }
     }
 }

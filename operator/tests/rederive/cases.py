@@ -37,6 +37,7 @@ class Case:
         self.moves_payload = moves_payload
         self.key = (record["scenario"], record["sizeBytes"], record["arm"])
         self.round = record["round"]
+        self.restart = record.get("restart", 0)
         self.stream = record["stream"]
         self.pair = (record["initiator"], record["target"])
         self.measured = record["result"].get("measured")

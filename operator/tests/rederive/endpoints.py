@@ -28,9 +28,9 @@ class Endpoints:
                 self.rounds.setdefault(tuple(place), []).append((number, facts))
 
     def of_case(self, case, rank):
-        """The latest facts about the arm at `rank`, up to the round of the case; None if there are none."""
+        """The latest facts about the arm at `rank`, up to the round and restart of the case; None if there are none."""
         rounds = self.rounds.get((*case.stream, rank, case.key[2]), [])
-        return next((facts for number, facts in reversed(rounds) if number <= case.round), None)
+        return next((facts for number, facts in reversed(rounds) if number <= (case.round, case.restart)), None)
 
     def first(self, rank, arm):
         """The facts about the arm at `rank` from the first round for which they were recorded."""

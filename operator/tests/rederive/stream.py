@@ -74,10 +74,11 @@ class Records:
         if record["kind"] == "hello":
             self.hellos.setdefault((*stream, record["rank"]), record)
         if record["kind"] == "endpoints" and record.get("fabric"):
-            self.endpoints.setdefault((*stream, record["rank"], record["arm"], record["round"]), record["fabric"])
+            place = (record["round"], record.get("restart", 0))
+            self.endpoints.setdefault((*stream, record["rank"], record["arm"], place), record["fabric"])
         if record["kind"] == "protocols":
             # If several attempts recorded protocols, the first attempt counts.
-            key = (stream[0], record["round"], record["rank"], record["arm"])
+            key = (stream[0], record["round"], record.get("restart", 0), record["rank"], record["arm"])
             if key not in self.protocols and record.get("omitted"):
                 self.omitted_protocols.add(key)
             self.protocols.setdefault(key, record["protocols"])

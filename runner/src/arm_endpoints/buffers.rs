@@ -46,8 +46,7 @@ impl Buffers {
     }
 
     /// Layouts of the memory kinds that the assignment uses. A kind has several layouts if some scenarios need much more
-    /// memory than others. Both sides of a pair have the same layouts in the
-    /// same order.
+    /// memory than others. Both sides of a pair have the same layouts in the same order.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
     }
@@ -95,8 +94,8 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// Returns an error if memory of this kind cannot be allocated or does not fit in the available memory, or host memory is not on the required NUMA node:
-    /// the node in the assignment's `devices` if it is set, otherwise `node`.
+    /// Returns an error if memory of this kind cannot be allocated or does not fit in the available memory, or host memory
+    /// is not on the required NUMA node: the node in the assignment's `devices` if it is set, otherwise `node`.
     pub fn get(&mut self, kind: usize, thread: usize, node: Option<u32>) -> Buffer {
         let (memory_kind, _) = self.layouts[kind];
         let bytes = self.bytes(kind);

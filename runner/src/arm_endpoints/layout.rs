@@ -7,16 +7,12 @@
 //! transfers in flight.
 
 pub use crds::assignment::memory::{
-    AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send,
+    CONTROL_BYTES, MAX_RECEIVES, MAX_SHARED_AREA_BYTES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send,
     receives_per_rail, shares_buffers, window,
 };
 use crds::assignment::{Assignment, SLOT_ALIGNMENT};
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
-
-/// Largest area in bytes that scenarios of the same memory kind share. A scenario that needs more has separate memory,
-/// so that the other scenarios still run if this memory does not fit.
-pub const MAX_SHARED_AREA_BYTES: u64 = 2 * AREA_BUDGET_BYTES;
 
 /// Maximum number of control messages in flight on a rail, in addition to the posts for transfers.
 pub const CONTROL_TOKENS: usize = 16;
@@ -81,6 +77,13 @@ impl Layout {
     pub fn landing_offset(self) -> u64 {
         self.area_bytes
     }
+}
+
+/// Index in `layouts` of the smallest memory of `kind` with areas of at least `area_bytes` bytes. `layouts` contains the
+/// smaller layouts of a kind first.
+pub fn position(layouts: &[(MemoryKind, Layout)], kind: MemoryKind, area_bytes: u64) -> Option<usize> {
+    let mut layouts = layouts.iter();
+    layouts.position(|(found, layout)| *found == kind && layout.area_bytes >= area_bytes)
 }
 
 /// Maximum number of posts in flight on an endpoint, across all scenarios.

@@ -46,6 +46,7 @@ pub(super) struct PreferredLocation(Option<Location>);
 /// Properties of the allocated and registered memory of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct KindFacts {
+    layout: usize,
     kind: MemoryKind,
     bytes: u64,
     registration: &'static str,
@@ -66,9 +67,9 @@ impl KindFacts {
         }
     }
 
-    /// Whether this is memory of `kind` with two areas of at least `area_bytes` bytes.
-    pub(super) fn holds(&self, kind: MemoryKind, area_bytes: u64) -> bool {
-        self.kind == kind && self.bytes >= 2 * area_bytes
+    /// Index of the memory's layout.
+    pub(super) fn layout(&self) -> usize {
+        self.layout
     }
 
     /// Location of the memory; `None` if the kernel does not report it, or if the pages are on several NUMA nodes.
@@ -173,6 +174,7 @@ fn open_on_thread<T: Transport>(
             Ok(region) => {
                 registered_bytes += region.memory().length() as u64;
                 memory.push(KindFacts {
+                    layout: kind,
                     kind: region.memory().kind(),
                     bytes: region.memory().length() as u64,
                     registration: region.registration_method(),

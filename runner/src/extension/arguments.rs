@@ -8,7 +8,7 @@ use crds::v1alpha1::MemoryKind;
 use super::calls::Payload;
 use super::message::PayloadPassing;
 use crate::integrity::{fill, pattern};
-use crate::memory::Memory;
+use crate::memory::{Memory, available};
 
 /// Payload that a host passes to its extensions.
 pub enum Arguments {
@@ -22,10 +22,10 @@ impl Arguments {
     /// Allocates a payload of `bytes` bytes.
     ///
     /// # Errors
-    /// Returns an error if shared memory is not available.
+    /// Returns an error if the memory is not available.
     pub fn allocate(passing: PayloadPassing, bytes: u64) -> Result<Self, CaseFailure> {
         Ok(match passing {
-            PayloadPassing::Copy => Self::Bytes(vec![1; bytes as usize]),
+            PayloadPassing::Copy => Self::Bytes(available::touched_bytes(bytes)?),
             PayloadPassing::Map => Self::Shared(Memory::allocate(MemoryKind::SharedMemory, bytes as usize)?),
         })
     }

@@ -279,7 +279,8 @@ impl Extension {
         let status = process::wait_until_exited(child, Instant::now() + EXIT_TIMEOUT);
         if self.watchdog.expired.load(Ordering::Acquire) {
             let message = format!(
-                "the calls exceeded their time limit of {} s, and the extension was killed",
+                "the extension exceeded the time limit of {} s (timeoutSeconds) and was killed; raise the limit, or use \
+                 fewer iterations or smaller payloads",
                 self.watchdog.limit.as_secs()
             );
             return failure(FailureReason::DeadlineExceeded, message);

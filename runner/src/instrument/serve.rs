@@ -196,6 +196,7 @@ impl<'c> Server<'c> {
             };
             records.push(ProtocolsRecord {
                 round: opener.round(),
+                restart: 0,
                 rank: opener.rank(),
                 arm: opener.arm(index).map(|arm| arm.name).unwrap_or_default(),
                 protocols,

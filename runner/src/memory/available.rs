@@ -4,21 +4,29 @@
 //! runner report an error instead.
 
 use std::fs::File;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use crds::v1alpha1::MemoryKind;
 use rustix::fs::{FlockOperation, flock};
 
 use super::MemoryError;
 use crate::environment;
 use crate::topology::SystemRoots;
 
-/// Size in bytes above which reservations of the workers on one machine follow each other.
+/// Size in bytes above which reservations follow each other.
 const LARGE_BYTES: u64 = 256 * 1024 * 1024;
-/// Directory whose lock a worker holds during a large reservation.
+/// Directory whose lock a process holds during a large reservation.
 const LOCKED: &str = "/dev/shm";
+/// Maximum time to wait for the lock. Touching all pages of a machine takes about as long.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval between attempts to take the lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Memory that this process is about to use. During a large reservation, other workers on this machine wait, because
-/// each of them would find available the memory that only one of them can have. The timeout of the instrument's request
-/// limits the wait. A process must not hold two reservations.
+/// Memory that this process is about to use. During a large reservation, other processes with the same `/dev/shm` wait,
+/// such as the workers of a local run, because each of them would find available the memory that only one of them can
+/// have. Pods have a limit of their own instead. A process must not hold two reservations.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Reservation(
@@ -31,15 +39,49 @@ pub(crate) struct Reservation(
 /// # Errors
 /// Returns `NotEnough` if the machine or the cgroup has less available memory.
 pub(crate) fn reserve(needed: u64, purpose: &str) -> Result<Reservation, MemoryError> {
-    let directory = (needed > LARGE_BYTES).then(|| File::open(LOCKED).ok()).flatten();
-    let locked = directory.filter(|directory| flock(directory, FlockOperation::LockExclusive).is_ok());
+    check(needed, purpose)?;
+    if needed <= LARGE_BYTES {
+        return Ok(Reservation(None));
+    }
+    // Without the lock, the second check is still useful.
+    let locked = lock(Path::new(LOCKED), LOCK_TIMEOUT);
     check(needed, purpose)?;
     Ok(Reservation(locked))
+}
+
+/// Locks `directory`. Returns `None` if it cannot be locked within `timeout`.
+fn lock(directory: &Path, timeout: Duration) -> Option<File> {
+    let directory = File::open(directory).ok()?;
+    let deadline = Instant::now() + timeout;
+    while flock(&directory, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= deadline {
+            return None;
+        }
+        thread::sleep(LOCK_INTERVAL);
+    }
+    Some(directory)
 }
 
 /// Like [`reserve`], for memory that other processes will use.
 pub(crate) fn check(needed: u64, purpose: &str) -> Result<(), MemoryError> {
     check_on(&SystemRoots::default(), needed, purpose)
+}
+
+/// Allocates `bytes` bytes, and touches their pages with values other than 0.
+///
+/// # Errors
+/// Returns `Unavailable` if the process may not use so much memory, for example because of `ulimit -v`.
+pub(crate) fn touched_bytes(bytes: u64) -> Result<Vec<u8>, MemoryError> {
+    let mut touched = Vec::new();
+    touched
+        .try_reserve_exact(bytes as usize)
+        .map_err(|error| MemoryError::Unavailable {
+            kind: MemoryKind::Heap,
+            bytes: bytes as usize,
+            message: format!("{error}; check the limits of the process (ulimit -a)"),
+        })?;
+    touched.resize(bytes as usize, 1);
+    Ok(touched)
 }
 
 fn check_on(roots: &SystemRoots, needed: u64, purpose: &str) -> Result<(), MemoryError> {
@@ -105,17 +147,20 @@ mod tests {
     }
 
     #[test]
-    fn large_reservations_follow_each_other() {
-        let first = reserve(LARGE_BYTES + 1, "buffers").unwrap();
-        let lock = || {
-            flock(
-                File::open(LOCKED).unwrap(),
-                FlockOperation::NonBlockingLockExclusive,
-            )
-        };
-        assert!(lock().is_err());
-        let small = reserve(1, "buffers").unwrap();
-        drop((first, small));
-        lock().unwrap();
+    fn an_impossible_allocation_is_an_error() {
+        let error = touched_bytes(i64::MAX as u64 - 1).unwrap_err();
+        assert_eq!(error.reason(), crds::record::FailureReason::MemoryUnavailable);
+        assert_eq!(touched_bytes(3).unwrap(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn only_one_process_holds_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let short = Duration::from_millis(50);
+        let first = lock(directory.path(), short).unwrap();
+        assert!(lock(directory.path(), short).is_none());
+        drop(first);
+        assert!(lock(directory.path(), short).is_some());
+        assert!(lock(&directory.path().join("missing"), short).is_none());
     }
 }

@@ -27,7 +27,7 @@ pub enum MemoryError {
     /// The machine or the cgroup has less memory available than is needed.
     #[snafu(display(
         "{purpose} need {:.1} MiB, but {limit} has only {:.1} MiB available; give the worker more memory, or use \
-         smaller sizes or a smaller window",
+         smaller sizes, a smaller window or fewer processes",
         mebibytes(*needed),
         mebibytes(*available)
     ))]

@@ -174,6 +174,7 @@ mod tests {
         };
         let record = Record::Endpoints(Box::new(EndpointsRecord {
             round: 1,
+            restart: 0,
             rank: 63,
             arm: "a".repeat(40),
             fabric: Some(FabricFacts {
@@ -208,6 +209,7 @@ mod tests {
         let shortened = |protocols: u64| {
             let mut record = Record::Protocols(Box::new(ProtocolsRecord {
                 round: 0,
+                restart: 0,
                 rank: 0,
                 arm: "a".to_owned(),
                 protocols: (1..=protocols).map(protocol).collect(),

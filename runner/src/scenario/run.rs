@@ -4,7 +4,6 @@ use std::thread;
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
-use crds::v1alpha1::MemoryKind;
 
 use super::case::{Case, Role};
 use super::case_protocol::{self, SideContext, Work};
@@ -27,7 +26,7 @@ use super::thread_report::ThreadReport;
 use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
-use crate::arm_endpoints::layout::Layout;
+use crate::arm_endpoints::layout;
 use crate::measure::cpu;
 use crate::transport::Transport;
 
@@ -79,8 +78,8 @@ pub fn run_flows<T: Transport>(
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
-/// Index of the memory kind of `case`.
-fn memory_kind<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Result<usize, CaseFailure> {
+/// Index of the layout whose memory `case` uses.
+fn layout_index<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Result<usize, CaseFailure> {
     // A case that sends no payload over the fabric can use any memory of the kind.
     let off_fabric = case.scenario.workload.is_off_fabric(case.arm.channel);
     let needed = if off_fabric {
@@ -89,10 +88,8 @@ fn memory_kind<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Re
         case.scenario.area_bytes(rails(endpoints))
     };
     let largest = case.scenario.max_size_bytes;
-    let fits = |(kind, layout): &(MemoryKind, Layout)| {
-        *kind == case.scenario.memory && needed <= layout.area_bytes && case.size_bytes <= largest
-    };
-    let Some(kind) = endpoints.kinds.iter().position(fits) else {
+    let found = layout::position(&endpoints.layouts, case.scenario.memory, needed);
+    let Some(kind) = found.filter(|_| case.size_bytes <= largest) else {
         let message = format!(
             "no memory was prepared for {} bytes of scenario {:?}, whose largest size is {largest} bytes",
             case.size_bytes, case.scenario.name
@@ -120,7 +117,7 @@ fn run_concurrently<T: Transport>(
         return Ok(Vec::new());
     };
     let thread_count = first.scenario.workload.threads();
-    let kind = memory_kind(endpoints, first)?;
+    let kind = layout_index(endpoints, first)?;
     let rails = rails(endpoints);
     let flow_threads = endpoints.threads_per_flow.max(1);
     let needed = flow_threads * (cases.len() - 1) + thread_count as usize;
@@ -146,7 +143,7 @@ fn run_concurrently<T: Transport>(
             setup: Setup {
                 case,
                 kind: Some(kind),
-                layout: endpoints.kinds[kind].1,
+                layout: endpoints.layouts[kind].1,
                 polling: case.scenario.polling.unwrap_or(endpoints.polling),
                 facts: endpoints.facts().clone(),
                 publication: publication.as_ref(),

@@ -20,8 +20,8 @@ use super::tournament::{Pair, disjoint_flows, flows, tournament};
 use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
 use crate::output::{OutputError, RecordWriter};
 
-/// Maximum number of times that the instruments of a round are restarted because one of them was lost. It bounds the time
-/// that is lost to a library that crashes or hangs in every case.
+/// Maximum number of times in an attempt that the instruments are restarted because one of them was lost. It bounds the
+/// time that is lost to a library that crashes or hangs in every case.
 const MAX_RESTARTS: u32 = 8;
 
 /// The coordinator of one attempt.
@@ -37,6 +37,10 @@ pub struct Coordinator<'a, W> {
     endpoints: EndpointLog,
     unreachable: UnreachablePairs,
     blocks: u32,
+    /// Number of times that the instruments of the current round have been restarted.
+    restart: u32,
+    /// Number of times that the instruments have been restarted because one of them was lost.
+    replacements: u32,
     operation_counts: OperationCounts,
     /// Current case number; pairs that run concurrently have the same number.
     cases: u32,
@@ -61,6 +65,8 @@ impl<'a, W: Write> Coordinator<'a, W> {
             endpoints: EndpointLog::default(),
             unreachable: UnreachablePairs::default(),
             blocks: 0,
+            restart: 0,
+            replacements: 0,
             operation_counts: OperationCounts::new(assignment),
             cases: 0,
         }
@@ -103,6 +109,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
     fn run_rounds(&mut self) -> Result<(), Halt> {
         let assignment = self.assignment;
         for (index, round) in assignment.rounds.iter().enumerate() {
+            self.restart = 0;
             let mut setup_failures = self.open(index as u32, round)?;
             if index == 0 {
                 self.probe(&setup_failures)?;
@@ -110,12 +117,10 @@ impl<'a, W: Write> Coordinator<'a, W> {
             let mut alive = self.gang.alive();
             // An instrument that was lost while the round was opened would be lost again.
             self.gang.take_instrument_loss();
-            let mut restarts = 0;
             for block in &round.blocks {
                 let cause = if self.gang.alive() != alive {
                     Some("a worker was lost")
-                } else if restarts < MAX_RESTARTS && self.gang.take_instrument_loss() {
-                    restarts += 1;
+                } else if self.gang.take_instrument_loss() && self.may_replace_instrument()? {
                     Some("an instrument was lost")
                 } else {
                     None
@@ -130,6 +135,19 @@ impl<'a, W: Write> Coordinator<'a, W> {
             self.close(round)?;
         }
         Ok(())
+    }
+
+    /// Counts a restart that replaces a lost instrument. Returns whether it is within the limit; if not, writes a warning.
+    fn may_replace_instrument(&mut self) -> Result<bool, OutputError> {
+        if self.replacements == MAX_RESTARTS {
+            let message = format!(
+                "an instrument was lost after {MAX_RESTARTS} restarts, so its arms continue in the next round"
+            );
+            self.stream.warn(None, WarningReason::Limit, &message)?;
+            return Ok(false);
+        }
+        self.replacements += 1;
+        Ok(true)
     }
 
     /// Writes the warnings received from the workers.

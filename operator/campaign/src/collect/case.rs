@@ -19,6 +19,8 @@ pub struct Case {
     pub block: u32,
     /// Round number.
     pub round: u32,
+    /// Number of times that the instruments were restarted in this round before the case.
+    pub restart: u32,
     /// Purpose of the block.
     pub pass: Pass,
     /// Index of the scenario in the plan.

@@ -28,8 +28,8 @@ pub struct Collector {
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
-    /// Leg, round, rank and arm of each stored protocols record.
-    protocols: BTreeSet<(u32, u32, u32, String)>,
+    /// Leg, round, restart, rank and arm of each stored protocols record.
+    protocols: BTreeSet<(u32, u32, u32, u32, String)>,
     reports: Reports,
 }
 
@@ -382,10 +382,9 @@ impl Collector {
                 }
             }
             Record::Protocols(record) => {
-                if self
-                    .protocols
-                    .insert((leg, record.round, record.rank, record.arm.clone()))
-                {
+                // A later attempt repeats the rounds of an earlier one.
+                let key = (leg, record.round, record.restart, record.rank, record.arm.clone());
+                if self.protocols.insert(key) {
                     let record = *record;
                     reports.protocols.push(FromStream { leg, attempt, record });
                 }

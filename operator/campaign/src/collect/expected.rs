@@ -125,6 +125,7 @@ impl ExpectedBlocks {
             arm,
             initiator: record.initiator,
             target: record.target,
+            restart: record.restart,
             started_nanos: record.started_nanos,
             span_nanos: record.span_nanos,
             outcome: record.result.into(),

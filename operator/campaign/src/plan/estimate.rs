@@ -441,6 +441,7 @@ mod tests {
         let record = Record::Case(Box::new(CaseRecord {
             block: 100_000,
             round: 60,
+            restart: 0,
             pass: Pass::Measure,
             scenario: "a-scenario-with-a-long-name".to_owned(),
             size_bytes: many,

@@ -1,5 +1,5 @@
 //! Setup costs of an arm before its first measured operation: one value for each round, since every round starts new
-//! processes.
+//! processes. Restarts within a round do not count.
 
 use std::collections::BTreeMap;
 

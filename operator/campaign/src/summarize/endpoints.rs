@@ -25,8 +25,8 @@ pub struct EndpointIndex<'a> {
 
 /// Leg, attempt, rank and arm.
 type EndpointKey = (u32, u32, u32, usize);
-/// A round, and the facts that were reported for it. Lists are in ascending order of the round.
-type RoundFacts<'a> = (u32, &'a FabricFacts);
+/// A round and the number of restarts in it, and the facts that were reported for them. Lists are in ascending order.
+type RoundFacts<'a> = ((u32, u32), &'a FabricFacts);
 
 /// The facts that a worker must have in a case.
 #[derive(Clone, Copy, Debug)]
@@ -119,12 +119,15 @@ impl<'a> EndpointIndex<'a> {
             let record = &from.record;
             if let (Some(arm), Some(fabric)) = (arm_named(&record.arm), &record.fabric) {
                 let key = (from.leg, from.attempt, record.rank, arm);
-                facts.entry(key).or_default().push((record.round, fabric));
+                facts
+                    .entry(key)
+                    .or_default()
+                    .push(((record.round, record.restart), fabric));
             }
         }
         facts
             .values_mut()
-            .for_each(|rounds| rounds.sort_by_key(|(round, _)| *round));
+            .for_each(|rounds| rounds.sort_by_key(|(place, _)| *place));
         let mut protocols: BTreeMap<usize, ReportedProtocols> = BTreeMap::new();
         for from in &reports.protocols {
             let Some(arm) = arm_named(&from.record.arm) else {
@@ -152,7 +155,7 @@ impl<'a> EndpointIndex<'a> {
             facts
                 .entry((0, 1, rank, 0))
                 .or_default()
-                .push((round, round_facts));
+                .push(((round, 0), round_facts));
         }
         Self {
             facts,
@@ -166,10 +169,13 @@ impl<'a> EndpointIndex<'a> {
         self.protocols.get(&arm)
     }
 
-    /// Most recent facts for the arm of `case` at `rank`, up to and including the round of `case`.
+    /// Most recent facts for the arm of `case` at `rank`, up to the round and the restart of `case`.
     pub fn facts_of_case(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
         let rounds = self.facts.get(&(case.leg, case.attempt, rank, case.arm))?;
-        let latest = rounds.iter().rev().find(|(round, _)| *round <= case.round);
+        let latest = rounds
+            .iter()
+            .rev()
+            .find(|(place, _)| *place <= (case.round, case.restart));
         latest.map(|(_, facts)| *facts)
     }
 
@@ -247,7 +253,7 @@ mod tests {
         let index = EndpointIndex {
             facts: (0..)
                 .zip(&facts)
-                .map(|(leg, facts)| ((leg, 1, 0, 0), vec![(leg, facts)]))
+                .map(|(leg, facts)| ((leg, 1, 0, 0), vec![((leg, 0), facts)]))
                 .collect(),
             nodes: (0..)
                 .zip(["a", "b", "a", "b"])
@@ -259,6 +265,7 @@ mod tests {
             let case = Case {
                 leg,
                 round: leg,
+                restart: 0,
                 ..failed_case()
             };
             let now = index.facts_of_case(&case, 0).unwrap();
@@ -282,5 +289,29 @@ mod tests {
             changes("efa", ["efa", "efa-direct", "efa", "efa"]),
             [false, true, false, false]
         );
+    }
+
+    #[test]
+    fn a_case_has_the_facts_of_its_restart() {
+        let [before, after] = ["before", "after"].map(|fabric| FabricFacts {
+            fabric: fabric.to_owned(),
+            ..FabricFacts::default()
+        });
+        let index = EndpointIndex {
+            facts: BTreeMap::from([((0, 1, 0, 0), vec![((2, 0), &before), ((2, 1), &after)])]),
+            nodes: BTreeMap::new(),
+            protocols: BTreeMap::new(),
+        };
+        let fabric = |round, restart| {
+            let case = Case {
+                leg: 0,
+                round,
+                restart,
+                ..failed_case()
+            };
+            index.facts_of_case(&case, 0).map(|facts| facts.fabric.as_str())
+        };
+        assert_eq!([fabric(1, 3), fabric(2, 0)], [None, Some("before")]);
+        assert_eq!([fabric(2, 1), fabric(3, 0)], [Some("after"), Some("after")]);
     }
 }

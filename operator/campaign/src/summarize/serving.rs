@@ -20,6 +20,8 @@ pub struct Serving {
     pub time_lag: Distribution,
     /// Number of published versions.
     pub published: u64,
+    /// Number of versions that a trainer which is never late would have published.
+    pub due_versions: u64,
     /// For each version that the trainer delivered to all workers, the time from its publication to the completion of
     /// the delivery, in nanoseconds. Empty in `Pull` mode.
     pub pushes: Distribution,
@@ -187,6 +189,7 @@ pub(super) fn serving(
             continue;
         }
         serving.published += times.published;
+        serving.due_versions += workload.nominal_nanos() / workload.push_nanos.max(1);
         if let Some(posted) = &measured.initiator.posted {
             serving.pushes.merge(&posted.latency);
         }
@@ -320,6 +323,7 @@ mod tests {
         assert_eq!(found.original_staleness, None);
         // Six versions were published in two cases, and three of them were delivered to both workers.
         assert_eq!((found.published, found.not_delivered_to_all), (6, Some(3)));
+        assert_eq!(found.due_versions, 2);
         // Two copies of 500 bytes in 1 us.
         assert_eq!(found.push_bytes_per_second, Some(1e9));
         assert_eq!((found.version_lag.count(), found.datagrams), (4, None));

@@ -184,6 +184,7 @@ mod tests {
     fn case(pass: Pass, arm: usize, outcome: CaseOutcome) -> Case {
         Case {
             round: u32::from(pass == Pass::Measure),
+            restart: 0,
             pass,
             arm,
             outcome,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crds::assignment::memory::MAX_SHARED_AREA_BYTES;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
@@ -79,9 +80,14 @@ fn check_huge_pages(
         let needed = thread_bytes
             .next_multiple_of(HUGE_PAGE_BYTES)
             .saturating_mul(threads * processes);
-        (needed, &scenario.assignment.name)
+        let is_large = scenario.assignment.area_bytes(rails.into()) > MAX_SHARED_AREA_BYTES;
+        (is_large, (needed, &scenario.assignment.name))
     });
-    if let Some((needed, scenario)) = needs.max()
+    // Scenarios share memory, but those with large areas have memory of their own.
+    let (large, shared): (Vec<_>, Vec<_>) = needs.partition(|(is_large, _)| *is_large);
+    let largest = [large, shared].map(|needs| needs.into_iter().map(|(_, need)| need).max());
+    let needed = largest.iter().flatten().map(|(needed, _)| needed).sum();
+    if let Some((_, scenario)) = largest.into_iter().flatten().max()
         && needed > given.bytes()
     {
         report.add(

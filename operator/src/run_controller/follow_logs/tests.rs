@@ -119,7 +119,7 @@ async fn a_log_that_always_ends_at_the_same_byte_is_truncated() {
     let log = log();
     let (end, fault, connections) =
         follow_terminated(vec![(StatusCode::OK, log[..log.len() - 1].to_vec())]).await;
-    assert_eq!((end, connections), (None, 3));
+    assert_eq!((end, connections), (None, 5));
     assert!(fault.unwrap().contains("after 1 lines without an end record"));
 }
 

@@ -57,12 +57,11 @@ impl Exchange {
     /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory.
     fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
         let _reservation = available::reserve(2 * bytes, "the arguments and the received copy of a payload")?;
-        // Both are filled with values other than 0, which touches their pages.
         Ok(Self {
             hops: workload.hops,
             is_echoed: is_echoed(bytes),
-            payload: vec![1; bytes as usize],
-            received: vec![1; bytes as usize],
+            payload: available::touched_bytes(bytes)?,
+            received: available::touched_bytes(bytes)?,
             payloads: 0,
             replies: 0,
         })

@@ -238,6 +238,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         CaseRecord {
             block: turn.block.block,
             round: turn.round.round,
+            restart: self.restart,
             pass: turn.block.pass,
             scenario: scenario.map(|scenario| scenario.name.clone()).unwrap_or_default(),
             size_bytes: turn.block.size_bytes,

@@ -85,6 +85,7 @@ impl<W: Write> Coordinator<'_, W> {
     ) -> Result<(), Halt> {
         let record = EndpointsRecord {
             round,
+            restart: self.restart,
             rank,
             arm: self.arm_name(arm),
             fabric,
@@ -163,6 +164,7 @@ impl<W: Write> Coordinator<'_, W> {
         self.stream
             .warn(None, WarningReason::EnvironmentChanged, &message)?;
         self.close(round)?;
+        self.restart += 1;
         self.open(index, round)
     }
 
@@ -184,6 +186,7 @@ impl<W: Write> Coordinator<'_, W> {
                 let round = round.round;
                 self.stream.write(Record::Protocols(Box::new(ProtocolsRecord {
                     round,
+                    restart: self.restart,
                     rank,
                     ..record
                 })))?;

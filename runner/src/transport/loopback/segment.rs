@@ -53,7 +53,7 @@ impl OwnSegment {
     /// Creates a segment with all of its pages allocated.
     ///
     /// # Errors
-    /// Returns `MemoryUnavailable` if the machine does not have enough memory.
+    /// Returns `NotEnoughMemory` if the machine does not have enough memory.
     pub(super) fn create(layout: Layout, waits: bool) -> Result<Self, TransportError> {
         let failed = |reason, message| TransportError {
             reason,

@@ -11,6 +11,9 @@ use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, SideResult, WorkerReport};
 use crate::worker_event::WorkerEvent;
 
+/// Lowest expected rate at which an instrument copies a payload, in bytes per second.
+const MIN_COPY_BYTES_PER_SECOND: u64 = 500_000_000;
+
 /// Flow results of a case, and the evidence lines.
 type Outcome = (Vec<Result<SideResult, CaseFailure>>, Vec<String>);
 
@@ -91,7 +94,7 @@ impl Agent<'_> {
     }
 
     /// Timeout for an instrument to run the case of `order`. It is longer than the instrument's own timeout, so that the
-    /// instrument can report that it timed out.
+    /// instrument can report that it timed out, even if it was copying a large payload.
     fn order_timeout(&self, order: &CaseOrder) -> Duration {
         let scenario = self.assignment.scenarios.get(order.scenario as usize);
         let arm = self.assignment.arms.get(order.arm as usize);
@@ -99,7 +102,7 @@ impl Agent<'_> {
         let limit = scenario.zip(arm).map_or(deadline, |(scenario, arm)| {
             scenario.workload.time_limit(arm.channel, deadline)
         });
-        limit + GRACE
+        limit + GRACE + Duration::from_secs(order.size_bytes / MIN_COPY_BYTES_PER_SECOND)
     }
 
     fn finish(&mut self, arm: u32, (results, evidence): Outcome) -> Result<(), Departure> {

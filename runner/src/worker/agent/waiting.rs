@@ -191,8 +191,8 @@ impl Agent<'_> {
         let failure = CaseFailure {
             reason: FailureReason::PeerLost,
             message: format!(
-                "instrument process {process} {} ({error}); its arms continue after a restart, and a warning contains its \
-                 output, if any",
+                "instrument process {process} {} ({error}); its arms fail until the instruments are restarted, and a \
+                 warning contains its output, if any",
                 exit.status
             ),
         };
@@ -211,8 +211,8 @@ impl Agent<'_> {
         let failure = CaseFailure {
             reason: FailureReason::DeadlineExceeded,
             message: format!(
-                "instrument process {process} did not reply within {} s and was killed; its arms continue after \
-                 a restart",
+                "instrument process {process} did not reply within {} s and was killed; its arms fail until \
+                 the instruments are restarted",
                 timeout.as_secs()
             ),
         };

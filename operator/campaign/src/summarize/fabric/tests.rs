@@ -73,6 +73,7 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
     Case {
         block: 1,
         round: 1,
+        restart: 0,
         initiator,
         target: initiator + 1,
         started_nanos,

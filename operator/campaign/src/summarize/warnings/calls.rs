@@ -1,5 +1,6 @@
 //! Warnings about inconsistent calls, times that grow faster than the payload, and growing memory.
 
+use crds::assignment::Workload;
 use crds::v1alpha1::RpcPayload;
 
 use super::prefix::prefix;
@@ -64,8 +65,8 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
 }
 
 /// Result of the same arm with the next smaller payload, that payload, and the ratio of the times per byte, if this ratio
-/// is too large. The payloads may be in different scenarios, if their calls have the same number of hops and use the same
-/// kind of memory. If several scenarios have the next smaller payload, the one of `cell` is preferred.
+/// is too large. The payloads may be in different scenarios, if their calls have the same pattern and the same number of
+/// hops, and use the same kind of memory. If several scenarios have the next smaller payload, the one of `cell` is preferred.
 fn superlinear_growth<'a>(
     plan: &Plan,
     cell: &CellSummary,
@@ -73,7 +74,10 @@ fn superlinear_growth<'a>(
 ) -> Option<(&'a CellSummary, RpcPayload, f64)> {
     let kind = |cell: &CellSummary| {
         let scenario = plan.scenarios.get(cell.scenario)?;
-        Some((cell.arm, cell.call.as_ref()?.hops, scenario.assignment.memory))
+        let Workload::Rpc(rpc) = &scenario.assignment.workload else {
+            return None;
+        };
+        Some((cell.arm, rpc.pattern, rpc.hops, scenario.assignment.memory))
     };
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
     let smaller = cells.iter().filter(|other| {

@@ -107,6 +107,7 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
     Record::Case(Box::new(CaseRecord {
         block: u32::MAX,
         round: u32::MAX,
+        restart: u32::MAX,
         pass: Pass::Measure,
         scenario: "s".repeat(63),
         size_bytes: number,
