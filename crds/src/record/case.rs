@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::is_zero;
+use super::omitted::is_zero;
 use super::{Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;

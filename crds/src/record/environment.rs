@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::omitted::is_zero;
 use super::{CaseFailure, HardwareFacts};
 use crate::v1alpha1::{Answer, MemoryKind, Polling, StepTimes};
 
@@ -197,11 +198,6 @@ pub struct ProtocolsRecord {
     /// Number of used protocols that `protocols` omits to keep the record short. They have the smallest counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
-}
-
-/// Whether a number is 0, so that records omit it.
-pub(super) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
-    *number == T::default()
 }
 
 /// Protocol that the library selected for a function and a range of sizes, as reported by the library.
