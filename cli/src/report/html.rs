@@ -4,6 +4,7 @@
 mod environment;
 mod factors;
 mod isolated;
+mod legend;
 mod page;
 mod plot;
 mod result_tables;

@@ -6,6 +6,7 @@ use campaign::summarize::CellSummary;
 use crds::v1alpha1::{Metric, Optimization};
 use maud::{Markup, html};
 
+use super::legend::{is_control, legend};
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, factors, isolated, plot_markup, result_tables, serving};
@@ -106,26 +107,6 @@ const WHISKERS: &str = "Whiskers in the plots by size show the 95 % signed-rank 
 fn shows_rounds(report: &Report<'_>, scenario: &PlannedScenario) -> bool {
     let curves = report.plan.arms.len() as u64 * scenario.sizes.len() as u64;
     curves * u64::from(report.plan.rounds) <= MAX_ROUND_DOTS
-}
-
-/// Legend of the arms.
-pub(super) fn legend(report: &Report<'_>) -> Markup {
-    let arms = || report.plan.arms.iter().enumerate();
-    html! {
-        ul.legend aria-label="Arms" {
-            @for (index, arm) in arms() {
-                li { span class=(plot::marker_class(index, arm.control.is_some())) {} (arm.name) }
-            }
-        }
-        @if arms().any(|(index, arm)| plot::shares_color(index, arm.control.is_some())) {
-            p.note { "Arms with a square marker have dashed lines." }
-        }
-    }
-}
-
-/// Whether `arm` is a control arm.
-pub(super) fn is_control(report: &Report<'_>, arm: usize) -> bool {
-    report.plan.arms.get(arm).is_some_and(|arm| arm.control.is_some())
 }
 
 fn effect_plot(

@@ -3,8 +3,8 @@
 use campaign::format;
 use maud::{Markup, html};
 
+use super::legend::legend;
 use super::plot::{self, LatencyCurve, LatencyPlot};
-use super::scenario::legend;
 use super::verdicts::arm_name;
 use super::{HtmlError, plot_markup};
 use crate::report::Report;

@@ -4,8 +4,8 @@ use campaign::format;
 use campaign::summarize::{Knee, RatePoint, SweepSummary};
 use maud::{Markup, html};
 
+use super::legend::{is_control, legend};
 use super::plot::{self, LatencyCurve, LatencyPlot};
-use super::scenario::{is_control, legend};
 use super::{HtmlError, plot_markup};
 use crate::report::Report;
 use crate::report::sweep::{self, SweepText};
