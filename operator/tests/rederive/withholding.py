@@ -37,7 +37,8 @@ def same_chunks(plan, key):
 
 def machines(run, arm, last):
     """Every worker's node and RDMA devices in the legs that measure the arm in a round up to `last`."""
+    # The facts are listed by round and restart.
     rounds = run.endpoints.rounds.items()
-    legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0] <= last}
+    legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0][0] <= last}
     hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]
     return {(run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}
