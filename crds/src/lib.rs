@@ -13,6 +13,7 @@ pub mod assignment;
 pub mod histogram;
 pub mod library_copy;
 pub mod names;
+mod omitted;
 pub mod protocols;
 pub mod quantile;
 pub mod record;

@@ -12,7 +12,6 @@ mod environment;
 mod hardware;
 mod line;
 mod line_rate;
-mod omitted;
 mod serving;
 
 use serde::{Deserialize, Serialize};

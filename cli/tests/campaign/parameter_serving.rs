@@ -141,10 +141,7 @@ fn datagrams_that_never_arrive_fail_the_case() {
     let output = RunningCommand::start(dir.run(&manifest)).wait().expect_code(3);
     output.expect_stdout("datagrams to 127.0.0.1");
     let stored = StoredRun::read(&dir.run_dir(NAME));
-    let failures = stored.failures();
-    let [(_, failure)] = failures.as_slice() else {
-        panic!("expected one failure: {failures:?}");
-    };
+    let (_, failure) = stored.only_failure();
     assert_eq!(failure.reason, FailureReason::FabricUnreachable, "{failure:?}");
 }
 

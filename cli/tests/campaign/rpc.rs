@@ -252,10 +252,7 @@ fn long_extension(running: &mut RunningCommand) -> Process {
 /// Fails unless exactly one case failed with `reason`, all others were measured, and the status has the cause.
 fn assert_one_failure(stored: &StoredRun, reason: FailureReason, message: &str, cause: CallCause) {
     stored.assert_complete();
-    let failures = stored.failures();
-    let [(case, failure)] = failures.as_slice() else {
-        panic!("expected one failure: {failures:?}");
-    };
+    let (case, failure) = stored.only_failure();
     assert_eq!(
         (case.scenario.as_str(), failure.reason),
         ("long", reason),

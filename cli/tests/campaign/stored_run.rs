@@ -68,6 +68,15 @@ impl StoredRun {
             .collect()
     }
 
+    /// Returns the only failed case and its failure.
+    pub fn only_failure(&self) -> (&CaseRecord, &CaseFailure) {
+        let failures = self.failures();
+        let [failure] = failures.as_slice() else {
+            panic!("expected one failure: {failures:?}");
+        };
+        *failure
+    }
+
     /// Returns the failure reasons of `arm`'s cases.
     pub fn reasons(&self, arm: &str) -> BTreeSet<String> {
         let failures = self.failures().into_iter().filter(|(case, _)| case.arm == arm);

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::omitted::is_zero;
 use super::{Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
+use crate::omitted::is_zero;
 
 /// Result of a case on one pair of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::omitted::is_zero;
 use super::{CaseFailure, HardwareFacts};
+use crate::omitted::is_zero;
 use crate::v1alpha1::{Answer, MemoryKind, Polling, StepTimes};
 
 /// Machine and resource limits of a worker.
@@ -185,8 +185,8 @@ pub struct FabricFacts {
 pub struct ProtocolsRecord {
     /// Round number.
     pub round: u32,
-    /// Number of times that the instruments were restarted in this round before the instrument started, because a worker or an
-    /// instrument was lost.
+    /// Number of times that the instruments were restarted in this round before the instrument started, because a worker
+    /// or an instrument was lost.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restart: u32,
     /// Rank of the worker.

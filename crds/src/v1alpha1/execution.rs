@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::omitted::is_zero;
+
 /// Controller state of a run that must survive an operator restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -29,7 +31,7 @@ pub struct ExecutionStatus {
     pub active_since: Option<String>,
     /// Total running time of finished gangs, in seconds. The sum of this value and the running time of the current gang
     /// is limited by spec.runPolicy.activeDeadlineSeconds.
-    #[serde(default, skip_serializing_if = "is_zero_seconds")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub active_seconds: u64,
     /// Time at which the run finished. spec.runPolicy.ttlSecondsAfterFinished is counted from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,12 +91,4 @@ pub enum AttemptState {
     Disrupted,
     /// The measurement failed.
     Failed,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-fn is_zero_seconds(number: &u64) -> bool {
-    *number == 0
 }

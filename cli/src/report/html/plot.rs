@@ -10,7 +10,7 @@ mod latency;
 mod palette;
 mod tails;
 
-use plotters::chart::ChartContext;
+use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, SVGBackend};
 
@@ -27,12 +27,33 @@ pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 /// Width of every plot, in SVG units. A phone shows a plot at three quarters of this width, and a desktop shows it
 /// slightly larger.
 const WIDTH: u32 = 480;
+/// Margin around a plot, in SVG units.
+const MARGIN: u32 = 8;
+/// Margin to the right of a plot whose rightmost label extends beyond its axis, in SVG units.
+const LABEL_MARGIN: u32 = 30;
 /// Font of the axis labels: family and size.
 const FONT: (&str, i32) = ("sans-serif", 14);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<axis::Axis, axis::Axis>>;
+
+/// Creates a chart with the axes `x` and `y`, and draws its grid. `margin_right` is the margin at the right edge, in SVG
+/// units.
+fn chart_with_grid<'a, 'b>(
+    area: &'a Area<'b>,
+    (x, y): (axis::Axis, axis::Axis),
+    margin_right: u32,
+) -> Result<Chart<'a, 'b>, DrawError> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(MARGIN)
+        .margin_right(margin_right)
+        .x_label_area_size(34)
+        .y_label_area_size(84)
+        .build_cartesian_2d(x, y)?;
+    grid(&mut chart)?;
+    Ok(chart)
+}
 
 /// Draws the axes and the grid. Major and minor grid lines have the same color.
 fn grid(chart: &mut Chart<'_, '_>) -> Result<(), DrawError> {

@@ -255,10 +255,7 @@ fn start_long_footprint(
 fn assert_one_lost(dir: &TestDir, reason: FailureReason, cause: CallCause) {
     let stored = StoredRun::read(&dir.run_dir("memory"));
     stored.assert_complete();
-    let failures = stored.failures();
-    let [(case, failure)] = failures.as_slice() else {
-        panic!("expected one failure: {failures:?}");
-    };
+    let (case, failure) = stored.only_failure();
     assert_eq!(
         (case.scenario.as_str(), failure.reason),
         ("long", reason),

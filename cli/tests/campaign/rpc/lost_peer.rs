@@ -41,10 +41,7 @@ fn start_calls(dir: &TestDir, transport: &str, timeout: u32) -> (RunningCommand,
 fn assert_one_lost(dir: &TestDir, reason: FailureReason, cause: CallCause) {
     let stored = StoredRun::read(&dir.run_dir("faulty"));
     stored.assert_complete();
-    let failures = stored.failures();
-    let [(case, failure)] = failures.as_slice() else {
-        panic!("expected one failure: {failures:?}");
-    };
+    let (case, failure) = stored.only_failure();
     assert_eq!(failure.reason, reason, "{failure:?}");
     for one in &stored.status().results {
         let call = one.call.unwrap();

@@ -1,10 +1,10 @@
 //! Plot of one metric by size for every arm, with intervals. Both axes are logarithmic.
 
-use plotters::prelude::{ChartBuilder, PathElement};
+use plotters::prelude::PathElement;
 use plotters::style::Color;
 
 use super::axis::{Axis, SizeAxis};
-use super::{DrawError, arm, grid, palette, svg};
+use super::{DrawError, MARGIN, arm, chart_with_grid, palette, svg};
 
 /// Value of the metric at one size.
 #[derive(Clone, Debug)]
@@ -62,12 +62,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
     let SizeAxis { axis: x, low, high } = SizeAxis::new(plot.sizes.iter().copied());
     let middle = (plot.curves.len() as f64 - 1.0) / 2.0;
     svg(HEIGHT, plot.description, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .x_label_area_size(34)
-            .y_label_area_size(84)
-            .build_cartesian_2d(x, y)?;
-        grid(&mut chart)?;
+        let mut chart = chart_with_grid(area, (x, y), MARGIN)?;
         if let Some(bound) = plot.upper_bound {
             let line = [(low, bound), (high, bound)];
             chart.draw_series([PathElement::new(line, palette::TEXT.stroke_width(2))])?;

@@ -1,10 +1,10 @@
 //! Interaction plot: the change caused by one factor at each size, without and with another factor.
 
-use plotters::prelude::{ChartBuilder, Circle, LineSeries, PathElement};
+use plotters::prelude::{Circle, LineSeries, PathElement};
 use plotters::style::Color;
 
 use super::axis::{Axis, SizeAxis};
-use super::{DrawError, grid, palette, svg};
+use super::{DrawError, MARGIN, chart_with_grid, palette, svg};
 
 /// Content of the plot.
 pub struct Interaction<'a> {
@@ -31,12 +31,7 @@ pub fn interaction(plot: &Interaction<'_>) -> Result<String, DrawError> {
     });
     let SizeAxis { axis: x, low, high } = SizeAxis::new(plot.points.iter().map(|(size, _)| *size));
     svg(HEIGHT, plot.description, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .x_label_area_size(34)
-            .y_label_area_size(84)
-            .build_cartesian_2d(x, y)?;
-        grid(&mut chart)?;
+        let mut chart = chart_with_grid(area, (x, y), MARGIN)?;
         chart.draw_series([PathElement::new([(low, 0.0), (high, 0.0)], palette::TEXT)])?;
         let color = palette::arm(ARM, false);
         for state in [0, 1] {

@@ -1,10 +1,10 @@
 //! Plot of latency by load, which is a rate or a number of workers, for every arm. Both axes are logarithmic.
 
-use plotters::prelude::{ChartBuilder, DashedLineSeries, PathElement};
+use plotters::prelude::{DashedLineSeries, PathElement};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, arm, grid, palette, svg};
+use super::{DrawError, LABEL_MARGIN, arm, chart_with_grid, palette, svg};
 
 /// Latencies of one arm.
 #[derive(Clone, Debug)]
@@ -69,13 +69,7 @@ pub fn latency(plot: &LatencyPlot<'_>) -> Result<String, DrawError> {
     });
     let x = Axis::logarithmic(low, high, ticks.collect());
     svg(HEIGHT, plot.description, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .margin_right(30)
-            .x_label_area_size(34)
-            .y_label_area_size(84)
-            .build_cartesian_2d(x, y)?;
-        grid(&mut chart)?;
+        let mut chart = chart_with_grid(area, (x, y), LABEL_MARGIN)?;
         for (index, curve) in plot.curves.iter().enumerate() {
             let color = palette::arm(curve.arm, curve.control);
             let style = (curve.arm, curve.control);

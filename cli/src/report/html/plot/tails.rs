@@ -3,11 +3,10 @@
 
 use campaign::format;
 use campaign::stats::Distribution;
-use plotters::prelude::ChartBuilder;
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, arm, grid, palette, svg};
+use super::{DrawError, LABEL_MARGIN, arm, chart_with_grid, palette, svg};
 
 /// Latency distribution of one arm.
 #[derive(Clone, Debug)]
@@ -54,13 +53,7 @@ pub fn tails(description: &str, tails: &[Tail<'_>]) -> Result<String, DrawError>
         format::nanos,
     );
     svg(HEIGHT, description, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .margin_right(30)
-            .x_label_area_size(34)
-            .y_label_area_size(84)
-            .build_cartesian_2d(x, y)?;
-        grid(&mut chart)?;
+        let mut chart = chart_with_grid(area, (x, y), LABEL_MARGIN)?;
         for (tail, points) in curves {
             let color = palette::arm(tail.arm, tail.control);
             arm::draw_line(
