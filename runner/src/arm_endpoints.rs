@@ -2,7 +2,8 @@
 //! the process share the memory.
 //!
 //! For each flow of the worker, [`ArmEndpoints::open`] opens one transport for each thread of the scenario with the
-//! most threads. Each transport is opened on a separate pinned thread, and the setup costs are recorded. Two workers
+//! most threads. Each transport is opened on a pinned thread: the main thread if it also measures (see [`layout::uses_main_thread`]),
+//! otherwise a new thread. The setup costs are recorded. Two workers
 //! exchange addresses with [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs
 //! cases. If one kind of memory cannot be allocated or registered, only the scenarios that use that kind fail.
 
@@ -41,6 +42,8 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     /// Number of threads of each flow.
     pub(crate) threads_per_flow: usize,
+    /// Whether the calling thread measures, instead of new threads.
+    pub(crate) uses_main_thread: bool,
     /// Memory kinds and layouts, smaller layouts of a kind first.
     pub(crate) layouts: Vec<(MemoryKind, layout::Layout)>,
     /// For each element of `layouts`, the failure that makes the memory unusable; `None` if it is usable.
@@ -156,6 +159,7 @@ impl<T: Transport> ArmEndpoints<T> {
     ) -> Result<Self, TransportError> {
         let thread_count = buffers.threads();
         let threads_per_flow = layout::max_threads(assignment) as usize;
+        let uses_main_thread = layout::uses_main_thread(assignment, config.rank);
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
@@ -180,8 +184,9 @@ impl<T: Transport> ArmEndpoints<T> {
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
             let near = groups.get(group).map(|(near, _)| near.clone());
+            let binding = Binding { cpu, node };
             let mut opened =
-                open::endpoint_thread::<T>(number, &config, near, Binding { cpu, node }, buffers)?;
+                open::endpoint_thread::<T>(uses_main_thread, number, &config, near, binding, buffers)?;
             opened.thread.number %= threads_per_flow;
             let locations = open::locations(&opened.memory);
             if number == 0 {
@@ -239,6 +244,7 @@ impl<T: Transport> ArmEndpoints<T> {
         Ok(Self {
             threads,
             threads_per_flow,
+            uses_main_thread,
             layouts: buffers.layouts().to_vec(),
             memory_failures,
             usage,

@@ -4,6 +4,7 @@
 //! [`clock`] and [`recorder`] run inside timed regions: they do not allocate, and the only kernel service they use is
 //! the clock. [`window`], [`cpu`] and [`cgroup`] read usage counters immediately before and after timed regions.
 
+pub mod calling_thread;
 pub mod cgroup;
 pub mod clock;
 pub mod copy_rate;

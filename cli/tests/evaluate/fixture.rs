@@ -269,7 +269,7 @@ fn cold(round: u32, arm: &str) -> ColdRecord {
         rank: 0,
         arm: arm.into(),
         load_nanos: 300_000_000,
-        thread_start_nanos: 40_000 + u64::from(round),
+        thread_start_nanos: Some(40_000 + u64::from(round)),
         open_nanos: 3_000_000 + u64::from(round) * 1000,
         registration_nanos: 20_000,
         registered_bytes: 1 << 20,

@@ -163,6 +163,11 @@ impl Workload {
         matches!(self, Self::Transfer(transfer) if transfer.read_back)
     }
 
+    /// Whether the cases start processes, which the measuring process watches from further threads.
+    pub fn starts_processes(&self) -> bool {
+        matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_))
+    }
+
     /// Whether each thread uses one NUMA node, and every transfer in flight has separate memory.
     pub fn has_segments(&self) -> bool {
         matches!(self, Self::Transfer(transfer) if transfer.segments)

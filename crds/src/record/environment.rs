@@ -402,8 +402,10 @@ pub struct ColdRecord {
     /// of the library, so they have the same value. Close to 0 for a transport without a library.
     #[serde(default)]
     pub load_nanos: u64,
-    /// Time to start the thread that opens the endpoints, in nanoseconds.
-    pub thread_start_nanos: u64,
+    /// Time to start the thread that opens the endpoints, in nanoseconds. Unset if the process measures on its main
+    /// thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_start_nanos: Option<u64>,
     /// Time to open the fabric, and the domains and endpoints of all rails, in nanoseconds.
     pub open_nanos: u64,
     /// Time to register all buffers on all rails, in nanoseconds.

@@ -1,5 +1,5 @@
 //! Opens the endpoints and registers the memory of an arm, and measures the setup costs. Each measuring thread's
-//! endpoints are opened on a separate pinned thread.
+//! endpoints are opened on a pinned thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,7 +10,7 @@ use crds::v1alpha1::MemoryKind;
 use super::buffers::Buffers;
 use super::endpoint_thread::{EndpointThread, receive_rejected};
 use super::receives::{self, ReceivePlan, Regions};
-use crate::measure::{clock, cpu};
+use crate::measure::{calling_thread, clock, cpu};
 use crate::memory::Memory;
 use crate::topology::Location;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
@@ -24,7 +24,8 @@ pub(super) struct OpenedThread<T: Transport> {
     /// usable.
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
-    pub(super) thread_start_nanos: u64,
+    /// Time to start the thread that opened the endpoints; `None` if it was the calling thread.
+    pub(super) thread_start_nanos: Option<u64>,
     pub(super) open_nanos: u64,
     pub(super) registration_nanos: u64,
     pub(super) registered_bytes: u64,
@@ -90,29 +91,34 @@ pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
         .collect()
 }
 
-/// Opens the endpoints of measuring thread `number` on a new thread. The thread is pinned to its CPU before it opens
-/// them, so that the library and the kernel allocate memory close to this CPU. The thread uses the NICs nearest to
-/// `near`, or to its memory if `near` is `None`.
+/// Opens the endpoints of measuring thread `number` on a new thread or, if `uses_main_thread` is set, on the calling
+/// thread. The thread is pinned to its CPU before it opens them, so that the library and the kernel allocate memory
+/// close to this CPU. The thread uses the NICs nearest to `near`, or to its memory if `near` is `None`.
 pub(super) fn endpoint_thread<T: Transport>(
+    uses_main_thread: bool,
     number: usize,
     config: &OpenConfig,
     near: Option<PreferredLocation>,
     binding: Binding,
     buffers: &mut Buffers,
 ) -> Result<OpenedThread<T>, TransportError> {
-    thread::scope(|scope| {
-        let requested = clock::now();
-        let opening = thread::Builder::new()
-            .name(format!("open-{number}"))
-            .spawn_scoped(scope, move || {
-                let thread_start_nanos = clock::now().saturating_sub(requested);
-                open_on_thread(number, config, near, binding, buffers, thread_start_nanos)
-            });
-        let opening =
-            opening.map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
-        let panicked = || internal("open", "the thread that opens the transport panicked".to_owned());
-        opening.join().map_err(|_| panicked())?
-    })
+    let opened = if uses_main_thread {
+        calling_thread::run(|| open_on_thread(number, config, near, binding, buffers, None))
+    } else {
+        thread::scope(|scope| {
+            let requested = clock::now();
+            let opening = thread::Builder::new()
+                .name(format!("open-{number}"))
+                .spawn_scoped(scope, move || {
+                    let start_nanos = clock::now().saturating_sub(requested);
+                    open_on_thread(number, config, near, binding, buffers, Some(start_nanos))
+                });
+            let opening = opening
+                .map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
+            Ok::<_, TransportError>(opening.join())
+        })?
+    };
+    opened.map_err(|_| internal("open", "the thread that opens the transport panicked".to_owned()))?
 }
 
 fn open_on_thread<T: Transport>(
@@ -121,7 +127,7 @@ fn open_on_thread<T: Transport>(
     near: Option<PreferredLocation>,
     Binding { cpu, node }: Binding,
     buffers: &mut Buffers,
-    thread_start_nanos: u64,
+    thread_start_nanos: Option<u64>,
 ) -> Result<OpenedThread<T>, TransportError> {
     if let Some(cpu) = cpu {
         cpu::pin(cpu).map_err(|error| TransportError {

@@ -1,5 +1,6 @@
-//! Runs one side of a case on the measuring threads of the scenario.
+//! Runs one side of a case on the measuring threads of the scenario, or on the main thread if it measures.
 
+use std::any::Any;
 use std::thread;
 
 use crds::assignment::{Pass, Workload};
@@ -27,7 +28,7 @@ use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::layout;
-use crate::measure::cpu;
+use crate::measure::{calling_thread, cpu};
 use crate::transport::Transport;
 
 /// Report of one thread.
@@ -176,12 +177,45 @@ fn run_concurrently<T: Transport>(
         rails: &facts.rails[..used_rails],
         roots: &endpoints.roots,
     };
-    let results: Vec<Vec<Result<ThreadOutcome, CaseFailure>>> = thread::scope(|scope| {
-        let threads_by_flow = endpoints.threads.chunks_mut(flow_threads);
+    let results = match (&mut endpoints.threads[..], &flows[..], flow_coordinator) {
+        ([thread], [flow], None) if endpoints.uses_main_thread => {
+            let result = calling_thread::run(|| run_thread(thread, &flow.gate, &flow.setup, side));
+            vec![vec![result.map_err(panicked)?]]
+        }
+        (threads, flows, flow_coordinator) => {
+            let threads = threads
+                .chunks_mut(flow_threads)
+                .map(|threads| &mut threads[..thread_count as usize]);
+            run_threads(threads, flows, side, flow_coordinator)?
+        }
+    };
+    let mut reports = Vec::with_capacity(cases.len());
+    for (flow, results) in flows.iter().zip(results) {
+        let case = flow.setup.case;
+        let report = all_or_first_failure(results)
+            .and_then(|outcomes| case_report(flow, outcomes, groups, flow_count.into()));
+        reports.push(report.map(|mut report| {
+            if let SideOutcome::Measured(side) = &report.outcome {
+                report.evidence =
+                    side_report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
+            }
+            report
+        }));
+    }
+    Ok(reports)
+}
+
+/// Runs every flow's threads, each of which is started for this purpose, and returns their outcomes by flow.
+fn run_threads<'e, T: Transport + 'e>(
+    threads_by_flow: impl Iterator<Item = &'e mut [EndpointThread<T>]>,
+    flows: &[Flow<'_>],
+    side: SideContext<'_>,
+    flow_coordinator: Option<&mut dyn FlowCoordinator>,
+) -> Result<Vec<Vec<Result<ThreadOutcome, CaseFailure>>>, CaseFailure> {
+    thread::scope(|scope| {
         let mut running = Vec::with_capacity(flows.len());
         for (flow, threads) in flows.iter().zip(threads_by_flow) {
-            let threads = threads.iter_mut().take(thread_count as usize).enumerate();
-            let started = threads.map(|(number, thread)| {
+            let started = threads.iter_mut().enumerate().map(|(number, thread)| {
                 let side = SideContext {
                     flow: flow.index,
                     thread: number,
@@ -200,14 +234,13 @@ fn run_concurrently<T: Transport>(
             });
             running.push(started.collect::<Vec<_>>());
         }
-        let coordinated = match (flow_coordinator, &phases) {
+        let coordinated = match (flow_coordinator, side.phases) {
             (Some(flow_coordinator), Some(phases)) => {
                 coordinate_flows(flow_coordinator, phases, flows.iter().map(|flow| &flow.gate))
             }
             _ => Ok(()),
         };
         let join = |thread: Result<thread::ScopedJoinHandle<'_, Result<ThreadOutcome, CaseFailure>>, _>| {
-            let panicked = |_| internal_failure("a measuring thread panicked".to_owned());
             thread?.join().map_err(panicked)?
         };
         let joined = running
@@ -215,21 +248,11 @@ fn run_concurrently<T: Transport>(
             .map(|threads| threads.into_iter().map(join).collect())
             .collect();
         coordinated.map(|()| joined)
-    })?;
-    let mut reports = Vec::with_capacity(cases.len());
-    for (flow, results) in flows.iter().zip(results) {
-        let case = flow.setup.case;
-        let report = all_or_first_failure(results)
-            .and_then(|outcomes| case_report(flow, outcomes, groups, flow_count.into()));
-        reports.push(report.map(|mut report| {
-            if let SideOutcome::Measured(side) = &report.outcome {
-                report.evidence =
-                    side_report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
-            }
-            report
-        }));
-    }
-    Ok(reports)
+    })
+}
+
+fn panicked(_: Box<dyn Any + Send>) -> CaseFailure {
+    internal_failure("a measuring thread panicked".to_owned())
 }
 
 /// Builds a case report from the outcomes of the case's threads, without evidence lines. `flows` flows ran concurrently

@@ -59,7 +59,7 @@ impl SetupStep {
     fn nanos(self, record: &ColdRecord) -> Option<u64> {
         match self {
             Self::Load => Some(record.load_nanos),
-            Self::ThreadStart => Some(record.thread_start_nanos),
+            Self::ThreadStart => record.thread_start_nanos,
             Self::Open => Some(record.open_nanos),
             Self::Registration => Some(record.registration_nanos),
             Self::AddressInsertion => Some(record.address_insertion_nanos),
