@@ -43,20 +43,33 @@ pub enum HistogramError {
 }
 
 /// Histogram of durations in nanoseconds, from 1 ns to five minutes, with at most three significant figures.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Memory for the whole range takes 240 KB with three significant figures. A histogram that is not recorded in a timed
+/// region has memory only for its values, and grows when larger values are added.
+#[derive(Clone, Debug)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
 impl Histogram {
-    /// Creates an empty histogram and allocates all its memory, so that recording does not allocate.
+    /// Creates an empty histogram and allocates the memory for the whole range, so that recording does not allocate.
     pub fn new() -> Self {
-        Self::with_figures(SIGNIFICANT_FIGURES)
+        Self::with_range(MAX_NANOS, SIGNIFICANT_FIGURES)
     }
 
-    fn with_figures(figures: u8) -> Self {
+    /// Creates an empty histogram with memory for values of up to `nanos` nanoseconds.
+    pub fn up_to(nanos: u64) -> Self {
+        Self::with_range(nanos, SIGNIFICANT_FIGURES)
+    }
+
+    fn with_range(nanos: u64, figures: u8) -> Self {
         let figures = figures.clamp(1, SIGNIFICANT_FIGURES);
-        #[allow(clippy::expect_used, reason = "constant bounds that HdrHistogram accepts")]
-        let inner = hdrhistogram::Histogram::new_with_bounds(1, MAX_NANOS, figures)
-            .expect("a range of 1 ns to five minutes with one to three significant figures");
+        // The library requires a range of at least a factor of two.
+        #[allow(
+            clippy::expect_used,
+            reason = "the bounds are in the range that HdrHistogram accepts"
+        )]
+        let mut inner = hdrhistogram::Histogram::new_with_bounds(1, nanos.clamp(2, MAX_NANOS), figures)
+            .expect("a range of 1 ns to at most five minutes with one to three significant figures");
+        inner.auto(true);
         Self(inner)
     }
 
@@ -64,26 +77,36 @@ impl Histogram {
     /// in the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1
     /// in 20 with one.
     pub fn coarse(&self, figures: u8) -> Self {
-        let mut coarse = Self::with_figures(figures);
-        coarse.merge(self);
-        coarse
+        self.copy_with(figures)
+    }
+
+    /// Returns a copy with `figures` significant figures and memory only for its values.
+    fn copy_with(&self, figures: u8) -> Self {
+        let mut copy = Self::with_range(self.0.max(), figures);
+        copy.merge(self);
+        copy
     }
 
     /// Adds one sample of `nanos` nanoseconds. Values outside the range are clamped.
     pub fn record(&mut self, nanos: u64) {
-        self.0.saturating_record(nanos);
+        self.record_many(nanos, 1);
+    }
+
+    fn record_many(&mut self, nanos: u64, count: u64) {
+        // The histogram grows up to the maximum, so this cannot fail.
+        let _ = self.0.record_n(nanos.min(MAX_NANOS), count);
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
         if self.0.sigfig() == other.0.sigfig() {
-            // Both histograms have the same bounds, so no value is out of range.
+            // The histogram grows as necessary, and both have the same maximum, so this cannot fail.
             let _ = self.0.add(&other.0);
             return;
         }
         for step in other.0.iter_recorded() {
             let middle = other.0.median_equivalent(step.value_iterated_to());
-            self.0.saturating_record_n(middle, step.count_at_value());
+            self.record_many(middle, step.count_at_value());
         }
     }
 
@@ -110,14 +133,16 @@ impl Histogram {
             .map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
-    /// Encodes the histogram as V2 DEFLATE in base64.
+    /// Encodes the histogram as V2 DEFLATE in base64. The encoded range ends at the largest value, so that a reader
+    /// allocates memory only for the values.
     ///
     /// # Errors
     /// Returns an error if the histogram cannot be encoded, for example because a sample count is too large
     /// for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
-        let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
+        let tight = self.copy_with(self.0.sigfig());
+        let encoded = V2DeflateSerializer::new().serialize(&tight.0, &mut bytes);
         encoded.map_err(|error| HistogramError::Encoding {
             reason: format!("{error:?}"),
         })?;
@@ -148,9 +173,14 @@ impl Histogram {
             }
             .fail();
         }
-        let mut histogram = Self::new();
-        histogram.merge(&Self(decoded));
-        Ok(histogram)
+        Ok(Self(decoded).copy_with(SIGNIFICANT_FIGURES))
+    }
+}
+
+/// Histograms are equal if they have the same precision and the same counts, whatever memory they have.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.sigfig() == other.0.sigfig() && self.buckets().eq(other.buckets())
     }
 }
 
@@ -247,6 +277,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn small_histograms_grow_and_values_beyond_the_range_are_clamped(samples in prop::collection::vec(any::<u64>(), 1..50), up_to: u64) {
+            let mut small = Histogram::up_to(up_to);
+            samples.iter().for_each(|sample| small.record(*sample));
+            prop_assert_eq!(&small, &histogram(&samples));
+            prop_assert_eq!(small.count(), samples.len() as u64);
+            let mut merged = Histogram::up_to(1);
+            merged.merge(&histogram(&samples));
+            prop_assert_eq!(merged, small);
+        }
+
         #[test]
         fn merging_equals_recording_both(a in prop::collection::vec(1u64..MAX_NANOS, 0..50), b in prop::collection::vec(1u64..MAX_NANOS, 0..50)) {
             let mut merged = histogram(&a);

@@ -112,19 +112,23 @@ impl Recorder {
     /// Merges the samples of all threads.
     pub fn finish(recorders: impl IntoIterator<Item = Self>) -> Latency {
         let mut samples = Vec::new();
-        let mut histogram = Histogram::new();
+        let mut distributions = Vec::new();
         let (mut min, mut max) = (u64::MAX, 0);
         for recorder in recorders {
             match recorder {
                 Self::Samples(stored) => samples.extend_from_slice(&stored.values[..stored.count]),
                 Self::Distribution(distribution) => {
-                    histogram.merge(&distribution.histogram);
                     min = min.min(distribution.min);
                     max = max.max(distribution.max);
+                    distributions.push(distribution.histogram);
                 }
             }
         }
         samples.sort_unstable();
+        let mut histogram = Histogram::up_to(samples.last().copied().unwrap_or(0).max(max));
+        distributions
+            .iter()
+            .for_each(|distribution| histogram.merge(distribution));
         for sample in &samples {
             histogram.record(*sample);
         }

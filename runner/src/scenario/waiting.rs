@@ -20,6 +20,8 @@ const YIELD_SLEEP: Duration = Duration::from_micros(100);
 #[derive(Debug)]
 pub struct IdleWaiter {
     polling: Polling,
+    /// Whether a thread that would spin yields the CPU instead.
+    yields: bool,
     deadline: u64,
     limit: Duration,
     polls: u32,
@@ -31,10 +33,16 @@ impl IdleWaiter {
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
             polling,
+            yields: false,
             deadline: clock::now().saturating_add(nanos),
             limit,
             polls: 0,
         }
+    }
+
+    /// Makes a thread that would spin yield the CPU instead, or ends this. Nothing may be timed while threads yield.
+    pub fn set_yields(&mut self, yields: bool) {
+        self.yields = yields;
     }
 
     /// Duration from the start of the case to its deadline.
@@ -72,12 +80,12 @@ impl IdleWaiter {
     ) -> Result<bool, TransportError> {
         match self.polling {
             // No pause instruction is used, because on some CPUs it takes longer than a poll.
-            Polling::Spin => {}
+            Polling::Spin if !self.yields => {}
             Polling::Wait if may_sleep => {
                 transport.wait(MAX_SLEEP)?;
                 return Ok(self.deadline_has_passed());
             }
-            Polling::Yield | Polling::Wait => std::thread::yield_now(),
+            Polling::Spin | Polling::Yield | Polling::Wait => std::thread::yield_now(),
         }
         Ok(self.deadline_is_known_to_have_passed())
     }
