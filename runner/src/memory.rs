@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crds::v1alpha1::MemoryKind;
 use snafu::ensure;
@@ -41,6 +41,8 @@ pub struct Memory {
     kind: MemoryKind,
     length: usize,
     backing: Backing,
+    /// Nodes that hold the pages, once they have been read.
+    numa_nodes: OnceLock<BTreeSet<u32>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,15 @@ enum Backing {
 }
 
 impl Memory {
+    fn new(kind: MemoryKind, length: usize, backing: Backing) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            length,
+            backing,
+            numa_nodes: OnceLock::new(),
+        })
+    }
+
     /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on GPU 0 and uninitialized.
     ///
     /// # Errors
@@ -68,11 +79,7 @@ impl Memory {
             }
             MemoryKind::Cuda => Backing::Device(cuda::allocate(bytes, 0)?),
         };
-        Ok(Arc::new(Self {
-            kind,
-            length: bytes,
-            backing,
-        }))
+        Ok(Self::new(kind, bytes, backing))
     }
 
     /// Allocates `bytes` uninitialized bytes on the GPU with CUDA device number `gpu`.
@@ -82,11 +89,11 @@ impl Memory {
     pub fn allocate_on_gpu(gpu: u32, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         let kind = MemoryKind::Cuda;
         ensure!(bytes > 0, EmptySnafu { kind });
-        Ok(Arc::new(Self {
+        Ok(Self::new(
             kind,
-            length: bytes,
-            backing: Backing::Device(cuda::allocate(bytes, gpu)?),
-        }))
+            bytes,
+            Backing::Device(cuda::allocate(bytes, gpu)?),
+        ))
     }
 
     /// Maps `bytes` bytes of shared memory that another process allocated and passed as `file`. Its pages are mapped
@@ -98,11 +105,11 @@ impl Memory {
     pub fn map_shared(file: File, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         let kind = MemoryKind::SharedMemory;
         ensure!(bytes > 0, EmptySnafu { kind });
-        Ok(Arc::new(Self {
+        Ok(Self::new(
             kind,
-            length: bytes,
-            backing: Backing::Shared(pages::map_existing(&file, bytes)?, file),
-        }))
+            bytes,
+            Backing::Shared(pages::map_existing(&file, bytes)?, file),
+        ))
     }
 
     /// Wraps ordinary host memory that a fabric library allocated. The calling thread sets every byte to 0, and thereby
@@ -112,11 +119,7 @@ impl Memory {
         if let Some(span) = memory.span(0, length) {
             span.fill(0);
         }
-        Arc::new(Self {
-            kind: MemoryKind::Heap,
-            length,
-            backing: Backing::Library(memory),
-        })
+        Self::new(MemoryKind::Heap, length, Backing::Library(memory))
     }
 
     /// Makes the CUDA context of GPU memory current on the calling thread. UCX requires this of each thread that
@@ -190,13 +193,15 @@ impl Memory {
 
     /// NUMA nodes that hold the pages, according to the kernel's memory map of this process.
     ///
-    /// Empty for GPU memory, and if the kernel does not report the nodes of exactly these pages.
-    pub fn numa_nodes(&self) -> BTreeSet<u32> {
-        match &self.backing {
+    /// Empty for GPU memory, and if the kernel does not report the nodes of exactly these pages. Reading the memory map
+    /// takes up to a millisecond, and all arms of a process share their memory, so only the first call reads it. The pages
+    /// must have been touched before.
+    pub fn numa_nodes(&self) -> &BTreeSet<u32> {
+        self.numa_nodes.get_or_init(|| match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_nodes(mapping.range()),
             Backing::Library(memory) => maps::numa_nodes(memory.range()),
             Backing::Device(_) => BTreeSet::new(),
-        }
+        })
     }
 
     /// NUMA node that holds all pages; `None` for GPU memory, if the pages are on several nodes, or if the kernel does

@@ -9,11 +9,12 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, set_parent_process_death_signal};
 
-/// Interval at which a process is polled for its exit.
+/// Interval at which a process is polled for its exit on kernels without process file descriptors (before 5.3).
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Maximum time to wait for a killed process to exit. Also the maximum time to wait for the end of an exited process's
 /// output, because a descendant may keep the stream open.
@@ -24,12 +25,19 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 /// # Errors
 /// Returns an error if the system cannot wait for the child.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    let mut exit = None;
     loop {
         let status = child.try_wait()?;
-        if status.is_some() || Instant::now() >= deadline {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if status.is_some() || left.is_zero() {
             return Ok(status);
         }
-        thread::sleep(POLL_INTERVAL);
+        let exit = exit.get_or_insert_with(|| pidfd_open(Pid::from_child(child), PidfdFlags::empty()));
+        match (exit, Timespec::try_from(left)) {
+            // An error, such as an interruption by a signal, only makes the loop check the status earlier.
+            (Ok(exit), Ok(left)) => drop(poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left))),
+            _ => thread::sleep(POLL_INTERVAL.min(left)),
+        }
     }
 }
 

@@ -124,7 +124,7 @@ fn check_node(memory: &Memory, devices: &Devices, node: Option<u32>) -> Result<(
         (None, Some(node)) => Some((node, "the node assigned to this thread of the segment")),
         (None, None) => return Ok(()),
     };
-    match node_problem(&memory.numa_nodes(), requested) {
+    match node_problem(memory.numa_nodes(), requested) {
         None => Ok(()),
         Some(message) => Err(MemoryError::Unavailable {
             kind: memory.kind(),

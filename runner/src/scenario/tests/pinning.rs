@@ -61,7 +61,8 @@ fn segment_threads_are_distributed_across_nodes_and_their_memory_is_checked() {
     };
     // No machine has this node.
     const OTHER: u32 = 1000;
-    let real = Memory::allocate(MemoryKind::Heap, 4096).unwrap().numa_nodes();
+    let memory = Memory::allocate(MemoryKind::Heap, 4096).unwrap();
+    let real = memory.numa_nodes();
     let tree = Tree::new();
     tree.file("sys/devices/system/node/online", &format!("0,{OTHER}"));
     tree.file("sys/devices/system/node/node0/cpulist", &first.to_string());
