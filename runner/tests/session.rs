@@ -13,4 +13,5 @@ mod session {
     mod interrupted;
     mod lost;
     mod refused;
+    mod threads;
 }

@@ -1,11 +1,11 @@
 //! Tests of the CPUs to which the measuring threads are pinned.
 
-use crds::assignment::{TransferWorkload, Workload};
-use crds::v1alpha1::{MemoryKind, PingPongOperation, Polling, TransferOperation};
+use crds::assignment::{Assignment, Extent, RpcWorkload, TransferWorkload, Workload};
+use crds::v1alpha1::{ManyToMany, MemoryKind, PingPongOperation, Polling, RpcPattern, TransferOperation};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::fixture::{BASELINE, Pair, assignment, ping_pong, transfer};
-use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, layout, open_config};
 use crate::memory::Memory;
 use crate::test_transport::TestTransport;
 use crate::topology::fixture::Tree;
@@ -102,4 +102,39 @@ fn segment_threads_are_distributed_across_nodes_and_their_memory_is_checked() {
     let others = open(false);
     assert!(others.facts().thread_numa_nodes.is_empty());
     assert_eq!(others.memory_failures, [None]);
+}
+
+#[test]
+fn an_assignment_with_one_thread_and_no_other_process_uses_the_main_thread() {
+    let uses_main_thread = |workload: Workload, many_to_many| {
+        let scenario = Pair::new(workload, BASELINE, 1, 64).scenario;
+        let assignment = Assignment {
+            many_to_many,
+            ..assignment(&scenario, &BASELINE, 1)
+        };
+        layout::uses_main_thread(&assignment, 0)
+    };
+    let incast = ManyToMany {
+        senders: 1,
+        receivers: 1,
+    };
+    let transfer = |threads| {
+        Workload::Transfer(TransferWorkload {
+            threads,
+            ..transfer(TransferOperation::Write, 1, 1, 1)
+        })
+    };
+    assert!(uses_main_thread(ping_pong(PingPongOperation::Send, 1), None));
+    assert!(uses_main_thread(transfer(1), None));
+    assert!(!uses_main_thread(transfer(2), None));
+    assert!(!uses_main_thread(transfer(1), Some(incast)));
+    let calls = Workload::Rpc(RpcWorkload {
+        pattern: RpcPattern::Call,
+        hops: 1,
+        message_bytes: 64,
+        timeout_seconds: 10,
+        measured: Extent::Iterations(1),
+        warmup: Extent::Iterations(1),
+    });
+    assert!(!uses_main_thread(calls, None));
 }
